@@ -19,7 +19,7 @@ export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].m
 
 /** The file with the AWS SDK's client. Only functions whose environment requires the SDK load it. */
 const SDK_FILE = "sdk.mjs";
-const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/default-client.ts", import.meta.url));
+const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/table-access.ts", import.meta.url));
 
 /** The file with the licences of the packages in the bundle. */
 export const LICENCES_FILE = "licences.txt";
@@ -76,7 +76,7 @@ function bundled(directory: string, entry: string, outfile: string, plugins: rea
 }
 
 function setSdkApart({ onResolve }: PluginBuild): void {
-  onResolve({ filter: /\/default-client\.js$/ }, () => ({ path: `./${SDK_FILE}`, external: true }));
+  onResolve({ filter: /\/table-access\.js$/ }, () => ({ path: `./${SDK_FILE}`, external: true }));
 }
 
 function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {

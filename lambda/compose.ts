@@ -5,11 +5,11 @@ import type { LockPolicy } from "../lib/core/record.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
-import { createTableStore } from "../lib/store/dynamo/dynamo-store.js";
+import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import type { TableCalls } from "../lib/store/dynamo/calls.js";
+import { deferredCalls } from "../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
-import { lazyCalls } from "../lib/store/dynamo/lazy-calls.js";
 import type { LockStore } from "../lib/store/port.js";
 import type { HandlerDeps } from "./handler.js";
 import { createHandler } from "./handler.js";
@@ -33,7 +33,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_TENANT`: `account`, `role` or `claim:NAME`. Without it, all callers share one namespace.
  * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
  * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1. The others are printed only with what metrics count.
- * - `HOLDFAST_TRANSPORT`: `auto` or `sdk`. With `sdk`, requests to the table always go through the AWS SDK.
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
  *
@@ -50,7 +49,7 @@ export function compose(
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const prefixes = metricPrefixesOf(env);
   const onTable = (): LockStore =>
-    createTableStore({
+    createDynamoStore({
       calls: callsOf(env, client),
       tableName: required(env, "HOLDFAST_TABLE"),
       region: async () => env["AWS_REGION"],
@@ -76,13 +75,14 @@ export function compose(
   });
 }
 
-/** Returns the calls to the table. They bypass the AWS SDK if the environment has all settings; otherwise the SDK is loaded. */
+/** Returns the calls to the table. The AWS SDK is loaded for a client, or if the environment lacks settings, and not before a request. */
 function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
-  const transport = env["HOLDFAST_TRANSPORT"] || "auto";
-  if (transport !== "auto" && transport !== "sdk")
-    throw new Error(`HOLDFAST_TRANSPORT: ${JSON.stringify(transport)} is neither auto nor sdk`);
-  const settings = client || transport === "sdk" ? undefined : environmentSettings(env, { clock: systemClock, random: Math.random });
-  return typeof settings === "object" ? builtInCalls(settings) : lazyCalls(client, transport);
+  const settings = client ? "a client was given" : environmentSettings(env, { clock: systemClock, random: Math.random });
+  if (typeof settings === "object") return builtInCalls(settings);
+  return deferredCalls(async () => {
+    const { tableAccess } = await import("../lib/store/dynamo/table-access.js");
+    return tableAccess(client, {}, systemClock).calls;
+  });
 }
 
 /** Returns the tenancy that `env` configures; undefined if there is none. @throws Error if it is invalid. */

@@ -3,7 +3,7 @@
  * saves one network hop. IAM conditions on the table's leading keys then protect the table. With a `url` the client has two ways, and can
  * use the table only while the service can't be reached (client/transport/failover.ts).
  */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient, checkType } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
@@ -15,7 +15,7 @@ import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
 import type { HttpOptions } from "./client/transport/http-options.js";
 import { callersOf, httpApi } from "./client/transport/http.js";
-import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
+import { checkHttp, checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import type { PolicyOptions } from "./core/policy.js";
@@ -28,15 +28,11 @@ import type { Log } from "./service/log.js";
 import { NO_LOG } from "./service/log.js";
 import { createDynamoStore } from "./store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION } from "./store/dynamo/item.js";
-import type { TransportOption } from "./store/dynamo/choose-transport.js";
-import { TABLE_CALLS } from "./store/dynamo/table.js";
-import { watchTableClock } from "./store/dynamo/table-clock.js";
+import { tableAccess } from "./store/dynamo/table-access.js";
 
 export * from "./index.js";
 export type { LogLine } from "./service/log.js";
 export type { PolicyOptions } from "./core/policy.js";
-export type { ChosenTransport, TransportOption } from "./store/dynamo/choose-transport.js";
-export { transportOf } from "./store/dynamo/choose-transport.js";
 
 /**
  * Options of a client directly on the table. `tableName` defaults to the environment variable `HOLDFAST_TABLE`. Those of the client over
@@ -59,24 +55,36 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
    * @default HOLDFAST_NAMESPACE, else "default"; the service's for this caller if it was asked first
    */
   readonly namespace?: string | undefined;
-  /** The DynamoDB client. @default a client for the environment's region and credentials, with bounded attempts */
-  readonly client?: DynamoDBClient | undefined;
   /**
-   * The transport of requests to the table. `"auto"` uses the built-in one, which takes the client's credentials, region, endpoint,
-   * connections, time-outs and retries, and a third of the SDK's CPU. If the client carries more than that, such as middleware that
-   * traces, requests go through the client. `"sdk"` always uses the client. `transportOf(client)` returns the choice and its reason.
-   * @default HOLDFAST_TRANSPORT, else "auto"
+   * A DynamoDB client of your own. Every request goes through it, with its middleware (such as tracing), time-outs and retries. Without
+   * one, requests bypass the SDK for a third of its CPU, and have three attempts of at most 2 s each. @default none
    */
-  readonly transport?: TransportOption | undefined;
+  readonly client?: DynamoDBClient | undefined;
+  /** The table's Region. Not with `client`. @default what the AWS SDK finds: environment, profile */
+  readonly region?: string | undefined;
+  /**
+   * The URL of DynamoDB, such as a VPC endpoint's or a local engine's. Not with `client`.
+   * @default what the AWS SDK finds: AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL, profile, else the Region's
+   */
+  readonly endpoint?: string | undefined;
+  /**
+   * AWS credentials, or the AWS SDK's function that provides them; they are asked for again before they expire. Not with `client`.
+   * @default what the AWS SDK finds: environment, profile, SSO, container, instance
+   */
+  readonly credentials?: DynamoDBClientConfig["credentials"] | undefined;
   /** Receives one line for each change of a key's holders and for each refusal. @default no log */
   readonly log?: Log | undefined;
 }
 
-const OPTIONS = ["tableName", "namespace", "client", "transport", "log", "clockErrorMs", "retentionMs", "via", ...HTTP_OPTIONS];
+const OPTIONS = [
+  ...["tableName", "namespace", "client", "region", "endpoint", "credentials"],
+  ...["log", "clockErrorMs", "retentionMs", "via"],
+  ...HTTP_OPTIONS,
+];
 
 /**
  * Creates a client on the table. The client sends nothing until it is asked for a lock.
- * @throws InvalidRequestError if there is no table name or an option does not exist.
+ * @throws InvalidRequestError if there is no table name, or an option does not exist or is invalid.
  */
 export function createLockClient(options: DynamoClientOptions = {}): LockClient {
   checkClient(options, OPTIONS);
@@ -85,18 +93,16 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const namespace = namespaceGiven ?? SHARED_NAMESPACE;
   if (!NAMESPACE.test(namespace))
     throw new InvalidRequestError("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -", "namespace");
-  const transport = options.transport ?? fromEnvironment("HOLDFAST_TRANSPORT") ?? "auto";
-  if (!isTransport(transport))
-    throw new InvalidRequestError(`transport: must be "auto" or "sdk", not ${JSON.stringify(transport)}`, "transport");
+  checkLocation(options);
   const { via = "table" } = options;
   checkVia(via);
   const service = serviceOf(options, via);
-  const client = options.client ?? new DynamoDBClient(TABLE_CALLS);
+  const { calls, region, time } = tableAccess(options.client, options, systemClock);
   const policy: PolicyOptions = {
     ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
     ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),
   };
-  const clocks = tableClocks(systemClock, watchTableClock(client, systemClock));
+  const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
   const { api, use } = failover({
     ...{ via, service, clock: systemClock, random: secureRandom },
@@ -110,7 +116,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
     tell: (event) => void tellQuietly(options.onEvent, event),
     onTable(identity: CallerIdentity) {
       const store = createDynamoStore({
-        ...{ client, transport, tableName, clock: systemClock, random: secureRandom },
+        ...{ calls, region, tableName, clock: systemClock, random: secureRandom },
         policy: createPolicy(identity),
       });
       const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };
@@ -130,6 +136,20 @@ function serviceOf(options: DynamoClientOptions, via: Via): ServiceApi | undefin
   return httpApi({ ...options, url });
 }
 
-function isTransport(value: string): value is TransportOption {
-  return value === "auto" || value === "sdk";
+/** @throws InvalidRequestError naming the option that is invalid, or that a client of the caller's has already */
+function checkLocation({ client, region, endpoint, credentials }: DynamoClientOptions): void {
+  checkType("client", client, "object");
+  if (region !== undefined && !(typeof region === "string" && region !== ""))
+    throw new InvalidRequestError("region: must be the name of a Region, such as eu-west-1", "region");
+  checkType("endpoint", endpoint, "string");
+  if (endpoint !== undefined) checkUrl("endpoint", endpoint);
+  if (credentials !== undefined && !isCredentials(credentials))
+    throw new InvalidRequestError("credentials: must have an accessKeyId and a secretAccessKey, or be a function", "credentials");
+  const [both] = Object.entries({ region, endpoint, credentials }).find(([, value]) => client && value !== undefined) ?? [];
+  if (both !== undefined) throw new InvalidRequestError(`${both}: not with client, which has its own`, both);
+}
+
+function isCredentials(value: unknown): boolean {
+  const { accessKeyId, secretAccessKey } = (value ?? {}) as { readonly accessKeyId?: unknown; readonly secretAccessKey?: unknown };
+  return typeof value === "function" || [accessKeyId, secretAccessKey].every((part) => typeof part === "string" && part !== "");
 }

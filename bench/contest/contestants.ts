@@ -6,7 +6,7 @@ import { ConditionalCheckFailedException, UpdateItemCommand } from "@aws-sdk/cli
 import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient as createHttpClient } from "../../lib/index.js";
@@ -34,19 +34,18 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
     open: ({ endpoint, pollMs }) => plain(overHttp(fetchPoster(endpoint, "UpdateItem")), pollMs),
   },
   replay: { title: "raw HTTP, holdfast's updates", isForCyclesOnly: true, open: replay },
-  table: { title: "**holdfast, table**", open: ({ endpoint }) => holdfast(createTableClient(onTable(endpoint, "auto"))) },
+  table: {
+    title: "**holdfast, table**",
+    open: ({ endpoint }) => holdfast(createTableClient({ tableName: LOCKS_TABLE, ...engineLocation(endpoint) })),
+  },
   sdkTransport: {
-    title: '**holdfast, table, transport: "sdk"**',
+    title: "**holdfast, table, with a client**",
     isForCyclesOnly: true,
-    open: ({ endpoint }) => holdfast(createTableClient(onTable(endpoint, "sdk"))),
+    open: ({ endpoint }) => holdfast(createTableClient({ tableName: LOCKS_TABLE, client: engineClient(endpoint) })),
   },
   service: { title: "**holdfast, HTTP**", open: ({ url }) => holdfast(createHttpClient({ url })) },
   ...PEERS,
 };
-
-function onTable(endpoint: string, transport: "auto" | "sdk") {
-  return { tableName: LOCKS_TABLE, client: engineClient(endpoint), transport };
-}
 
 function holdfast(locks: LockClient): Contestant {
   return {
@@ -104,7 +103,7 @@ async function replay({ endpoint }: Arena): Promise<Contestant> {
     },
     { step: "finalizeRequest" },
   );
-  const locks = createTableClient({ ...onTable(endpoint, "sdk"), client });
+  const locks = createTableClient({ tableName: LOCKS_TABLE, client });
   await (await locks.acquire(ANY_KEY)).release();
   await locks.close();
   const [acquire, release] = bodies.slice(-2).map((body) => body.split(ANY_KEY));

@@ -5,7 +5,7 @@
 import { UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { createClient } from "../../lib/client/client.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { systemRuntime } from "../../lib/client/runtime.js";
@@ -167,7 +167,7 @@ async function heapBytes(): Promise<number> {
 const WAYS: Readonly<Record<string, (address: string) => Way>> = {
   [BASE_ID]: bareSdk,
   alone: ownCost,
-  table: (endpoint) => locksBy(createTableClient({ tableName: LOCKS_TABLE, client: engineClient(endpoint) })),
+  table: (endpoint) => locksBy(createTableClient({ tableName: LOCKS_TABLE, ...engineLocation(endpoint) })),
   service: (url) => locksBy(createHttpClient({ url })),
 };
 

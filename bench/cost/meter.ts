@@ -20,6 +20,7 @@ import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { Random } from "../../test/simulation/random.js";
@@ -156,7 +157,7 @@ async function counting({ endpoint, tableName }: MeterOptions) {
     return client;
   };
   const storeOn = (client: DynamoDBClient): LockStore =>
-    createDynamoStore({ client, tableName, policy: createPolicy(), clock: wire.clock, random: () => wire.random.unit() });
+    createDynamoStore({ calls: sdkCalls(client), tableName, policy: createPolicy(), clock: wire.clock, random: () => wire.random.unit() });
   // Ids of the same millisecond are ordered by their random part, so that part too must be the same in every run.
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>

@@ -7,7 +7,7 @@ import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { createTable } from "../../infra/local/create-table.js";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { ClientOptions, LockClient } from "../../lib/index.js";
@@ -42,7 +42,9 @@ export async function openStage({ endpoint, url }: Place = {}): Promise<Stage> {
     table,
     join(options = {}) {
       const joined =
-        url === undefined ? createTableClient({ tableName: locks, client, ...options }) : createLockClient({ url, ...options });
+        url === undefined
+          ? createTableClient({ tableName: locks, ...engineLocation(engine.endpoint), ...options })
+          : createLockClient({ url, ...options });
       clients.push(joined);
       return joined;
     },

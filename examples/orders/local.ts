@@ -8,7 +8,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, DeleteTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { createTable } from "../../infra/local/create-table.js";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
@@ -67,7 +67,7 @@ export async function openShop({ endpoint, url }: Place = {}): Promise<LocalShop
     join(principal = "local") {
       const locks =
         url === undefined
-          ? createTableClient({ tableName: locksName, client })
+          ? createTableClient({ tableName: locksName, ...engineLocation(engine.endpoint) })
           : createLockClient({ url, headers: { "x-holdfast-principal": principal } });
       clients.push(locks);
       const newId = (): string => `${String(++orders).padStart(6, "0")}-${randomUUID().slice(0, 8)}`;

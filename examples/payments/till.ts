@@ -7,7 +7,7 @@ import { DeleteTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { createTable } from "../../infra/local/create-table.js";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
@@ -46,7 +46,8 @@ export async function openTill({ endpoint, url }: Place = {}): Promise<Till> {
     table,
     provider,
     join() {
-      const joined = url === undefined ? createTableClient({ tableName: runs, client }) : createLockClient({ url });
+      const joined =
+        url === undefined ? createTableClient({ tableName: runs, ...engineLocation(engine.endpoint) }) : createLockClient({ url });
       clients.push(joined);
       return joined;
     },

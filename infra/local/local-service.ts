@@ -44,18 +44,17 @@ function handlerInMemory(log: Log, onFailure: (error: unknown) => void): Gateway
 }
 
 async function handlerOn({ endpoint, tableName }: LocalTable, log: Log): Promise<GatewayOptions["handler"]> {
-  const [{ startEngine }, { createTable }, { engineClient }, { compose }, { TABLE_CALLS }] = await Promise.all([
+  const [{ startEngine }, { createTable }, { engineClient, engineEnvironment }, { compose }] = await Promise.all([
     import("./engine.js"),
     import("./create-table.js"),
     import("./engine-client.js"),
     import("../../lambda/compose.js"),
-    import("../../lib/store/dynamo/table.js"),
   ]);
   await startEngine({ endpoint });
   const creating = engineClient(endpoint);
   await createTable(creating, tableName);
   creating.destroy();
-  return compose({ HOLDFAST_TABLE: tableName }, { client: engineClient(endpoint, TABLE_CALLS), log });
+  return compose({ ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName }, { log });
 }
 
 async function startOnOneOf([port = 0, ...others]: readonly number[], options: Omit<GatewayOptions, "port">): Promise<Gateway> {

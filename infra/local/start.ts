@@ -15,9 +15,8 @@ import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import type { Log } from "../../lib/service/log.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { createTable } from "./create-table.js";
-import { engineClient } from "./engine-client.js";
+import { engineClient, engineEnvironment } from "./engine-client.js";
 import type { EmbeddedEngine, Engine } from "./engine.js";
 import { EMBEDDED_ENGINES, startEngine } from "./engine.js";
 import { startGateway } from "./gateway.js";
@@ -117,7 +116,9 @@ async function onEngine(env: NodeJS.ProcessEnv, engine: Engine, log: Log): Promi
   const tableName = given(env["HOLDFAST_TABLE"]) ?? DEFAULT_TABLE;
   try {
     await createTable(engineClient(engine.endpoint), tableName);
-    const handler = compose({ ...env, HOLDFAST_TABLE: tableName }, { client: engineClient(engine.endpoint, TABLE_CALLS), log });
+    // Without the developer's own AWS variables, which may name a profile.
+    const own = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith("HOLDFAST_")));
+    const handler = compose({ ...own, ...engineEnvironment(engine.endpoint), HOLDFAST_TABLE: tableName }, { log });
     const kind = engine.kind === "external" ? "your own DynamoDB" : engine.kind;
     return { handler, engine, runsOn: `${kind} at ${engine.endpoint}, table ${tableName}` };
   } catch (error) {

@@ -65,5 +65,8 @@ export function checkClient(options: ClientOptions, own: readonly string[]): voi
 /** @throws InvalidRequestError if the option is given and has another type. */
 export function checkType(name: string, value: unknown, ...types: readonly string[]): void {
   if (value !== undefined && !types.includes(typeof value))
-    throw new InvalidRequestError(`${name}: must be a ${types.join(" or a ")}`, name);
+    throw new InvalidRequestError(
+      `${name}: must be ${types.map((type) => (type === "object" ? "an object" : `a ${type}`)).join(" or ")}`,
+      name,
+    );
 }

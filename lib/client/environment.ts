@@ -3,13 +3,7 @@ import { InvalidRequestError } from "./errors.js";
 
 /** The variables that can replace an option. */
 export type Variable =
-  | "HOLDFAST_URL"
-  | "HOLDFAST_TABLE"
-  | "HOLDFAST_NAMESPACE"
-  | "HOLDFAST_TRANSPORT"
-  | "AWS_REGION"
-  | "AWS_DEFAULT_REGION"
-  | "AWS_LAMBDA_FUNCTION_NAME";
+  "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION" | "AWS_LAMBDA_FUNCTION_NAME";
 
 /** Returns the variable's value; undefined if it is unset or empty, or if there is no environment. */
 export function fromEnvironment(name: Variable): string | undefined {

@@ -109,7 +109,7 @@ describe("a hold that an operator ends", () => {
 describe("a service that goes away", () => {
   it("for longer than the lease: the command is over before the lease is, and nobody else can have had the key", async () => {
     const away = await serve();
-    const table = createTableClient({ tableName: away.table.tableName, client: away.table.client });
+    const table = createTableClient(away.table.place);
     const running = start(["lock", "away", "--lease", "3s", "--kill-after", "1s", "--", "sh", "-c", TIDY], away.env);
     await pidsOf(running);
     await away.goAway();

@@ -32,20 +32,14 @@ export interface Service {
 export async function serve(): Promise<Service> {
   const table = await freshTable();
   const lines: LogLine[] = [];
-  const handler = compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: (line) => void lines.push(line) });
+  const handler = compose(table.env, { log: (line) => void lines.push(line) });
   const gateway: Gateway = await startGateway({ handler, port: 0 });
   const locks = createLockClient({ url: gateway.url, owner: "somebody-else" });
   return {
     url: gateway.url,
     table,
     env: { HOLDFAST_URL: gateway.url },
-    tableEnv: {
-      HOLDFAST_TABLE: table.tableName,
-      AWS_ENDPOINT_URL_DYNAMODB: table.endpoint,
-      AWS_REGION: "us-east-1",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
-    },
+    tableEnv: table.env,
     locks,
     lines,
     goAway: () => gateway.close(),

@@ -3,11 +3,10 @@
  * SIGUSR2 it reports its memory.
  */
 import { writeSync } from "node:fs";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineEnvironment } from "../../infra/local/engine-client.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import { systemClock } from "../../lib/core/time.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import "../support/end-with-parent.js";
 
 /** The service's instructions. */
@@ -22,8 +21,7 @@ export interface ServiceOrder {
 
 const { endpoint, tableName, machineStartMs, port = 0 } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
 const clock = { ...systemClock, wallMs: () => Math.floor(machineStartMs + Number(process.hrtime.bigint()) / 1e6) };
-const client = engineClient(endpoint, TABLE_CALLS);
-const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined });
+const handler = compose({ ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName }, { log: () => undefined });
 const { url } = await startGateway({ handler, port, clock });
 let reports = 0;
 process.on("SIGUSR2", () => writeSync(1, `${JSON.stringify({ event: `report ${++reports}`, rssBytes: process.memoryUsage().rss })}\n`));

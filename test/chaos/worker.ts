@@ -5,11 +5,10 @@
  */
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { Random } from "../simulation/random.js";
 import "../support/end-with-parent.js";
 import type { Access } from "./resource.js";
@@ -71,7 +70,7 @@ function open(): LockClient {
   const owner = order.name;
   if ("url" in order.locks) return createLockClient({ url: order.locks.url, owner });
   const { endpoint, tableName } = order.locks;
-  return createTableClient({ client: engineClient(endpoint, TABLE_CALLS), tableName, owner });
+  return createTableClient({ ...engineLocation(endpoint), tableName, owner });
 }
 
 async function call(): Promise<void> {

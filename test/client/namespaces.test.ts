@@ -22,7 +22,7 @@ afterAll(() => Promise.all(gateways.map((gateway) => gateway.close())));
 
 /** A client of its own function on the table; `authorizer` is the gateway's identity data. */
 async function overHttp(authorizer: unknown, env: Readonly<Record<string, string>> = {}): Promise<LockClient> {
-  const handler = compose({ HOLDFAST_TABLE: table.tableName, ...env }, { client: engineClient(table.endpoint), log: () => undefined });
+  const handler = compose({ ...table.env, ...env }, { log: () => undefined });
   const gateway = await startGateway({
     handler: (event) => handler(authorizer === undefined ? event : { ...event, requestContext: { ...event.requestContext, authorizer } }),
     port: 0,
@@ -34,8 +34,7 @@ async function overHttp(authorizer: unknown, env: Readonly<Record<string, string
 /** A client directly on the table, in its own process. */
 function onTable(namespace?: string): LockClient {
   return createTableClient({
-    tableName: table.tableName,
-    client: engineClient(table.endpoint),
+    ...table.place,
     ...(namespace !== undefined && { namespace }),
   });
 }

@@ -29,10 +29,10 @@ beforeAll(async () => {
   proxy = await startFaultProxy();
   table = await freshTable(proxy.endpoint);
   gateway = await startGateway({
-    handler: compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined }),
+    handler: compose(table.env, { log: () => undefined }),
     port: 0,
   });
-  locks = createLockClient({ client: table.client, tableName: table.tableName });
+  locks = createLockClient(table.place);
 });
 
 afterAll(async () => {

@@ -98,9 +98,9 @@ describe("what each kind costs, as the page says it", () => {
 
   beforeAll(async () => {
     proxy = await startFaultProxy();
-    const { client, tableName } = await freshTable(proxy.endpoint);
-    locks = createTableClient({ tableName, client });
-    another = () => createTableClient({ tableName, client });
+    const { place } = await freshTable(proxy.endpoint);
+    locks = createTableClient(place);
+    another = () => createTableClient(place);
     elsewhere = another();
     for (const one of [locks, elsewhere]) await one.withLock("clock", () => null); // A process reads the table's clock once.
     cost = async (act) => {

@@ -77,13 +77,13 @@ describe("what a run costs, as the page says it", () => {
 
   beforeAll(async () => {
     proxy = await startFaultProxy();
-    const { client, tableName } = await freshTable(proxy.endpoint);
-    locks = createTableClient({ tableName, client });
+    const { place } = await freshTable(proxy.endpoint);
+    locks = createTableClient(place);
     await locks.runOnce("clock", () => null); // A process reads the table's clock once.
     await locks.runOnce("done", () => 1);
     await locks.runOnce("done-large", () => large);
     await locks.runOnce("failed", () => Promise.reject(new Error("once"))).catch(() => undefined);
-    const dying = createTableClient({ tableName, client });
+    const dying = createTableClient(place);
     await new Promise<void>((resolve) => {
       void dying.runOnce("died", { leaseMs: LIMITS.leaseMinMs }, () => (resolve(), new Promise(() => undefined)));
     });

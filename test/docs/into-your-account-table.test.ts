@@ -90,7 +90,7 @@ describe("on an engine, the table by commands", () => {
   });
 
   it("takes locks", async () => {
-    const locks = createLockClient({ tableName, client: fresh.client });
+    const locks = createLockClient({ ...fresh.place, tableName });
     expect(await locks.withLock("key", (lease) => lease.isHeld())).toBe(true);
   });
 });

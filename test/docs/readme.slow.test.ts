@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import type { BuildOptions } from "esbuild";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineEnvironment, engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import { ROOT } from "../tidy/tree.js";
@@ -208,14 +208,13 @@ describe("the README's snippets", () => {
     skip(service.engineEndpoint === "", "records in memory have no table");
     const client = engineClient(service.engineEndpoint);
     const { stderr } = await runSnippet("table", {
-      AWS_ENDPOINT_URL_DYNAMODB: service.engineEndpoint,
-      AWS_REGION: "us-east-1",
-      AWS_ACCESS_KEY_ID: "local",
-      AWS_SECRET_ACCESS_KEY: "local",
+      ...engineEnvironment(service.engineEndpoint),
       AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
     });
     expect(stderr).toBe("");
-    const { holders, fencingToken } = await createTableClient({ tableName: "holdfast", client }).inspect(KEY);
+    const { holders, fencingToken } = await createTableClient({ tableName: "holdfast", ...engineLocation(service.engineEndpoint) }).inspect(
+      KEY,
+    );
     expect(holders).toEqual([]);
     const { Item } = await client.send(new GetCommand({ TableName: "orders", Key: { id: "1231" }, ConsistentRead: true }));
     expect(Item).toEqual({ id: "1231", status: "PAID", fencingToken });

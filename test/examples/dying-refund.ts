@@ -2,7 +2,7 @@
 import { providerAt } from "../../examples/payments/provider.js";
 import type { RefundRequest } from "../../examples/payments/refund.js";
 import { refund } from "../../examples/payments/refund.js";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 
 /** The process's instructions. */
@@ -15,5 +15,5 @@ export interface RefundOrder {
 }
 
 const { endpoint, tableName, providerUrl, leaseMs, request } = JSON.parse(process.argv[2] ?? "") as RefundOrder;
-const locks = createLockClient({ tableName, client: engineClient(endpoint) });
+const locks = createLockClient({ tableName, ...engineLocation(endpoint) });
 await refund({ locks, provider: providerAt(providerUrl), leaseMs }, request);

@@ -41,14 +41,13 @@ describe("the programs of the lock family", () => {
   });
 
   it("run over the service that HOLDFAST_URL names", { timeout: 3 * TIMEOUT_MS }, async () => {
-    const { client, tableName } = await freshTable();
-    const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+    const { env: onTable } = await freshTable();
+    const gateway = await startGateway({ handler: compose(onTable, { log: () => undefined }), port: 0 });
     const env = { DYNAMODB_ENDPOINT: inject("engineEndpoint"), HOLDFAST_URL: gateway.url };
     for (const name of ["nested-order", "reports", "transfer-money", "step-functions"]) {
       expect((await runProgram(name, env)).stdout, name).toMatch(PRINTED[name]!);
     }
     await gateway.close();
-    client.destroy();
   });
 
   it("leave none of their tables on somebody's engine", { timeout: TIMEOUT_MS }, async () => {

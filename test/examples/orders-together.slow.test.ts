@@ -25,8 +25,7 @@ describe.each(["table", "service"])("cancel, accept and agree to a refund, at on
   let table: FreshTable;
   beforeAll(async () => {
     table = await freshTable();
-    const { client, tableName } = table;
-    gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+    gateway = await startGateway({ handler: compose(table.env, { log: () => undefined }), port: 0 });
     local = await openShop({ endpoint: inject("engineEndpoint"), url: way === "service" ? gateway.url : undefined });
   });
   afterAll(async () => {

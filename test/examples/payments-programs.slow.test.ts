@@ -34,8 +34,7 @@ let gateway: Gateway;
 
 beforeAll(async () => {
   table = await freshTable();
-  const { client, tableName } = table;
-  gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+  gateway = await startGateway({ handler: compose(table.env, { log: () => undefined }), port: 0 });
 });
 afterAll(async () => {
   await gateway.close();

@@ -72,17 +72,16 @@ describe("a refund whose first attempt never heard back", () => {
 
   it("is taken over from a process that was killed", { timeout: TIMEOUT_MS }, async () => {
     await open(false);
-    const { client, tableName, endpoint } = await freshTable();
+    const { tableName, endpoint, place } = await freshTable();
     const { reached } = server.withholdNext();
     const order: RefundOrder = { endpoint, tableName, providerUrl: server.url, leaseMs: 1000, request: REQUEST };
     const child = startChild("dying-refund.ts", import.meta.url, order);
     await reached;
     await child.kill();
-    const { attempt } = await refund({ locks: createTableClient({ tableName, client }), provider, leaseMs: 1000 }, REQUEST);
+    const { attempt } = await refund({ locks: createTableClient(place), provider, leaseMs: 1000 }, REQUEST);
     expect(attempt).toBe(2);
     expect(keys()).toEqual([KEY, KEY]);
     expect(refunds()).toEqual([-1500]);
-    client.destroy();
   });
 });
 

@@ -61,8 +61,8 @@ describe("a form submitted three times at once", () => {
   };
 
   it.each(["table", "service"])("makes one order and gives three same answers, by way of the %s", async (way) => {
-    const { client, tableName } = await freshTable();
-    const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+    const { env } = await freshTable();
+    const gateway = await startGateway({ handler: compose(env, { log: () => undefined }), port: 0 });
     const orders = counted();
     const clients = THREE.map(() => (way === "table" ? till.join() : createLockClient({ url: gateway.url })));
     const answers = await Promise.all(clients.map((locks) => submit(locks, orders)(form())));
@@ -72,7 +72,6 @@ describe("a form submitted three times at once", () => {
     expect(orders.file.calls).toEqual([[number, { customer: "ann", product: "camera" }]]);
     expect(await orders.get(number)).toEqual({ customer: "ann", product: "camera" });
     await gateway.close();
-    client.destroy();
   });
 
   it("control: without a run it makes three orders", async () => {

@@ -31,8 +31,7 @@ beforeAll(async () => {
   proxy = await startFaultProxy();
   table = await freshTable(proxy.endpoint);
   locks = createLockClient({
-    client: table.client,
-    tableName: table.tableName,
+    ...table.place,
     log: ({ event, owner }) => event === "offered" && offeredTo.push(owner),
   });
 });

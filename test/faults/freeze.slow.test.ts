@@ -42,7 +42,7 @@ const itemOf = (manner: string, kind: string) => ({ [TABLE.partitionKey]: manner
 
 beforeAll(async () => {
   [locksTable, resource] = await Promise.all([freshTable(), freshTable()]);
-  const handler = compose({ HOLDFAST_TABLE: locksTable.tableName }, { client: locksTable.client, log: () => undefined });
+  const handler = compose(locksTable.env, { log: () => undefined });
   gateway = await startGateway({ handler, port: 0 });
   rival = createLockClient({ url: gateway.url, owner: "rival" });
   await Promise.all(MANNERS.map(async (manner) => stories.set(manner, await freeze(manner))));

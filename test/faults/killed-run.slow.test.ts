@@ -59,11 +59,11 @@ const storyOf = (way: Way, manner: RunnerOrder["manner"]): Story => stories.get(
 
 beforeAll(async () => {
   table = await freshTable();
-  const handler = compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined });
+  const handler = compose(table.env, { log: () => undefined });
   gateway = await startGateway({ handler, port: 0 });
   engine = await startEngine();
   lookers.set("over HTTP", createLockClient({ url: gateway.url }));
-  lookers.set("straight on the table", createTableClient({ client: table.client, tableName: table.tableName }));
+  lookers.set("straight on the table", createTableClient(table.place));
   await Promise.all(STORIES.map(async ([way, manner]) => stories.set(`${way} ${manner}`, await play(way, manner))));
 }, 90_000);
 

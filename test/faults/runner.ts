@@ -3,7 +3,7 @@
  * lines of JSON. On request it hangs between the engine's response and its outcome, to be killed there.
  */
 import { writeSync } from "node:fs";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient, Run } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
@@ -59,7 +59,7 @@ async function charge(idempotencyKey: string): Promise<string> {
 function open(): LockClient {
   if (!("url" in order.locks)) {
     const { endpoint, tableName } = order.locks;
-    return createTableClient({ client: engineClient(endpoint), tableName, owner: "runner" });
+    return createTableClient({ ...engineLocation(endpoint), tableName, owner: "runner" });
   }
   const noting: typeof fetch = (url, init) => {
     leaseId = /\/leases\/([^/]+)$/.exec(url as string)?.[1] ?? leaseId;

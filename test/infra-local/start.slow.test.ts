@@ -85,7 +85,7 @@ describe("npm start", () => {
   });
 
   it.runIf(HAS_CURL)("prints three curl lines that work as they are", async () => {
-    const child = start({ PORT: "0" });
+    const child = start({ PORT: "0", AWS_PROFILE: "of-the-developer" });
     const lines = (await greeting(child)).split("\n").filter((line) => line.trim().startsWith("curl "));
     expect(lines).toHaveLength(3);
     const replies: string[] = [];

@@ -86,11 +86,11 @@ const clients: DynamoDBClient[] = [];
 afterAll(() => clients.forEach((client) => client.destroy()));
 
 async function serviceWith(tenant: string | undefined): Promise<Service> {
-  const { client, tableName } = await freshTable();
+  const { client, tableName, ...table } = await freshTable();
   clients.push(client);
   const clock = new VirtualClock();
-  const env = { HOLDFAST_TABLE: tableName, HOLDFAST_TENANT: tenant };
-  return { client, tableName, clock, handler: compose(env, { client, clock, print: () => undefined }) };
+  const env = { ...table.env, HOLDFAST_TENANT: tenant };
+  return { client, tableName, clock, handler: compose(env, { clock, print: () => undefined }) };
 }
 
 /** The items as text: the other tenant's, and all others. */

@@ -30,17 +30,32 @@ describe("the environment", () => {
 
   it("sets the margin of a takeover", async () => {
     const clock = new VirtualClock();
-    const { client, tableName } = await freshTable();
-    const handler = compose({ HOLDFAST_TABLE: tableName, HOLDFAST_CLOCK_ERROR_MS: "0" }, { client, clock, log: () => undefined });
+    const { env } = await freshTable();
+    const handler = compose({ ...env, HOLDFAST_CLOCK_ERROR_MS: "0" }, { clock, log: () => undefined });
     const put = () =>
       handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), body: { leaseMs: 1_000 }, timeEpoch: clock.wallMs() }));
     await put();
     expect(JSON.parse((await put()).body ?? "")).toMatchObject({ code: "locked", retryAfterMs: 1_000 + 2 + 1 });
-    client.destroy();
   });
 });
 
 describe("a function", () => {
+  it("sends through a client that it is given, also where its environment has all settings", async () => {
+    const clock = new VirtualClock();
+    const { client, env } = await freshTable();
+    const commands: unknown[] = [];
+    client.middlewareStack.add(
+      (next, { commandName }) =>
+        (args) => (commands.push(commandName), next(args)),
+      { step: "initialize" },
+    );
+    const handler = compose(env, { client, clock, log: () => undefined });
+    await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() }));
+    // What the table says of its namespaces is asked for and recorded first.
+    expect(commands).toEqual(["GetItemCommand", "UpdateItemCommand", "UpdateItemCommand"]);
+    client.destroy();
+  });
+
   it.each([
     ["role", true],
     ["claim:tenant_id", true],

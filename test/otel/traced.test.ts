@@ -317,7 +317,7 @@ describe("without an SDK, and with faulty options", () => {
   it.each([
     [{ keyAttributes: () => "k" }, "keyAttributes: is not an option of traced"],
     [{ keyAttribute: "k" }, "keyAttribute: must be a function"],
-    [{ tracerProvider: "global" }, "tracerProvider: must be a object"],
+    [{ tracerProvider: "global" }, "tracerProvider: must be an object"],
   ])("refuses the options %j", (options, message) => {
     expect(() => traced(createLockClient(), options as never)).toThrow(message);
   });

@@ -52,10 +52,10 @@ export function describeLowestPeers(packed: () => Packed): void {
 
     describeOldTypeScripts(() => project);
 
-    it.each(["auto", "sdk"])("locks, locks many and runs once on the engine, by the transport %s", async (transport) => {
+    it.each(["", "1"])("locks, locks many and runs once on the engine, WITH_CLIENT=%s", async (given) => {
       const { tableName, client } = await freshTable();
       client.destroy();
-      const env = { HOLDFAST_TABLE: tableName, HOLDFAST_TRANSPORT: transport, ENGINE: inject("engineEndpoint") };
+      const env = { HOLDFAST_TABLE: tableName, WITH_CLIENT: given, ENGINE: inject("engineEndpoint") };
       expect(await program("on-the-table.mjs", env)).toEqual({ stdout: "locked, refused, locked many, ran once\n", stderr: "" });
     });
 

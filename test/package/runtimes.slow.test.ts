@@ -48,8 +48,8 @@ afterAll(async () => {
 
 /** Returns the URL of a service with keys of its own, and one where nobody listens. */
 async function urls(): Promise<readonly [url: string, nobodysUrl: string]> {
-  const { client, tableName } = await freshTable();
-  const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+  const { env } = await freshTable();
+  const gateway = await startGateway({ handler: compose(env, { log: () => undefined }), port: 0 });
   gateways.push(gateway);
   const left = createServer().listen(0, "127.0.0.1");
   await once(left, "listening");

@@ -4,6 +4,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { QueueScene, READER } from "../store/queue-fixture.js";
@@ -17,8 +18,8 @@ const BACKENDS: readonly (readonly [name: string, processes: () => Promise<Proce
   [
     "the table",
     async () => {
-      const { client, tableName } = await freshTable();
-      const process = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+      const { calls, tableName } = await freshTable();
+      const process = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
       return [process(), process()];
     },
   ],
@@ -227,7 +228,7 @@ describe("a keep-alive whose write stalls", () => {
     [
       "the table",
       async (pass) => {
-        const { client, tableName, endpoint } = await freshTable();
+        const { calls, tableName, endpoint } = await freshTable();
         const slow = engineClient(endpoint);
         slow.middlewareStack.add(
           (next) => async (args) => {
@@ -237,9 +238,9 @@ describe("a keep-alive whose write stalls", () => {
           },
           { step: "initialize" },
         );
-        const store = (of: typeof client): LockStore =>
-          createDynamoStore({ client: of, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
-        return [store(slow), store(client)];
+        const store = (by: typeof calls): LockStore =>
+          createDynamoStore({ calls: by, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+        return [store(sdkCalls(slow)), store(calls)];
       },
     ],
   ];

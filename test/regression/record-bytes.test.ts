@@ -10,6 +10,7 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -26,10 +27,11 @@ const SCOPE = "0123456789abcdef";
 const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
 
 /** A store on its own table, and the size of an item in it. */
-async function freshStore(prepare: (client: DynamoDBClient) => unknown = () => undefined) {
-  const { client, tableName } = await freshTable();
-  prepare(client);
-  const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+async function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
+  const { client, tableName, ...table } = await freshTable();
+  const calls = prepare ? sdkCalls(client) : table.calls;
+  prepare?.(client);
+  const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   const bytesAt = async (address: Address): Promise<number> => {
     const get = new GetCommand({ TableName: tableName, Key: itemKey(address), ConsistentRead: true });
     return itemBytes((await DynamoDBDocumentClient.from(client).send(get)).Item ?? {});

@@ -19,8 +19,8 @@ const BACKENDS: readonly (readonly [name: string, store: () => Promise<LockStore
   [
     "the table",
     async () => {
-      const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+      const { calls, tableName } = await freshTable();
+      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
     },
   ],
   ["memory", async () => createMemoryStore({ policy: POLICY })],

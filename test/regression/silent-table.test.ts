@@ -8,9 +8,12 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import { A, POLICY, Fixture } from "../store/fixture.js";
+import { engineCalls } from "../support/engine.js";
 
 /** Shorter than the real bound, so that the test is, too. */
 const BOUND_MS = 100;
@@ -24,11 +27,17 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-it("ends the call when its time is up, and may have happened", async () => {
-  const requestHandler = { ...TABLE_CALLS.requestHandler, requestTimeout: BOUND_MS };
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const client = engineClient(endpoint, { ...TABLE_CALLS, maxAttempts: 2, requestHandler });
-  const store = createDynamoStore({ client, tableName: "silent", policy: POLICY, clock: systemClock, random: () => 0.5 });
-  await expect(new Fixture(store).acquire(A)).rejects.toMatchObject({ name: "StoreUnavailable", definite: false });
-  client.destroy();
-}, 5_000);
+const requestHandler = { ...TABLE_CALLS.requestHandler, requestTimeout: BOUND_MS };
+
+it.each<[transport: string, callsTo: (endpoint: string) => TableCalls]>([
+  ["past the SDK", (endpoint) => engineCalls(endpoint, 2, BOUND_MS)],
+  ["through a client", (endpoint) => sdkCalls(engineClient(endpoint, { maxAttempts: 2, requestHandler }))],
+])(
+  "ends a call %s when its time is up, and may have happened",
+  async (_transport, callsTo) => {
+    const calls = callsTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const store = createDynamoStore({ calls, tableName: "silent", policy: POLICY, clock: systemClock, random: () => 0.5 });
+    await expect(new Fixture(store).acquire(A)).rejects.toMatchObject({ name: "StoreUnavailable", definite: false });
+  },
+  5_000,
+);

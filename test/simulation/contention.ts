@@ -11,6 +11,7 @@ import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { NAMESPACE, POLICY } from "./backend.js";
@@ -113,7 +114,7 @@ function scene() {
   function clientOf(process: Process): LockClient {
     const client = new TableClient(shared, process) as unknown as DynamoDBClient;
     const unit = (): number => random.unit();
-    const store = createDynamoStore({ client, tableName: TABLE_NAME, policy: POLICY, clock: process, random: unit });
+    const store = createDynamoStore({ calls: sdkCalls(client), tableName: TABLE_NAME, policy: POLICY, clock: process, random: unit });
     const clocks = tableClocks(process, watchTableClock(client, process));
     const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
     const service = lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks);

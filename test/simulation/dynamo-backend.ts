@@ -5,6 +5,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockRecord } from "../../lib/core/record.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
@@ -69,7 +70,7 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
   };
   const storeOn = (client: TableClient, process: Process): LockStore =>
     createDynamoStore({
-      client: client as unknown as DynamoDBClient,
+      calls: sdkCalls(client as unknown as DynamoDBClient),
       tableName: TABLE_NAME,
       policy: POLICY,
       clock: process,

@@ -9,7 +9,7 @@ import type { Lease } from "../../lib/client/lease/contract.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { lockService } from "../../lib/service/service.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
-import { createTableStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { LockRecord } from "../../lib/core/record.js";
@@ -96,7 +96,7 @@ export function partition({ isBarred = () => false }: { readonly isBarred?: (upd
       transactWriteItems: unused,
     };
     const unit = (): number => random.unit();
-    const store = createTableStore({ calls, tableName: TABLE_NAME, policy: POLICY, clock: process, random: unit });
+    const store = createDynamoStore({ calls, tableName: TABLE_NAME, policy: POLICY, clock: process, random: unit });
     const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
     const clocks = () => ({ earliestMs: nowMs(), latestMs: nowMs() });
     const api = lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks);

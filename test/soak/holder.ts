@@ -6,11 +6,10 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Lease, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 import "../support/end-with-parent.js";
 
 /** The holder's instructions. */
@@ -94,7 +93,7 @@ tell("holding", { held: countHeld() });
 function open(): LockClient {
   if ("url" in order.locks) return createLockClient({ url: order.locks.url, owner: order.name });
   const { endpoint, tableName } = order.locks;
-  return createTableClient({ client: engineClient(endpoint, TABLE_CALLS), tableName, owner: order.name });
+  return createTableClient({ ...engineLocation(endpoint), tableName, owner: order.name });
 }
 
 /** Takes a key and keeps it. A lost one is taken again. */

@@ -1,8 +1,7 @@
 /** A crowd on one key: each member is a process of its own, with a store that has seen nothing and counts its requests. */
 import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { callsThrough } from "../../lib/store/dynamo/choose-transport.js";
-import { createTableStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import type { EngineTable } from "./differential/differential-pair.js";
 import { Fixture, freshNamespace, outcomeOf, POLICY } from "./fixture.js";
@@ -30,8 +29,7 @@ export interface Crowd {
 }
 
 /** Returns a crowd of this many processes on one key of this table. */
-export function crowdOn({ client, tableName }: EngineTable, size: number): Crowd {
-  const calls = callsThrough(client);
+export function crowdOn({ calls, tableName }: EngineTable, size: number): Crowd {
   const address = { namespace: freshNamespace(), kind: "locks", key: "CROWD_1" } as const;
   const start = (requests: Requests): Fixture => {
     const counted: TableCalls = {
@@ -40,7 +38,7 @@ export function crowdOn({ client, tableName }: EngineTable, size: number): Crowd
       updateItem: (input) => (requests.writes++, calls.updateItem(input)),
     };
     const deps = { policy: POLICY, clock: systemClock, random: Math.random };
-    return new Fixture(createTableStore({ calls: counted, tableName, ...deps }), address);
+    return new Fixture(createDynamoStore({ calls: counted, tableName, ...deps }), address);
   };
   const members = Array.from({ length: size }, (): Member => {
     const requests = { writes: 0, reads: 0 };

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
-import { freshTable } from "../support/engine.js";
+import { freshTable, throughSdk } from "../support/engine.js";
 import { crowdOn, most, tally, together } from "./crowd-fixture.js";
 import type { Crowd } from "./crowd-fixture.js";
 import { leaseId, Fixture } from "./fixture.js";
@@ -43,7 +43,7 @@ describe("a crowd that comes at once", { timeout: LONG_MS }, () => {
   });
 
   it("control: of 60 readers many need more, where none may join", async () => {
-    const table = await freshTable();
+    const table = throughSdk(await freshTable());
     const barred = bar(table.client, "SET h.#me = :joined");
     const crowd = crowdOn(table, 60);
     await together(crowd, (lock, order) => lock.acquire(leaseId(order + 1), READERS));

@@ -4,13 +4,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
 import { systemClock } from "../../lib/core/time.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { FORMAT_VERSION, fromItem, itemKey, payloadKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { engineCalls, freshTable, throughSdk } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { large, RunScene, small } from "./run-fixture.js";
@@ -21,11 +23,11 @@ let table: FreshTable;
 let store: LockStore;
 beforeAll(async () => {
   table = await freshTable();
-  store = storeOn(engineClient(table.endpoint));
+  store = storeOn(table);
 });
 
-function storeOn(client: FreshTable["client"], tableName = table.tableName): LockStore {
-  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+function storeOn({ calls, tableName = table.tableName }: { readonly calls: TableCalls; readonly tableName?: string }): LockStore {
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
 /** Returns an item as stored in the table. */
@@ -165,7 +167,7 @@ describe("the item of a payload", () => {
   it("control: is kept for shorter by a table that takes every later time for right", async () => {
     const other = await freshTable();
     mutate(other.client, "#x < :x");
-    expect(await ttlsAfter(TIMES, storeOn(other.client, other.tableName), other)).toEqual(TIMES);
+    expect(await ttlsAfter(TIMES, storeOn(throughSdk(other)), other)).toEqual(TIMES);
   });
 
   it("is not made by keeping it for longer when it was collected: it would have no text", async () => {
@@ -184,7 +186,7 @@ describe("an engine that answers late, or not", () => {
 
   /** A run whose writes with this condition are delayed, and a rival on the same key without delay. */
   function delayed(held: (condition: string) => boolean) {
-    const late = new RunScene(storeOn(engineClient(proxy.endpoint, { maxAttempts: 3 })));
+    const late = new RunScene(storeOn({ calls: engineCalls(proxy.endpoint) }));
     const rival = new RunScene(store, late.address);
     let go = (): void => undefined;
     const until = new Promise<void>((resolve) => (go = resolve));
@@ -221,7 +223,7 @@ describe("an engine that answers late, or not", () => {
     const client = engineClient(proxy.endpoint, { maxAttempts: 3 });
     mutate(client, "h.#me.p = :principal", "h.#me.e > :earlier", "attribute_not_exists(h.#me.b)", "h.#me.a >= :lately");
     const run = new RunScene(store);
-    const zombie = new RunScene(storeOn(client), run.address).at(LEASE_MS - 1);
+    const zombie = new RunScene(storeOn({ calls: sdkCalls(client) }), run.address).at(LEASE_MS - 1);
     await run.start(A);
     await run.at(LEASE_MS + MARGIN_MS).start(B);
     await zombie.complete(A, "succeeded", { payload: small('"of a zombie"') });
@@ -229,7 +231,7 @@ describe("an engine that answers late, or not", () => {
   });
 
   it("keeps a payload all the same when the answer is lost, and says so when nothing answers", async () => {
-    const on = storeOn(engineClient(proxy.endpoint, { maxAttempts: 3 }));
+    const on = storeOn({ calls: engineCalls(proxy.endpoint) });
     const { address } = new RunScene(on);
     const payload = { digest: "d", ttlAtSec: 1_900_000_000 };
     const lost = proxy.plan({ kind: "lose-reply" }, { times: 2 });

@@ -1,7 +1,6 @@
 /** Behaviour of the DynamoDB table only: shards, formats of other versions, transactions, invalid responses. */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { engineClient } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION, itemKey, SHARDS } from "../../lib/store/dynamo/item.js";
@@ -9,7 +8,7 @@ import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { engineCalls, freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./conformance/listing.js";
@@ -23,8 +22,8 @@ beforeAll(async () => {
 });
 
 function storeOn(endpoint: string, maxAttempts = 3): LockStore {
-  const client = engineClient(endpoint, { maxAttempts });
-  return createDynamoStore({ client, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const calls = engineCalls(endpoint, maxAttempts);
+  return createDynamoStore({ calls, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 }
 
 describe("a list over the shards", () => {

@@ -4,10 +4,11 @@ import type { Held } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { freshTable } from "../support/engine.js";
+import { freshTable, throughSdk } from "../support/engine.js";
 import { distort } from "./differential/differential-kinds.js";
 import { A, B, C, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 import type { AcquireOptions } from "./fixture.js";
@@ -26,8 +27,8 @@ const STORES = [
   {
     name: "dynamo-store",
     makeStore: async (): Promise<LockStore> => {
-      const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random });
+      const { calls, tableName } = await freshTable();
+      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random });
     },
   },
 ];
@@ -118,7 +119,7 @@ describe("control: of twenty that take permits at once", () => {
   it("more than three are told so by a table that doesn't compare the version", async () => {
     const { client, tableName } = await freshTable();
     const weakened = mutate(client, "v = :seen", "cp <= :room");
-    const lock = new Fixture(createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random }));
+    const lock = new Fixture(createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random }));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
     expect(weakened()).toBeGreaterThan(0);
   });
@@ -137,7 +138,7 @@ describe("a fast path that grants a free key", () => {
       return (await lock.read())?.upgrading?.leaseId;
     };
     expect(await left(await freshTable())).toBeUndefined();
-    const table = await freshTable();
+    const table = throughSdk(await freshTable());
     const distorted = distort(table.client, ", jt, ug", ", jt");
     expect(await left(table)).toBe(A);
     expect(distorted()).toBeGreaterThan(0);

@@ -42,8 +42,8 @@ function withNewerFields(item: Item): Item {
  * first, and the second holds.
  */
 async function newer(...waiters: readonly string[]) {
-  const { client, tableName } = await freshTable();
-  const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+  const { client, calls, tableName } = await freshTable();
+  const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const documents = DynamoDBDocumentClient.from(client);
   const key = new QueueScene(store);
   const at = { TableName: tableName, Key: itemKey(key.address) };
@@ -58,10 +58,7 @@ async function newer(...waiters: readonly string[]) {
   } else for (const id of waiters) await key.at(3).queue(id);
   await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
   // Another process, which hasn't seen the key before.
-  const fixture = new QueueScene(
-    createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 }),
-    key.address,
-  );
+  const fixture = new QueueScene(createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 }), key.address);
   return { key: fixture, item };
 }
 

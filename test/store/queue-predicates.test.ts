@@ -4,6 +4,7 @@ import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
@@ -95,7 +96,7 @@ async function played(stage: Stage, play: Example["play"]) {
 }
 
 function stageOn({ client, tableName }: EngineTable): Stage {
-  const process = () => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+  const process = () => createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const here = new QueueScene(process());
   const documents = DynamoDBDocumentClient.from(client);
   const put: Stage["put"] = (record) =>

@@ -10,10 +10,10 @@ import { POLICY } from "./fixture.js";
 import type { EngineTable } from "./differential/differential-pair.js";
 
 /** A store on this table. It records no keep-alives. */
-export function replacingStore({ client, tableName }: EngineTable): LockStore {
+export function replacingStore({ client, calls, tableName }: EngineTable): LockStore {
   const documents = DynamoDBDocumentClient.from(client);
   const deps = { policy: POLICY, clock: systemClock, random: () => Math.random() };
-  const store = createDynamoStore({ client, tableName, ...deps });
+  const store = createDynamoStore({ calls, tableName, ...deps });
   return {
     ...store,
     async apply(address, command, clocks) {

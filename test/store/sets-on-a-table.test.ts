@@ -4,11 +4,12 @@ import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { freshTable } from "../support/engine.js";
+import { engineCalls, freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { A, B, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
@@ -27,11 +28,12 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-/** With its own client, because a client that retries often stops retrying. */
-function storeVia(endpoint: string, maxAttempts = 3, prepareClient: (client: DynamoDBClient) => void = () => undefined): LockStore {
+/** With its own operations, because those that retry often stop retrying. */
+function storeVia(endpoint: string, maxAttempts = 3, prepareClient?: (client: DynamoDBClient) => void): LockStore {
   const client = engineClient(endpoint, { maxAttempts });
-  prepareClient(client);
-  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.1 });
+  prepareClient?.(client);
+  const calls = prepareClient ? sdkCalls(client) : engineCalls(endpoint, maxAttempts);
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.1 });
 }
 
 /**

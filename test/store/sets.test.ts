@@ -14,8 +14,8 @@ const STORES = [
   {
     name: "dynamo-store",
     makeStore: async (): Promise<LockStore> => {
-      const { client, tableName } = await freshTable();
-      return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => Math.random() });
+      const { calls, tableName } = await freshTable();
+      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => Math.random() });
     },
   },
 ];

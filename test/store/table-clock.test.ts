@@ -9,6 +9,7 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Clock, Instant } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { narrowed, watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { freshTable } from "../support/engine.js";
 import { A, B, POLICY, Fixture } from "./fixture.js";
@@ -178,7 +179,7 @@ describe("on a real client", () => {
 
   it("hears it from a refused write as well, and through the store", async () => {
     const { client, tableName } = await freshTable();
-    const other = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+    const other = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0 });
     const lock = new Fixture(other);
     await lock.acquire(A);
 

@@ -7,9 +7,16 @@ import { randomUUID } from "node:crypto";
 import { inject } from "vitest";
 import type { TestProject } from "vitest/node";
 import { createTable } from "../../infra/local/create-table.js";
-import { engineClient } from "../../infra/local/engine-client.js";
+import { engineClient, engineEnvironment, engineLocation } from "../../infra/local/engine-client.js";
 import type { Engine } from "../../infra/local/engine.js";
 import { startEngine } from "../../infra/local/engine.js";
+import { systemClock } from "../../lib/core/time.js";
+import { builtInCalls } from "../../lib/store/dynamo/built-in-calls.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
+import { environmentSettings } from "../../lib/store/dynamo/environment-settings.js";
+import { standardRetries } from "../../lib/store/dynamo/retries.js";
+import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 
 declare module "vitest" {
   /** The values that globalSetup provides to the tests. */
@@ -39,6 +46,29 @@ export interface FreshTable {
   readonly client: DynamoDBClient;
   readonly tableName: string;
   readonly endpoint: string;
+  /** The operations of a store, past the SDK's client. */
+  readonly calls: TableCalls;
+  /** The options of a lock client on the table. */
+  readonly place: { readonly tableName: string } & ReturnType<typeof engineLocation>;
+  /** The environment of a function on the table. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** So long that an engine under load answers in time. */
+const ANSWER_MS = 10_000;
+
+/** Returns operations past the SDK's client, of a process of its own: one that retries often stops retrying. */
+export function engineCalls(endpoint: string, maxAttempts: number = TABLE_CALLS.maxAttempts, answerMs = ANSWER_MS): TableCalls {
+  const deps = { clock: systemClock, random: Math.random };
+  const settings = environmentSettings(engineEnvironment(endpoint), deps);
+  if (typeof settings === "string") throw new Error(settings);
+  const retries = standardRetries(maxAttempts, deps);
+  return builtInCalls({ ...settings, retries: async () => retries, bounds: { connectMs: ANSWER_MS, answerMs } });
+}
+
+/** Returns the table with operations through its client, and so through what a test adds to the client. */
+export function throughSdk<T extends Pick<FreshTable, "client">>(table: T): T & Pick<FreshTable, "calls"> {
+  return { ...table, calls: sdkCalls(table.client) };
 }
 
 /**
@@ -50,5 +80,9 @@ export async function freshTable(endpoint = inject("engineEndpoint"), config: Dy
   const direct = engineClient(inject("engineEndpoint"));
   await createTable(direct, tableName);
   direct.destroy();
-  return { client: engineClient(endpoint, config), tableName, endpoint };
+  return {
+    ...{ client: engineClient(endpoint, config), tableName, endpoint, calls: engineCalls(endpoint) },
+    place: { tableName, ...engineLocation(endpoint) },
+    env: { HOLDFAST_TABLE: tableName, ...engineEnvironment(endpoint) },
+  };
 }

@@ -35,8 +35,8 @@ export interface HttpService {
 export async function serve(): Promise<HttpService> {
   const clock = new PausingClock();
   const lines: LogLine[] = [];
-  const { client, tableName } = await freshTable();
-  const handler = compose({ HOLDFAST_TABLE: tableName }, { client, clock, log: (line) => void lines.push(line) });
+  const { env } = await freshTable();
+  const handler = compose(env, { clock, log: (line) => void lines.push(line) });
   const gateway = await startGateway({ handler, port: 0, clock });
   return {
     url: gateway.url,
@@ -58,9 +58,6 @@ export async function serve(): Promise<HttpService> {
       checkReply(routeKey, reply, `${path} ${text ?? ""}`);
       return reply;
     },
-    async close() {
-      await gateway.close();
-      client.destroy();
-    },
+    close: () => gateway.close(),
   };
 }

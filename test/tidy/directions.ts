@@ -16,10 +16,9 @@ interface Room {
 
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
 /** The only files of `lib`, besides the entries, that may use the AWS SDK. A new one is added here by name. */
-const SPEAKS_DYNAMODB =
-  /^lib\/store\/dynamo\/(table-clock|sdk-calls|client-settings|choose-transport|default-client|lazy-calls|dynamo-store)\.ts$/;
+const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\/(table-clock|sdk-calls|table-access)\.ts$/;
 /** The files that send HTTP requests to DynamoDB. */
-const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature|environment-settings)\.ts$/;
+const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature)\.ts$/;
 /** The adapters that hold responses of node:http. The others never import them, for they run on Cloudflare Workers too. */
 const ON_NODE_HTTP = /^lib\/adapters\/(node-http|express|fastify|nest)\.ts$/;
 const ANY_ADAPTER = /^lib\/adapters\//;
@@ -32,7 +31,7 @@ const ANYTHING = /^/;
 const ROOMS: readonly Room[] = [
   { of: "lib/core/", files: [], packages: ["node:crypto"] },
   { of: "lib/contract/", files: ["lib/core/"], packages: ["valibot", "@valibot/to-json-schema"] },
-  { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: [...AWS_SDK, "node:http"] },
+  { of: SPEAKS_DYNAMODB, files: ["lib/core/", "lib/store/"], packages: AWS_SDK },
   { of: SENDS_HTTP, files: ["lib/core/", "lib/store/"], packages: ["node:crypto", "node:http", "node:https"] },
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },

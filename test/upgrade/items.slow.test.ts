@@ -55,7 +55,7 @@ function attributesOf(stored: readonly Stored[]): readonly string[] {
 
 describe.each(RECORDED)("a version that doesn't read an attribute of version %s", async (version) => {
   const recorded = recordedBy(version);
-  const { client, tableName } = await freshTable();
+  const table = await freshTable();
 
   /** Returns the first story that fails without the attribute. */
   async function storyAbout(attribute: string): Promise<string | undefined> {
@@ -64,7 +64,7 @@ describe.each(RECORDED)("a version that doesn't read an attribute of version %s"
       if (!stored) continue;
       if (!attributesOf([stored]).includes(attribute)) continue;
       const items = stored.items.map((item) => mapped(item, (name) => name === attribute));
-      const isServed = await continued(story, { ...stored, items }, client, tableName).then(
+      const isServed = await continued(story, { ...stored, items }, table).then(
         () => true,
         () => false,
       );

@@ -16,10 +16,10 @@ import { continued, FOLDER, RECORDED, recordedBy, STORIES, written } from "./sto
 
 describe.each(RECORDED)("a table that version %s wrote", async (version) => {
   const recorded = recordedBy(version);
-  const { client, tableName } = await freshTable();
+  const table = await freshTable();
 
   it.each(STORIES.filter(({ name }) => name in recorded))("is served: $name", async (story) => {
-    await continued(story, recorded[story.name]!, client, tableName);
+    await continued(story, recorded[story.name]!, table);
   });
 });
 

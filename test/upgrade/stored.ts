@@ -1,9 +1,10 @@
 /** The items that the stories leave in the table: written by this version, or read from a file that a version recorded. */
-import type { AttributeValue, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import { LOCK_STORIES } from "./lock-stories.js";
 import { RUN_STORIES } from "./run-stories.js";
@@ -37,11 +38,11 @@ export function recordedBy(version: string): Readonly<Record<string, Stored>> {
 
 /** Writes the items of all stories with the code as it is. */
 export async function written(): Promise<Readonly<Record<string, Stored>>> {
-  const { client, tableName } = await freshTable();
+  const { client, calls, tableName } = await freshTable();
   const stored: Record<string, Stored> = {};
   const known = new Set<string>();
   for (const story of STORIES) {
-    const teller = tellerOf(story, client, tableName, START_MS);
+    const teller = tellerOf(story, calls, tableName, START_MS);
     await story.writes(teller);
     const { Items = [] } = await client.send(new ScanCommand({ TableName: tableName, ConsistentRead: true }));
     const left = new Map(Items.map((item) => [`${item["p"]?.S} ${item["k"]?.S}`, sorted(item)]));
@@ -54,9 +55,9 @@ export async function written(): Promise<Readonly<Record<string, Stored>>> {
 }
 
 /** Puts the items into the table, and lets the story go on from them. @throws if an answer isn't the expected one. */
-export async function continued(story: Story, { atMs, items }: Stored, client: DynamoDBClient, tableName: string): Promise<void> {
+export async function continued(story: Story, { atMs, items }: Stored, { client, calls, tableName }: FreshTable): Promise<void> {
   for (const Item of items) await client.send(new PutItemCommand({ TableName: tableName, Item }));
-  await story.continues(tellerOf(story, client, tableName, atMs));
+  await story.continues(tellerOf(story, calls, tableName, atMs));
 }
 
 /** Sorts the names of attributes, whose order means nothing. */

@@ -1,8 +1,8 @@
 /** Tells a story to the handler on a real table: requests about the leases of one key, at a clock that the story turns. */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { expect } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { directService } from "../support/direct-service.js";
@@ -32,9 +32,9 @@ export interface Story {
 export const START_MS = Date.UTC(2027, 0, 1);
 
 /** Creates a function on the table, at the time `nowMs`. It keeps no request waiting. */
-export function tellerOf({ name }: Story, client: DynamoDBClient, tableName: string, nowMs: number): Teller {
+export function tellerOf({ name }: Story, calls: TableCalls, tableName: string, nowMs: number): Teller {
   const clock = new VirtualClock(nowMs);
-  const store = createDynamoStore({ client, tableName, policy: createPolicy(), clock, random: () => 0 });
+  const store = createDynamoStore({ calls, tableName, policy: createPolicy(), clock, random: () => 0 });
   const service = directService({ clock, store, serverWaitMs: 0 });
   const id = (lease: number): string =>
     leaseIdFrom(

@@ -46,10 +46,15 @@ export function checkHttp(options: Omit<HttpOptions, "url">, url: string): void 
   checkType("token", options.token, "string", "function");
   checkType("headers", options.headers, "object");
   checkType("fetch", options.fetch, "function");
+  checkUrl("url", url);
+}
+
+/** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https without a password. */
+export function checkUrl(name: string, url: string): void {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   const isHttp = /^https?:$/.test(protocol);
   // The message doesn't show what may be a password.
   if (!isHttp && !url.includes("@"))
-    throw new InvalidRequestError(`url: ${JSON.stringify(url)} is no http URL: it must begin with http:// or https://`, "url");
-  if (!isHttp || username !== "" || password !== "") throw new InvalidRequestError("url: takes no user or password", "url");
+    throw new InvalidRequestError(`${name}: ${JSON.stringify(url)} is no http URL: it must begin with http:// or https://`, name);
+  if (!isHttp || username !== "" || password !== "") throw new InvalidRequestError(`${name}: takes no user or password`, name);
 }

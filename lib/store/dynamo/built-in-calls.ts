@@ -1,10 +1,10 @@
 /**
- * The operations over HTTP with the built-in transport: DynamoDB's JSON 1.0, signed here, over the connections that the settings name. It
+ * The operations over HTTP with the built-in transport: DynamoDB's JSON 1.0, signed here, over connections of its own. It
  * does the same as the AWS SDK's client for a third of its CPU: the same attempts, pauses and error names, and the same correction of the
  * clock by the `Date` of answers.
  */
 import { randomUUID } from "node:crypto";
-import type { Clock, Instant } from "../../core/time.js";
+import type { Clock } from "../../core/time.js";
 import { systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./item.js";
@@ -16,6 +16,8 @@ import { errorTypeOf } from "./retries.js";
 import type { ErrorMetadata } from "./service-error.js";
 import { bodyOf } from "./service-error.js";
 import type { Sign } from "./signature.js";
+import { TABLE_CALLS } from "./table.js";
+import type { AnswerWatcher } from "./table-clock.js";
 import { itemText } from "./wire-text.js";
 
 /** An endpoint and the signer for it, both current. */
@@ -24,24 +26,21 @@ export interface Destination {
   readonly sign: Sign;
 }
 
-/** A listener that gets the send time of each request and the time in its answer. */
-export interface AnswerWatcher {
-  /** Returns the present instant on the watcher's own clock. */
-  now(): Instant;
-  answered(sentAt: Instant, date: string | undefined): void;
-}
-
 /** The settings of the transport. */
 export interface TransportSettings {
   /** Returns the endpoint and the signer. Called for each request, since credentials are refreshed. */
   readonly destination: (tableNames: readonly string[]) => Promise<Destination>;
   readonly retries: () => Promise<RetryStrategy>;
-  readonly bounds: SendBounds;
+  /** @default those of this package's calls */
+  readonly bounds?: SendBounds;
   readonly userAgent: string;
-  /** The offset of the signing clock from the machine's clock, in ms. Undefined: the clock isn't corrected. */
-  readonly clockOffset: { get(): number; set(ms: number): void } | undefined;
-  readonly watchers: () => Iterable<AnswerWatcher>;
+  /** True if the signing clock follows the `Date` of answers. @default true */
+  readonly correctsClock?: boolean;
+  readonly watcher?: AnswerWatcher;
 }
+
+const { connectionTimeout, requestTimeout } = TABLE_CALLS.requestHandler;
+const BOUNDS: SendBounds = { connectMs: connectionTimeout, answerMs: requestTimeout };
 
 const SERVICE = "DynamoDB_20120810";
 /** The clock error in ms above which a request is signed and sent again. */
@@ -52,14 +51,18 @@ const SLOW_ANSWER_MS = 900_000;
 /** Returns operations that send by `settings`. The machine's clock signs, whichever clock the locks use. */
 // Over 60 lines: the four calls share one way to sign, send and try again.
 export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): TableCalls {
+  const { bounds = BOUNDS, correctsClock = true, watcher } = settings;
+  /** The offset of the signing clock from the machine's clock. */
+  let clockOffsetMs = 0;
+
   /** Makes one attempt. */
   async function attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
-    const offsetMs = settings.clockOffset?.get() ?? 0;
+    const offsetMs = clockOffsetMs;
     const sentAtMs = clock.wallMs();
     const headers = [...sign(`${SERVICE}.${operation}`, body, sentAtMs + offsetMs), "user-agent", settings.userAgent];
-    const watchers = [...settings.watchers()].map((watcher) => ({ watcher, sentAt: watcher.now() }));
-    const reply = await post(endpoint, headers, body, settings.bounds, clock);
-    for (const { watcher, sentAt } of watchers) watcher.answered(sentAt, reply.headers.date);
+    const answered = watcher?.sending();
+    const reply = await post(endpoint, headers, body, bounds, clock);
+    answered?.(reply.headers.date);
     const isCorrected = correctClock(reply, sentAtMs, offsetMs);
     try {
       return bodyOf(reply);
@@ -74,9 +77,9 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
   function correctClock({ headers }: Reply, sentAtMs: number, offsetMs: number): boolean {
     const dateMs = Date.parse(headers.date ?? "");
     const nowMs = clock.wallMs();
-    if (!settings.clockOffset || Number.isNaN(dateMs) || headers.age !== undefined || nowMs - sentAtMs > SLOW_ANSWER_MS) return false;
+    if (!correctsClock || Number.isNaN(dateMs) || headers.age !== undefined || nowMs - sentAtMs > SLOW_ANSWER_MS) return false;
     const correctedMs = dateMs - nowMs;
-    settings.clockOffset.set(correctedMs);
+    clockOffsetMs = correctedMs;
     return Math.abs(correctedMs) >= SKEWED_MS && correctedMs !== offsetMs;
   }
 

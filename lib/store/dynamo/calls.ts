@@ -51,8 +51,10 @@ export interface TableCalls {
   transactWriteItems(input: TransactInput): Promise<unknown>;
 }
 
-/** Returns operations that ask for the transport with each request. */
-export function deferredCalls(transport: () => Promise<TableCalls>): TableCalls {
+/** Returns operations whose transport is made with the first request. */
+export function deferredCalls(make: () => Promise<TableCalls>): TableCalls {
+  let made: Promise<TableCalls> | undefined;
+  const transport = (): Promise<TableCalls> => (made ??= make());
   return {
     updateItem: async (input) => (await transport()).updateItem(input),
     getItem: async (input) => (await transport()).getItem(input),

@@ -9,7 +9,6 @@
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
  * nothing is ever deleted.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Command, Decision } from "../../core/commands.js";
 import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
@@ -20,8 +19,6 @@ import type { Change, CommuteResult, CompareAndSetDeps, WriteAllResult, WriteRes
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
 import type { TableCalls, WireItem } from "./calls.js";
 import { cancellationReasons, isConditionFailed } from "./calls.js";
-import type { TransportOption } from "./choose-transport.js";
-import { callsThrough } from "./choose-transport.js";
 import { RecentRecords } from "./recent-records.js";
 import { append, commuting, fastPath, isPlain } from "./fast-path.js";
 import { endAnyway } from "./ending.js";
@@ -42,22 +39,9 @@ const CONFLICT_ATTEMPTS = 5;
 /** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
 
-/** Creates a store on the table `tableName`, with the configuration of `client`. */
-export function createDynamoStore({
-  client,
-  transport,
-  ...deps
-}: CompareAndSetDeps & {
-  readonly client: DynamoDBClient;
-  readonly transport?: TransportOption | undefined;
-  readonly tableName: string;
-}): LockStore {
-  return createTableStore({ calls: callsThrough(client, transport), region: async () => client.config.region(), ...deps });
-}
-
-/** A store on the table `tableName`, with the operations themselves. */
+/** Creates a store on the table `tableName`, with the operations `calls`. */
 // Over 60 lines: the methods of one port share the table and its recent records.
-export function createTableStore({
+export function createDynamoStore({
   calls,
   tableName,
   region,

@@ -1,14 +1,12 @@
 /**
  * The built-in transport's settings in a function, from its environment. Reading them loads no part of the AWS SDK. If the SDK would look
- * elsewhere (profiles, containers, other partitions), it is loaded.
+ * elsewhere (profiles, containers, other partitions), it is loaded (table-access.ts).
  */
-import { Agent } from "node:http";
-import { Agent as TlsAgent } from "node:https";
 import type { Clock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
 import { TABLE_CALLS } from "./table.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
-import { endpointAt } from "./http-sender.js";
+import { connections, endpointAt } from "./http-sender.js";
 import { standardRetries } from "./retries.js";
 import { signer } from "./signature.js";
 
@@ -26,8 +24,6 @@ const DOMAINS: readonly (readonly [RegExp, string])[] = [
   [/^us-gov-\w+-\d+$/, "amazonaws.com"],
   [/^cn-\w+-\d+$/, "amazonaws.com.cn"],
 ];
-/** The AWS SDK's limits. */
-const MAX_SOCKETS = 50;
 
 /** Reads the settings from `env`. A returned string gives the reason why the AWS SDK is needed. */
 export function environmentSettings(
@@ -45,15 +41,10 @@ export function environmentSettings(
   const url = new URL(named ?? `https://dynamodb.${region}.${domain ?? ""}`);
   if (url.protocol !== "http:" && url.protocol !== "https:") return `the endpoint ${url.protocol} is neither http: nor https:`;
   const retries = standardRetries(TABLE_CALLS.maxAttempts, deps);
-  let offsetMs = 0;
   return {
     destination: destinations(env, url, region),
     retries: () => Promise.resolve(retries),
-    bounds: { connectMs: TABLE_CALLS.requestHandler.connectionTimeout, answerMs: TABLE_CALLS.requestHandler.requestTimeout },
     userAgent: `holdfast/${VERSION} lang/js md/nodejs#${process.versions.node} exec-env/${env["AWS_EXECUTION_ENV"] ?? "none"}`,
-    clockOffset: { get: () => offsetMs, set: (ms) => void (offsetMs = ms) },
-    // A function's second clock is its gateway's.
-    watchers: () => [],
   };
 }
 
@@ -63,8 +54,7 @@ function isSet(env: Environment, name: string): boolean {
 
 /** Returns a fixed endpoint, with the credentials that the environment has at the time. */
 function destinations(env: Environment, url: URL, region: string): TransportSettings["destination"] {
-  const connections = { keepAlive: true, maxSockets: MAX_SOCKETS };
-  const endpoint = endpointAt(url, { "http:": new Agent(connections), "https:": new TlsAgent(connections) });
+  const endpoint = endpointAt(url, connections());
   const scope = { host: url.host, path: endpoint.path, region, service: "dynamodb" };
   let last: { readonly of: string; readonly found: Destination } | undefined;
   return async () => {

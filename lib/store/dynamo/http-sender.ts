@@ -2,9 +2,9 @@
  * Sends one HTTP request over a keep-alive connection and reads its whole answer. The time from the start to the last byte and the
  * answer's size are bounded. It sends once. The error of a broken connection has the AWS SDK's name for it.
  */
-import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { request as overHttp } from "node:http";
-import { request as overHttps } from "node:https";
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { Agent, request as overHttp } from "node:http";
+import { Agent as TlsAgent, request as overHttps } from "node:https";
 import type { Clock } from "../../core/time.js";
 import type { RawHeaders } from "./signature.js";
 
@@ -17,8 +17,20 @@ export interface Endpoint {
   readonly agent: Agent;
 }
 
+/** The connections by protocol. An idle one is kept for the next request, and doesn't keep the process alive. */
+export type Connections = Readonly<Record<Endpoint["protocol"], Agent>>;
+
+/** The AWS SDK's limit. */
+const MAX_SOCKETS = 50;
+
+/** Returns connections that are open on demand. */
+export function connections(): Connections {
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+  return { "http:": new Agent(options), "https:": new TlsAgent(options) };
+}
+
 /** Returns the endpoint at `url`. @throws Error if its protocol is neither HTTP nor HTTPS */
-export function endpointAt({ protocol, hostname, port, pathname }: URL, agents: Readonly<Record<Endpoint["protocol"], Agent>>): Endpoint {
+export function endpointAt({ protocol, hostname, port, pathname }: URL, agents: Connections): Endpoint {
   if (protocol !== "http:" && protocol !== "https:") throw new Error(`endpoint: ${protocol} is neither http: nor https:`);
   return {
     protocol,

@@ -18,7 +18,7 @@ export interface RetryToken {
 /** A strategy with the AWS SDK's interface. It refuses a token if the request may not be retried. */
 export interface RetryStrategy {
   acquireInitialRetryToken(scope: string): Promise<RetryToken>;
-  refreshRetryTokenForRetry(token: RetryToken, info: { readonly error: unknown; readonly errorType: ErrorType }): Promise<RetryToken>;
+  refreshRetryTokenForRetry(token: RetryToken, info: { readonly error?: unknown; readonly errorType: ErrorType }): Promise<RetryToken>;
   recordSuccess(token: RetryToken): void;
 }
 

@@ -8,7 +8,6 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DEFAULTS } from "../../core/limits.js";
 import type { Clock, Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
-import type { AnswerWatcher } from "./built-in-calls.js";
 
 /** Bounds of the table's present time. */
 export interface TableTime {
@@ -23,47 +22,52 @@ interface Known extends TableTime {
 
 const SECOND_MS = 1000;
 
-/**
- * The middleware stacks of watched DynamoDB clients: lock clients that share one also share the bounds from its responses. All document
- * clients of a client have its stack.
- */
-const watched = new WeakMap<object, { readonly clock: Clock; readonly time: () => TableTime | undefined }>();
-/** The watchers of answers that come from the transport that bypasses the client (dynamo/choose-transport.ts). */
-const watchers = new WeakMap<object, AnswerWatcher[]>();
-/** The start of the middleware's name. */
-export const CLOCK_MIDDLEWARE = "holdfastTableClock";
-
-/** Returns the watchers of answers to requests sent by the configuration of `client`. */
-export function answerWatchers({ middlewareStack }: DynamoDBClient): readonly AnswerWatcher[] {
-  return watchers.get(middlewareStack) ?? [];
+/** The bounds that answers narrow. */
+export interface AnswerWatcher {
+  /** Notes that a request is sent now. Returns a function that takes its answer's `Date`. */
+  readonly sending: () => (date: string | undefined) => void;
+  /** Returns the table's present time; undefined before the first answer. */
+  readonly time: () => TableTime | undefined;
 }
+
+/** Returns a watcher that measures by `clock`. */
+export function answerWatcher(clock: Clock): AnswerWatcher {
+  let known: Known | undefined;
+  return {
+    sending() {
+      const sentAt = instantOf(clock);
+      return (date) => {
+        const dateMs = Date.parse(date ?? "");
+        if (!Number.isNaN(dateMs)) known = narrowed(known, dateMs, sentAt, instantOf(clock));
+      };
+    },
+    time: () => known && moved(known, instantOf(clock)),
+  };
+}
+
+/**
+ * The watchers of DynamoDB clients, by their middleware stacks: lock clients that share one also share the bounds from its responses. All
+ * document clients of a client have its stack.
+ */
+const watchers = new WeakMap<object, Map<Clock, AnswerWatcher>>();
 
 /** Watches `client`'s responses. Returns a function for the table's present time, which is undefined before the first. */
 export function watchTableClock({ middlewareStack }: DynamoDBClient, clock: Clock): () => TableTime | undefined {
-  const watching = watched.get(middlewareStack);
-  if (watching?.clock === clock) return watching.time;
-  let known: Known | undefined;
-  const watcher: AnswerWatcher = {
-    now: () => instantOf(clock),
-    answered(sentAt, date) {
-      const dateMs = Date.parse(date ?? "");
-      if (!Number.isNaN(dateMs)) known = narrowed(known, dateMs, sentAt, instantOf(clock));
-    },
-  };
-  const all = watchers.get(middlewareStack) ?? [];
-  watchers.set(middlewareStack, [...all, watcher]);
+  const all = watchers.get(middlewareStack) ?? new Map<Clock, AnswerWatcher>();
+  const watching = all.get(clock);
+  if (watching) return watching.time;
+  const watcher = answerWatcher(clock);
   middlewareStack.add(
     (next) => async (args) => {
-      const sentAt = watcher.now();
+      const answered = watcher.sending();
       const output = await next(args);
-      watcher.answered(sentAt, dateOf(output.response));
+      answered(dateOf(output.response));
       return output;
     },
-    { step: "deserialize", name: `${CLOCK_MIDDLEWARE}${all.length}` },
+    { step: "deserialize", name: `holdfastTableClock${all.size}` },
   );
-  const time = (): TableTime | undefined => known && moved(known, instantOf(clock));
-  watched.set(middlewareStack, { clock, time });
-  return time;
+  watchers.set(middlewareStack, all.set(clock, watcher));
+  return watcher.time;
 }
 
 /** Returns the bounds from a response with this `Date`, intersected with the known ones. */

@@ -12,7 +12,8 @@ export const TABLE = {
 } as const;
 
 /**
- * Limits of a call to the table, for the AWS SDK's client. All its attempts together end well before a function's time limit.
+ * Limits of a call to the table, in the AWS SDK's form: its requests for credentials have them too. All attempts together end well before a
+ * function's time limit.
  * Without `throwOnRequestTimeout` the SDK only warns at the end of `requestTimeout`, and waits on.
  */
 export const TABLE_CALLS = {

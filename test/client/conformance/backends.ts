@@ -51,9 +51,8 @@ async function openMemory(): Promise<Backend> {
 /** The service behind the gateway, on its own table. */
 export async function openHttp(): Promise<Backend> {
   const table = await freshTable();
-  const { client, tableName } = table;
   const lines: LogLine[] = [];
-  const handler = compose({ HOLDFAST_TABLE: tableName }, { client, log: (line) => void lines.push(line) });
+  const handler = compose(table.env, { log: (line) => void lines.push(line) });
   const gateway = await startGateway({ handler, port: 0 });
   return {
     client: (options) => createHttpClient({ ...options, url: gateway.url }),
@@ -62,7 +61,7 @@ export async function openHttp(): Promise<Backend> {
     isKeptApart: (key, json) => hasItem(table, `${key}/${digestOf(json)}`),
     async close() {
       await gateway.close();
-      client.destroy();
+      table.client.destroy();
     },
   };
 }
@@ -70,14 +69,13 @@ export async function openHttp(): Promise<Backend> {
 /** The service within the client, on its own table. */
 export async function openTable(): Promise<Backend> {
   const table = await freshTable();
-  const { client, tableName } = table;
   const lines: LogLine[] = [];
   return {
-    client: (options) => createTableClient({ ...options, client, tableName, log: (line) => void lines.push(line) }),
+    client: (options) => createTableClient({ ...options, ...table.place, log: (line) => void lines.push(line) }),
     passing: (promise) => promise,
     lines,
     isKeptApart: (key, json) => hasItem(table, `${key}/${digestOf(json)}`),
-    close: async () => client.destroy(),
+    close: async () => table.client.destroy(),
   };
 }
 
@@ -90,10 +88,9 @@ const LOST_EVERY = 4;
  */
 export async function openBothWays(): Promise<Backend> {
   const table = await freshTable();
-  const { client, tableName } = table;
   const lines: LogLine[] = [];
   const log = (line: LogLine): void => void lines.push(line);
-  const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log }), port: 0 });
+  const gateway = await startGateway({ handler: compose(table.env, { log }), port: 0 });
   let asked = 0;
   const losing: typeof fetch = async (...request) => {
     const response = await fetch(...request);
@@ -101,13 +98,13 @@ export async function openBothWays(): Promise<Backend> {
     return response;
   };
   return {
-    client: (options) => createTableClient({ ...options, client, tableName, log, via: "auto", url: gateway.url, fetch: losing }),
+    client: (options) => createTableClient({ ...options, ...table.place, log, via: "auto", url: gateway.url, fetch: losing }),
     passing: (promise) => promise,
     lines,
     isKeptApart: (key, json) => hasItem(table, `${key}/${digestOf(json)}`),
     async close() {
       await gateway.close();
-      client.destroy();
+      table.client.destroy();
     },
   };
 }

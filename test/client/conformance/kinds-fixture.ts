@@ -49,27 +49,21 @@ async function inMemory(): Promise<Backend> {
 }
 
 async function overHttp(): Promise<Backend> {
-  const { client, tableName } = await freshTable();
-  const gateway = await startGateway({ handler: compose({ HOLDFAST_TABLE: tableName }, { client, log: () => undefined }), port: 0 });
+  const { env } = await freshTable();
+  const gateway = await startGateway({ handler: compose(env, { log: () => undefined }), port: 0 });
   return {
     client: (options) => createHttpClient({ ...options, url: gateway.url }),
     passing: (promise) => promise,
-    async close() {
-      await gateway.close();
-      client.destroy();
-    },
+    close: () => gateway.close(),
   };
 }
 
 async function onTheTable(): Promise<Backend> {
-  const { client, tableName } = await freshTable();
+  const { place } = await freshTable();
   return {
-    client: (options) => createTableClient({ ...options, client, tableName }),
+    client: (options) => createTableClient({ ...options, ...place }),
     passing: (promise) => promise,
-    close() {
-      client.destroy();
-      return Promise.resolve();
-    },
+    close: () => Promise.resolve(),
   };
 }
 

@@ -79,8 +79,8 @@ describe("over HTTP", () => {
 describe("straight on the table", () => {
   it("go in exactly one request of the client, and each lease is renewed on the table", async () => {
     const clock = new VirtualClock();
-    const { client, tableName } = await freshTable();
-    const store = createDynamoStore({ client, tableName, policy: createPolicy(), clock, random: () => 0 });
+    const { calls, tableName } = await freshTable();
+    const store = createDynamoStore({ calls, tableName, policy: createPolicy(), clock, random: () => 0 });
     const caller = { principal: "test/direct", namespace: "test", requestId: "test" };
     const service = serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
     const counted = createWire(service, clock);
@@ -92,7 +92,6 @@ describe("straight on the table", () => {
     expect([counted.of("renewMany").length, counted.of("renew").length]).toEqual([1, 0]);
     for (const { key } of leases) expect((await locks.inspect(key)).holders).toMatchObject([{ remainingMs: LEASE_MS }]);
     await locks.close();
-    client.destroy();
   });
 });
 
@@ -104,7 +103,7 @@ describe.each(["service", "table"] as const)("a program that reaches the %s", (r
   beforeAll(async () => {
     proxy = await startFaultProxy();
     const table = await freshTable(proxy.endpoint);
-    const handler = compose({ HOLDFAST_TABLE: table.tableName }, { client: table.client, log: () => undefined });
+    const handler = compose(table.env, { log: () => undefined });
     const gateway = await startGateway({ handler, port: 0 });
     env = {
       AWS_REGION: "us-east-1",

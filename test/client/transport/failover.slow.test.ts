@@ -3,16 +3,14 @@
  * on a real engine, and time is real. The clients go on straight on the table: no lease is lost, no key is held twice, no run is done twice,
  * every acquire and every wait for a condition is answered. Later a new service starts, and the clients return to it by hand.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, describe, expect, it } from "vitest";
-import { engineClient } from "../../../infra/local/engine-client.js";
 import type { ServiceOrder } from "../../chaos/service.js";
 import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { createLockClient } from "../../../lib/dynamodb.js";
 import type { LockClientEvent } from "../../../lib/index.js";
-import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
 import type { Child } from "../../support/child.js";
 import { startChild } from "../../support/child.js";
+import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
 
 const LEASES = 200;
@@ -34,14 +32,13 @@ afterAll(async () => {
 interface Deployment {
   readonly url: string;
   readonly process: Child;
-  readonly client: DynamoDBClient;
-  readonly tableName: string;
+  /** The options of a client on the table. */
+  readonly place: FreshTable["place"];
   restart(): Promise<void>;
 }
 
 async function deployed(): Promise<Deployment> {
-  const { client: unused, tableName, endpoint } = await freshTable();
-  unused.destroy();
+  const { tableName, endpoint, place } = await freshTable();
   const start = async (port?: number): Promise<readonly [Child, string]> => {
     const machineStartMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
     const order: ServiceOrder = { endpoint, tableName, machineStartMs, ...(port !== undefined && { port }) };
@@ -52,8 +49,7 @@ async function deployed(): Promise<Deployment> {
   let [child, url] = await start();
   return {
     url,
-    tableName,
-    client: engineClient(endpoint, TABLE_CALLS),
+    place,
     get process() {
       return child;
     },
@@ -158,10 +154,10 @@ describe.each([
 ] as const)("200 leases under load, while their service %s", (_what, signal) => {
   it("are all held, none of them twice, and every acquire is answered; the clients return to a new service", async () => {
     const deployment = await deployed();
-    const { client, tableName, url } = deployment;
+    const { place, url } = deployment;
     const events: LockClientEvent[] = [];
     const onEvent = (event: LockClientEvent): void => void events.push(event);
-    const clients = [1, 2].map(() => createLockClient({ via: "auto", url, client, tableName, onEvent }));
+    const clients = [1, 2].map(() => createLockClient({ via: "auto", url, ...place, onEvent }));
     const leases = await held(clients);
     const busy = load(clients);
     await pass(1000);
@@ -179,7 +175,7 @@ describe.each([
     await deployment.restart();
     for (const locks of clients) await locks.use("auto");
     expect((await clients[0]!.health()).via).toBe("service");
-    const rival = createLockClient({ client, tableName, owner: "rival" });
+    const rival = createLockClient({ ...place, owner: "rival" });
     for (const lease of leases) {
       const [key, options] = "key" in lease ? [lease.key, { limit: lease.permits }] : [lease.keys[0]!, {}];
       expect(await rival.tryAcquire(key, options)).toBeNull();
@@ -190,12 +186,11 @@ describe.each([
     expect(events.filter(({ type }) => type === "lost")).toEqual([]);
     expect(leases.filter((lease) => !lease.isHeld())).toEqual([]);
     await Promise.all([...clients, rival].map((locks) => locks.close()));
-    client.destroy();
   }, 180_000);
 
   it("and must be lost by a client that has the service alone", async () => {
-    const { client, tableName, url, process: service } = await deployed();
-    const locks = createLockClient({ via: "service", url, client, tableName });
+    const { place, url, process: service } = await deployed();
+    const locks = createLockClient({ via: "service", url, ...place });
     const leases = await held([locks]);
     service.signal(signal);
     await pass(LEASE_MS);
@@ -203,6 +198,5 @@ describe.each([
     await expect(locks.tryAcquire("k")).rejects.toMatchObject({ code: "unavailable" });
     await service.kill();
     await locks.close();
-    client.destroy();
   }, 120_000);
 });

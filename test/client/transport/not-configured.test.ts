@@ -17,7 +17,7 @@ import { startStubServer } from "./stub-server.js";
 import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
 import { thrownBy } from "../../support/run-gate.js";
-import { engineClient } from "../../../infra/local/engine-client.js";
+import { engineLocation } from "../../../infra/local/engine-client.js";
 import { UNTRUSTED_CERTIFICATE, UNTRUSTED_KEY } from "../../support/untrusted-certificate.js";
 
 const CREDENTIALS = { accessKeyId: "local", secretAccessKey: "local" };
@@ -54,10 +54,10 @@ async function tableOf(partitionKey: string, sortKey: string | undefined, type: 
   return TableName;
 }
 
-/** A client that gets AWS's response to a request with rejected credentials. */
-function answering(type: string, message: string): DynamoDBClient {
+/** A place that gives AWS's response to a request with rejected credentials. */
+function answering(type: string, message: string): Partial<FreshTable["place"]> {
   stub.answer({ status: 400, body: { __type: `com.amazon.coral.service#${type}`, message } });
-  return new DynamoDBClient({ endpoint: stub.url, region: "us-east-1", credentials: CREDENTIALS });
+  return engineLocation(stub.url);
 }
 
 const byFetch: typeof fetch = (...request) => fetch(...request);
@@ -75,32 +75,24 @@ const ASKS: readonly Ask[] = [
 ];
 
 const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>, said: string])[] = [
-  [
-    "a table that is not there",
-    async () => createTableClient({ tableName: "nothing-here", client: engineClient(table.endpoint) }),
-    "ResourceNotFoundException",
-  ],
+  ["a table that is not there", async () => createTableClient({ ...table.place, tableName: "nothing-here" }), "ResourceNotFoundException"],
   [
     "a table with another partition key",
-    async () => createTableClient({ tableName: await tableOf("id", undefined, "S"), client: engineClient(table.endpoint) }),
+    async () => createTableClient({ ...table.place, tableName: await tableOf("id", undefined, "S") }),
     "schema",
   ],
   [
     "a table without a sort key",
-    async () => createTableClient({ tableName: await tableOf("p", undefined, "S"), client: engineClient(table.endpoint) }),
+    async () => createTableClient({ ...table.place, tableName: await tableOf("p", undefined, "S") }),
     "schema",
   ],
-  [
-    "a table whose keys are numbers",
-    async () => createTableClient({ tableName: await tableOf("p", "k", "N"), client: engineClient(table.endpoint) }),
-    "schema",
-  ],
+  ["a table whose keys are numbers", async () => createTableClient({ ...table.place, tableName: await tableOf("p", "k", "N") }), "schema"],
   [
     "no region",
     async () => {
       for (const name of ["AWS_REGION", "AWS_DEFAULT_REGION"]) vi.stubEnv(name, undefined);
       for (const name of ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]) vi.stubEnv(name, "/dev/null");
-      return createTableClient({ tableName: table.tableName, client: new DynamoDBClient({ credentials: CREDENTIALS }) });
+      return createTableClient({ tableName: table.tableName, credentials: CREDENTIALS });
     },
     "Region is missing",
   ],
@@ -111,7 +103,7 @@ const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>
       for (const name of ["AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"]) vi.stubEnv(name, "/dev/null");
       vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
       const { endpoint, tableName } = table;
-      return createTableClient({ tableName, client: new DynamoDBClient({ endpoint, region: "us-east-1" }) });
+      return createTableClient({ tableName, endpoint, region: "us-east-1" });
     },
     "CredentialsProviderError",
   ],
@@ -120,18 +112,18 @@ const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>
     async () =>
       createTableClient({
         tableName: "t",
-        client: answering("ExpiredTokenException", "The security token included in the request is expired"),
+        ...answering("ExpiredTokenException", "The security token included in the request is expired"),
       }),
     "expired",
   ],
   [
     "a key that AWS does not know",
-    async () => createTableClient({ tableName: "t", client: answering("UnrecognizedClientException", "The security token is invalid") }),
+    async () => createTableClient({ tableName: "t", ...answering("UnrecognizedClientException", "The security token is invalid") }),
     "invalid",
   ],
   [
     "a missing right",
-    async () => createTableClient({ tableName: "t", client: answering("AccessDeniedException", "is not authorized to perform") }),
+    async () => createTableClient({ tableName: "t", ...answering("AccessDeniedException", "is not authorized to perform") }),
     "not authorized",
   ],
   [
@@ -225,7 +217,7 @@ it("control: an outage is proceeded past", async () => {
 });
 
 it("is asked once, and never again", async () => {
-  const locks = createTableClient({ tableName: "t", client: answering("ExpiredTokenException", "expired") });
+  const locks = createTableClient({ tableName: "t", ...answering("ExpiredTokenException", "expired") });
   for (const [what, ask] of ASKS) {
     const before = stub.received.length;
     await expect(ask(locks)).rejects.toMatchObject({ code: "not-configured" });
@@ -234,7 +226,7 @@ it("is asked once, and never again", async () => {
 });
 
 it("is not an outage of the service either: its callers hear the code, and not what the table said", async () => {
-  const handler = compose({ HOLDFAST_TABLE: "nothing-here" }, { client: table.client, log: () => undefined });
+  const handler = compose({ ...table.env, HOLDFAST_TABLE: "nothing-here" }, { log: () => undefined });
   const gateway = await startGateway({ handler, port: 0 });
   const error = await createLockClient({ url: gateway.url })
     .acquire("ORDER_1")

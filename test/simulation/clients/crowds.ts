@@ -8,7 +8,7 @@ import type { Acquire, AnswerTo, Command } from "../../../lib/core/commands.js";
 import { leaseIdFrom } from "../../../lib/core/lease-id.js";
 import type { LockRecord } from "../../../lib/core/record.js";
 import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
-import { createTableStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { fromItem } from "../../../lib/store/dynamo/item.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
@@ -90,7 +90,7 @@ export async function checkCrowds(seed: number, bench: Pick<Bench, "coverage" | 
       transactWriteItems: unused,
     });
     return (process, wrote) =>
-      createTableStore({ calls: calls(wrote), tableName: "simulated", policy: POLICY, clock: process, random: () => random.unit() });
+      createDynamoStore({ calls: calls(wrote), tableName: "simulated", policy: POLICY, clock: process, random: () => random.unit() });
   }
 
   function storesInMemory(): StoreFor {

@@ -13,7 +13,7 @@ import type { LeaseId } from "../../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS, RETENTION_MIN_MS } from "../../../lib/core/limits.js";
 import { waitersBytes } from "../../../lib/core/record-bytes.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
-import { createTableStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import type { Address, Applied, LockStore } from "../../../lib/store/port.js";
@@ -76,7 +76,7 @@ class Edge {
       query: unused,
       transactWriteItems: unused,
     };
-    return createTableStore({ ...deps, calls, tableName: "simulated" });
+    return createDynamoStore({ ...deps, calls, tableName: "simulated" });
   }
 
   /** Collects what may be collected. */

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { sdkClientOf } from "../../simulation/dynamo/sdk-client.js";
@@ -17,14 +18,14 @@ import { mutate } from "../mutate.js";
 lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
 
 lockStoreConformance("dynamo-store", async () => {
-  const { client, tableName } = await freshTable();
-  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const { calls, tableName } = await freshTable();
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 lockStoreConformance("dynamo-store, on the simulation's table", () => {
   const tableName = "simulated";
   const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
-  return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  return createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 describe("control: of fifty at once", () => {
@@ -45,7 +46,7 @@ describe("control: of fifty at once", () => {
   it("many replace the one before by a table that takes every guess for right", async () => {
     const { client, tableName } = await freshTable();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
-    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     const lock = new Fixture(store);
     await fiftyAcquire(lock);
     expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.latestMs + 1);
@@ -53,7 +54,7 @@ describe("control: of fifty at once", () => {
   it("many run one after the other by a table that takes every guess for right", async () => {
     const { client, tableName } = await freshTable();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
-    const store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     const run = new RunScene(store);
     await fiftyStart(run);
     expect((await run.read())?.version).toBeGreaterThan(run.clocks.latestMs + 1);

@@ -203,8 +203,8 @@ describe("counted at the engine", () => {
   let store: LockStore;
   beforeAll(async () => {
     proxy = await startFaultProxy();
-    const { client, tableName } = await freshTable(proxy.endpoint);
-    stranger = () => createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const { calls, tableName } = await freshTable(proxy.endpoint);
+    stranger = () => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     store = stranger();
   });
   afterAll(() => proxy.close());

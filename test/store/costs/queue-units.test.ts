@@ -112,8 +112,8 @@ const ROWS: readonly Row[] = [
 
 let proxy: FaultProxy;
 let table: FreshTable;
-const storeOf = ({ client, tableName }: FreshTable): LockStore =>
-  createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+const storeOf = ({ calls, tableName }: FreshTable): LockStore =>
+  createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
 /** The same key, in a process that hasn't seen it. */
 function elsewhereOf(lock: QueueScene): QueueScene {

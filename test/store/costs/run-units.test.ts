@@ -113,8 +113,8 @@ describe("counted at the engine", () => {
   beforeAll(async () => {
     proxy = await startFaultProxy();
     table = await freshTable(proxy.endpoint);
-    const { client, tableName } = table;
-    store = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const { calls, tableName } = table;
+    store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     // A process reads once to learn if its table has tenants.
     await new RunCaller(store).start(A);
   });

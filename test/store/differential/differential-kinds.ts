@@ -7,6 +7,7 @@ import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dyn
 import { expect } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { resolver } from "../../core/kinds-history.js";
@@ -22,7 +23,7 @@ export function kindsStorePair({ client, tableName }: EngineTable): Play<History
     table: { ...table, replace: (address, next, seenVersion) => table.replace(address, { ...next, holds: byId(next.holds) }, seenVersion) },
   });
   tellHoldsById(client);
-  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const dynamo = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
   return async (history, told) => {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };

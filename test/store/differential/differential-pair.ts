@@ -6,6 +6,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { expect } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
+import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
 import type { Command } from "../../../lib/core/commands.js";
@@ -18,7 +19,9 @@ import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 
 /** A table on an engine. */
 export interface EngineTable {
+  /** The AWS SDK's client, for what a test reads and writes itself. */
   readonly client: DynamoDBClient;
+  readonly calls: TableCalls;
   readonly tableName: string;
 }
 
@@ -44,10 +47,10 @@ export interface Played<H extends Remembering> {
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
 /** The pair of stores, on this table of an engine. */
-export function storePair<H extends Remembering>({ client, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
+export function storePair<H extends Remembering>({ client, calls, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table });
-  const dynamo = createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const dynamo = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   const documents = DynamoDBDocumentClient.from(client);
 
   return async (history, told) => {

@@ -19,6 +19,7 @@ import { systemClock } from "../../../lib/core/time.js";
 import type { ClockReading } from "../../../lib/core/time.js";
 import { transition } from "../../../lib/core/transition.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
@@ -42,6 +43,7 @@ export const FAST_PATHS = {
 /** The pair of stores, on this table of an engine. */
 // Over 60 lines: one model or one server, whose parts share its state.
 export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
+  const calls = sdkCalls(client);
   const writtenBy = watchWrites(client);
   tellHoldsById(client);
   const documents = DynamoDBDocumentClient.from(client);
@@ -55,7 +57,7 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
     });
     let monotonicMs = START_MS;
     const clock = { ...systemClock, monotonicMs: () => monotonicMs };
-    const startProcess = (): LockStore => createDynamoStore({ client, tableName, policy: POLICY, clock, random: () => 0 });
+    const startProcess = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock, random: () => 0 });
     const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
     let processes = startAll();
 

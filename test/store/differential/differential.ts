@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";
-import { freshTable } from "../../support/engine.js";
+import { freshTable, throughSdk } from "../../support/engine.js";
 import type { MustFail } from "../../support/witnesses.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 
@@ -59,7 +59,7 @@ export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, m
 
   /** Returns the path of the first history in which the stores differ; undefined if there is none. */
   async function toldApart({ change, histories }: Mistake<H>, bounds: { path?: string; numRuns: number }): Promise<string | undefined> {
-    const table = await freshTable();
+    const table = throughSdk(await freshTable());
     const changed = change(table);
     const { errorInstance, counterexamplePath } = await fc.check(samePlayed(play(table), histories), {
       seed,

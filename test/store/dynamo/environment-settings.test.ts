@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
 import { environmentSettings } from "../../../lib/store/dynamo/environment-settings.js";
-import { lazyCalls } from "../../../lib/store/dynamo/lazy-calls.js";
 import type { ScriptedTable } from "./scripted-table.js";
 import { startScriptedTable } from "./scripted-table.js";
 
@@ -66,18 +65,5 @@ describe("requests of a function", () => {
     table.script(step);
     await expect(builtInCalls(settings).getItem(READ)).rejects.toMatchObject({ $metadata: { attempts } });
     expect(table.asked).toHaveLength(attempts);
-  });
-
-  it("through a client of their own are sent by it", async () => {
-    const { DynamoDBClient } = await import("@aws-sdk/client-dynamodb");
-    const client = new DynamoDBClient({
-      endpoint: table.endpoint,
-      region: "us-east-1",
-      credentials: { accessKeyId: "CLIENTS", secretAccessKey: "s" },
-    });
-    table.script({ status: 200, body: {} });
-    await lazyCalls(client, "auto").getItem(READ);
-    expect(table.asked[0]?.headers.authorization).toContain("CLIENTS");
-    client.destroy();
   });
 });

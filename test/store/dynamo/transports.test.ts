@@ -6,9 +6,9 @@ import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
-import { callsThrough, transportOf } from "../../../lib/store/dynamo/choose-transport.js";
-import { readSettings } from "../../../lib/store/dynamo/client-settings.js";
-import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
+import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
+import { settingsOf } from "../../../lib/store/dynamo/table-access.js";
 import { storeUnavailable } from "../../../lib/store/dynamo/unavailable.js";
 import type { ScriptedTable, Step } from "./scripted-table.js";
 import { startScriptedTable } from "./scripted-table.js";
@@ -91,14 +91,24 @@ function patienceFor(steps: readonly Step[]): DynamoDBClientConfig {
   return { requestHandler: { connectionTimeout: ANSWER_MS, requestTimeout, throwOnRequestTimeout: true } };
 }
 
+type Transport = "built-in" | "sdk";
+const TRANSPORTS: readonly Transport[] = ["built-in", "sdk"];
+
+/** Operations with what the SDK finds by this configuration, or through its client. */
+async function callsBy(transport: Transport, config: DynamoDBClientConfig = {}): Promise<TableCalls> {
+  const one = client(config);
+  if (transport === "sdk") return sdkCalls(one);
+  const { requestTimeout = ANSWER_MS } = (config.requestHandler ?? {}) as { readonly requestTimeout?: number };
+  const settings = await settingsOf(one.config, (config.endpoint as string | undefined) ?? table.endpoint);
+  return builtInCalls({ ...settings, bounds: { connectMs: ANSWER_MS, answerMs: requestTimeout } });
+}
+
 /** Runs the same row through both transports. */
 async function both(ask: Ask, steps: readonly Step[], config: DynamoDBClientConfig = patienceFor(steps)) {
-  const [mine, theirs] = [client(config), client(config)];
-  expect(await transportOf(mine)).toEqual({ transport: "built-in" });
-  const came = { builtIn: await cameOf(callsThrough(mine), ask, steps), sdk: await cameOf(callsThrough(theirs, "sdk"), ask, steps) };
-  mine.destroy();
-  theirs.destroy();
-  return came;
+  return {
+    builtIn: await cameOf(await callsBy("built-in", config), ask, steps),
+    sdk: await cameOf(await callsBy("sdk", config), ask, steps),
+  };
 }
 
 const dated = (step: Step, date: string): Step => (typeof step === "string" ? step : { ...step, headers: { date } });
@@ -193,14 +203,12 @@ describe("with both transports the caller is told the same, and the table is ask
 
   it("a connection that was kept and is reset under the next request: it may have been carried out, and is sent again", async () => {
     const came = [];
-    for (const wanted of ["auto", "sdk"] as const) {
-      const one = client();
-      const calls = callsThrough(one, wanted);
+    for (const transport of TRANSPORTS) {
+      const calls = await callsBy(transport);
       table.script(OK, "reset", OK);
       await calls.updateItem(UPDATE);
       await calls.updateItem(UPDATE);
       came.push(table.asked.map(({ ofConnection }) => ofConnection));
-      one.destroy();
     }
     expect(came).toEqual([
       [1, 2, 1],
@@ -245,29 +253,25 @@ describe("with both transports the table is sent the same", () => {
     ["a transaction", transact],
   ])("%s", async (_, ask) => {
     const sent = [];
-    for (const wanted of ["auto", "sdk"] as const) {
-      const one = client();
+    for (const transport of TRANSPORTS) {
       table.script(OK);
-      await ask(callsThrough(one, wanted));
+      await ask(await callsBy(transport));
       const [{ operation, body, headers } = expect.fail("nothing was sent")] = table.asked;
       const { ClientRequestToken, ...input } = JSON.parse(body) as Record<string, unknown>;
       expect(typeof ClientRequestToken).toBe(ask === transact ? "string" : "undefined");
       sent.push({ operation, input, type: headers["content-type"], token: headers["x-amz-security-token"], host: headers.host });
       expect(headers["user-agent"]).toMatch(/aws-sdk-js\/3/);
-      one.destroy();
     }
     expect(sent[0]).toEqual(sent[1]);
   });
 
   it("a transaction that is sent again has the same token, so that it is carried out once", async () => {
-    for (const wanted of ["auto", "sdk"] as const) {
-      const one = client();
+    for (const transport of TRANSPORTS) {
       table.script("reset", refused("InternalServerError", 500), OK);
-      await transact(callsThrough(one, wanted));
+      await transact(await callsBy(transport));
       const tokens = table.asked.map(({ body }) => (JSON.parse(body) as { ClientRequestToken: string }).ClientRequestToken);
       expect(tokens).toHaveLength(3);
       expect(new Set(tokens).size).toBe(1);
-      one.destroy();
     }
   });
 });
@@ -277,16 +281,14 @@ describe("a machine whose clock is an hour off", () => {
     Date.parse(String(headers["x-amz-date"]).replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
 
   it.each([HOUR_MS, -HOUR_MS])("is corrected by the refusal's Date, by %i ms, and the request signed anew", async (offMs) => {
-    for (const wanted of ["auto", "sdk"] as const) {
-      const one = client();
-      const calls = callsThrough(one, wanted);
+    for (const transport of TRANSPORTS) {
+      const calls = await callsBy(transport);
       const date = new Date(Date.now() + offMs).toUTCString();
       table.script(dated(refused("InvalidSignatureException"), date), dated(OK, date));
       await calls.updateItem(UPDATE);
       await calls.updateItem(UPDATE);
       const offs = table.asked.map((asked) => Math.round((signedAtMs(asked.headers) - Date.now()) / HOUR_MS) * HOUR_MS);
       expect(offs.map((off) => off + 0)).toEqual([0, offMs, offMs]);
-      one.destroy();
     }
   });
 
@@ -301,10 +303,9 @@ describe("a machine whose clock is an hour off", () => {
 
 describe("credentials", () => {
   it("are asked for anew when they have expired, while requests go on", async () => {
-    for (const wanted of ["auto", "sdk"] as const) {
+    for (const transport of TRANSPORTS) {
       const given = { accessKeyId: "OLD", secretAccessKey: "s", expiration: new Date(Date.now() - 1) };
-      const one = client({ credentials: async () => ({ ...given }) });
-      const calls = callsThrough(one, wanted);
+      const calls = await callsBy(transport, { credentials: async () => ({ ...given }) });
       table.script(OK);
       await calls.updateItem(UPDATE);
       Object.assign(given, { accessKeyId: "NEW", expiration: new Date(Date.now() + HOUR_MS) });
@@ -313,25 +314,13 @@ describe("credentials", () => {
       await calls.updateItem(UPDATE);
       const keys = table.asked.map(({ headers }) => /Credential=(\w+)\//.exec(String(headers.authorization))?.[1]);
       expect(keys).toEqual(["OLD", "NEW", "NEW"]);
-      one.destroy();
     }
   });
 });
 
 describe("the built-in transport alone", () => {
   it("takes no answer that is larger than any of DynamoDB's", async () => {
-    const one = client({ maxAttempts: 1, requestHandler: { requestTimeout: 20_000 } });
     table.script({ status: 200, body: "x".repeat(17 * 1024 * 1024) });
-    await expect(callsThrough(one).updateItem(UPDATE)).rejects.toThrow(/longer than/);
-    one.destroy();
-  });
-
-  it("bounds a request that its client doesn't bound, and takes its client's own bounds for the others", async () => {
-    const boundsOf = async (requestHandler: object) => {
-      const settings = await readSettings(client({ requestHandler }), () => []);
-      return typeof settings === "string" ? settings : settings.bounds;
-    };
-    expect(await boundsOf({})).toEqual({ connectMs: 10_000, answerMs: 10_000 });
-    expect(await boundsOf(TABLE_CALLS.requestHandler)).toEqual({ connectMs: 1000, answerMs: 2000 });
+    await expect((await callsBy("built-in", { maxAttempts: 1 })).updateItem(UPDATE)).rejects.toThrow(/longer than/);
   });
 });

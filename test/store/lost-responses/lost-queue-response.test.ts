@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../../infra/local/engine-client.js";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
-import { freshTable } from "../../support/engine.js";
+import { engineCalls, freshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
 import { startLateFailures } from "../late-failure.js";
@@ -37,13 +38,9 @@ describe("an answer that is lost after a write of the queue", () => {
     await proxy.close();
   });
 
-  /** With its own client, because a client that retries often stops retrying. */
-  function clientVia({ endpoint }: FaultProxy | LateFailures) {
-    return engineClient(endpoint, { maxAttempts: ATTEMPTS });
-  }
-
-  function storeVia(via: FaultProxy | LateFailures, client = clientVia(via)): LockStore {
-    return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  /** With its own operations, because those that retry often stop retrying. */
+  function storeVia({ endpoint }: FaultProxy | LateFailures, calls = engineCalls(endpoint, ATTEMPTS)): LockStore {
+    return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
   /** Plays the row on its own key, and returns the answer, the record and the requests at the engine. */
@@ -132,9 +129,9 @@ describe("an answer that is lost after a write of the queue", () => {
   });
 
   it("control: queues twice by a table that doesn't see who is there already", async () => {
-    const client = clientVia(proxy);
+    const client = engineClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
     const weakened = mutate(client, "NOT contains(qi, :me)");
-    const lock = new QueueScene(storeVia(proxy, client));
+    const lock = new QueueScene(storeVia(proxy, sdkCalls(client)));
     await lock.acquire(A);
     await lock.queue(B);
     breaking((condition) => condition.includes("size(qi) < :most"), 1);

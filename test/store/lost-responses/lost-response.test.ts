@@ -9,8 +9,7 @@ import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
-import { engineClient } from "../../../infra/local/engine-client.js";
-import { freshTable } from "../../support/engine.js";
+import { engineCalls, freshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
@@ -37,10 +36,9 @@ describe("an answer that is lost after the write", () => {
     await proxy.close();
   });
 
-  /** With its own client, because a client that retries often stops retrying. */
+  /** With its own operations, because those that retry often stop retrying. */
   function storeVia({ endpoint }: FaultProxy | LateFailures): LockStore {
-    const client = engineClient(endpoint, { maxAttempts: 3 });
-    return createDynamoStore({ client, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    return createDynamoStore({ calls: engineCalls(endpoint), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 
   /** Plays the row on its own key, and returns the answer, the record and the requests at the engine. */

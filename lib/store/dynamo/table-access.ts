@@ -1,0 +1,105 @@
+/**
+ * The access to DynamoDB, by what is given. A client of the AWS SDK is used as it is: it may trace, sign or send in a way of its own. Without
+ * one, requests bypass the SDK for a third of its CPU (docs/decisions/018-requests-past-the-sdk.md); then it only finds the region, the
+ * endpoint and the credentials, in every place where a client of its own would look.
+ */
+import type { DynamoDBClientConfig, DynamoDBClientResolvedConfig } from "@aws-sdk/client-dynamodb";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { Clock } from "../../core/time.js";
+import { VERSION } from "../../core/version.js";
+import type { Destination, TransportSettings } from "./built-in-calls.js";
+import { builtInCalls } from "./built-in-calls.js";
+import type { TableCalls } from "./calls.js";
+import { deferredCalls } from "./calls.js";
+import { connections, endpointAt } from "./http-sender.js";
+import { sdkCalls } from "./sdk-calls.js";
+import { signer } from "./signature.js";
+import { TABLE_CALLS } from "./table.js";
+import type { TableTime } from "./table-clock.js";
+import { answerWatcher, watchTableClock } from "./table-clock.js";
+
+/** The place of the table and the caller's identity, as far as the environment doesn't say it. */
+export interface TableLocation {
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly credentials?: DynamoDBClientConfig["credentials"] | undefined;
+}
+
+/** The access to the tables of an account in a region. */
+export interface TableAccess {
+  readonly calls: TableCalls;
+  readonly region: () => Promise<string | undefined>;
+  /** Returns the table's present time; undefined before the first answer. */
+  readonly time: () => TableTime | undefined;
+}
+
+/** Returns the access through `client`; without one, to the location. The table's time is measured by `clock`. */
+export function tableAccess(client: DynamoDBClient | undefined, location: TableLocation, clock: Clock): TableAccess {
+  if (client) return { calls: sdkCalls(client), region: async () => client.config.region(), time: watchTableClock(client, clock) };
+  const { region, endpoint, credentials } = location;
+  const { config } = new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) });
+  const watcher = answerWatcher(clock);
+  const calls = deferredCalls(async () => builtInCalls({ ...(await settingsOf(config, endpoint)), watcher }));
+  return { calls, region: config.region, time: watcher.time };
+}
+
+/** The members of the SDK's resolved configuration that are read. Early versions lack the latter ones. */
+type Config = Pick<
+  DynamoDBClientResolvedConfig,
+  | ("credentials" | "region" | "endpointProvider" | "useFipsEndpoint" | "useDualstackEndpoint")
+  | ("retryStrategy" | "defaultUserAgentProvider")
+> &
+  Partial<Pick<DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
+
+/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. */
+export async function settingsOf(config: Config, endpoint: string | undefined): Promise<TransportSettings> {
+  return {
+    destination: destinations(config, endpoint),
+    retries: async () => {
+      const strategy = await config.retryStrategy();
+      if (!("acquireInitialRetryToken" in strategy)) throw new Error("the AWS SDK's retry strategy is of an older kind");
+      return strategy;
+    },
+    correctsClock: !(await config.disableClockSkewCorrection?.()),
+    userAgent: await userAgentOf(config),
+  };
+}
+
+/** Returns the destination of requests. It is resolved again if the credentials, the region or the table have changed. */
+function destinations(config: Config, endpoint: string | undefined): TransportSettings["destination"] {
+  const agents = connections();
+  let last:
+    { readonly credentials: object; readonly region: string; readonly table: string | undefined; readonly found: Destination } | undefined;
+  return async (tableNames) => {
+    const region = await config.region();
+    const credentials = await config.credentials();
+    const [table] = tableNames;
+    if (last?.credentials === credentials && last.region === region && last.table === table) return last.found;
+    const mode = await config.accountIdEndpointMode?.();
+    const named = endpoint ?? (await config.serviceConfiguredEndpoint?.());
+    const { url, properties } = config.endpointProvider({
+      UseFIPS: await config.useFipsEndpoint(),
+      UseDualStack: await config.useDualstackEndpoint(),
+      Region: region,
+      ...(credentials.accountId !== undefined && { AccountId: credentials.accountId }),
+      ...(mode !== undefined && { AccountIdEndpointMode: mode }),
+      ...(named !== undefined && { Endpoint: named }),
+      // A table named by its ARN may belong to another account.
+      ...(tableNames.length > 1 ? { ResourceArnList: [...tableNames] } : { ResourceArn: table }),
+    });
+    const scheme = properties?.authSchemes?.[0];
+    const at = endpointAt(url, agents);
+    const scope = { host: url.host, path: at.path, region: scheme?.signingRegion ?? region, service: scheme?.signingName ?? "dynamodb" };
+    const found: Destination = { endpoint: at, sign: signer(credentials, scope) };
+    last = { credentials, region, table, found };
+    return found;
+  };
+}
+
+/** Returns the SDK's user agent, with this package's name. */
+async function userAgentOf(config: Config): Promise<string> {
+  return [...(await config.defaultUserAgentProvider()), ["holdfast", VERSION] as const]
+    .map(([name, version]) => (version === undefined ? name : `${name}${name.includes("/") ? "#" : "/"}${version}`))
+    .map((section) => section.replace(/[^!#$%&'*+\-./^_`|~\dA-Za-z]/g, "-"))
+    .join(" ");
+}
