@@ -208,7 +208,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     it("says the same of a list, of a run, and of the activity", async () => {
       const lease = await locks.acquire("CUT_3", { leaseMs: 10_000, waitMs: MINUTE_MS });
       await locks.runOnce("CUT_RUN", () => 1);
-      for (const hash of ["#/locks?prefix=CUT_3", "#/runs/CUT_RUN", "#/activity"]) {
+      for (const hash of ["#/locks?find=CUT_3", "#/runs/CUT_RUN", "#/activity"]) {
         const page = await open(hash, true);
         await page
           .getByText(hash === "#/runs/CUT_RUN" ? "Result" : "CUT_3")

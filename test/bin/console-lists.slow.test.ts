@@ -69,8 +69,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/console`;
   }
 
-  async function open(address: string, options: Parameters<Browser["newPage"]>[0] = {}): Promise<Page> {
+  async function open(address: string, options: Parameters<Browser["newPage"]>[0] = {}, turnsClock = false): Promise<Page> {
     const page = await browser.newPage(options);
+    if (turnsClock) await page.clock.install();
     pages.push(page);
     page.on("pageerror", (error) => expect.fail(`the page threw ${error.message}`));
     page.setDefaultTimeout(60_000);
@@ -186,6 +187,25 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       await page.getByRole("row", { name: "REFUND_18" }).getByText("failed, to be retried").waitFor();
       await page.getByRole("link", { name: "REFUND_17" }).click();
       await page.getByText("5. The limit is the caller's, 5 by default").waitFor();
+    });
+
+    it("is not said any more once the answers are old, and the figures and rows lose their colours", async () => {
+      const page = await open(`${here}#/locks`, {}, true);
+      const panel = page.getByRole("region", { name: "Needs a look" });
+      await panel.getByText("failed 5 times, refused until reset").waitFor();
+      await page.locator(".figures:not(.old) .wait").waitFor();
+      await page.route("**/console/api/**", () => undefined); // Nobody answers, and nothing fails.
+      await page.clock.runFor(45_000);
+      await page.locator(".figures.old").waitFor();
+      expect(await panel.count()).toBe(0);
+      expect(await page.locator("table.locks.old").count()).toBe(1);
+      expect(await faultsOf(page)).toEqual([]);
+      await page.unroute("**/console/api/**");
+      const runs = await open(`${here}#/runs`, {}, true);
+      await runs.getByText("the card network is down").waitFor();
+      await runs.route("**/console/api/**", () => undefined);
+      await runs.clock.runFor(45_000);
+      await runs.locator("table.runs.old").waitFor();
     });
 
     it("is first on a deployed service too, which tells no time", async () => {

@@ -5,9 +5,9 @@ import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
 import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
-import { figuresOf, NeedsALook } from "./first-look.js";
+import { Figures, NeedsALook } from "./first-look.js";
 import type { Polled } from "./hooks.js";
-import { SharedContext, useAge, usePolled } from "./hooks.js";
+import { SharedContext, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
@@ -63,11 +63,11 @@ export function LocksView(given: {
   const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    ${data && figuresOf({ data, exhausted, lines, logFromMs: about.logFromMs, atMs })}
+    ${data && html`<${Figures} data=${data} polled=${polled} exhausted=${exhausted} lines=${lines} logFromMs=${about.logFromMs} />`}
     <${Search} label="Find a key or an owner" value=${asked.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} what="keys" />
     ${data && readAll(data, "Counted and sorted", "held keys", asked.all === "" ? () => set({ all: "1" }) : undefined)}
-    ${data && asked.find === "" && html`<${NeedsALook} data=${data} exhausted=${exhausted} sinceOf=${sinceOf} />`}
+    ${data && asked.find === "" && html`<${NeedsALook} data=${data} polled=${polled} exhausted=${exhausted} sinceOf=${sinceOf} />`}
     ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
     ${
       data &&
@@ -131,13 +131,13 @@ function Table(given: {
   readonly polled: Polled<unknown>;
 }): Content {
   const { items, order, sinceOf, polled } = given;
-  const { isKnown } = useAge(polled);
+  const isOld = useIsOld(polled);
   const isUnderPointer = useRef(false);
   const before = useRef<{ readonly order: Order; readonly keys: readonly string[] }>({ order, keys: [] });
   const shown = isUnderPointer.current && before.current.order === order ? frozen(items, before.current.keys) : items;
   before.current = { order, keys: shown.map(({ key }) => key) };
   return html`<table
-    class="rows locks ${isKnown && !polled.error ? "" : "old"} ${items.length > ROWS.first ? "many" : ""}"
+    class="rows locks ${isOld ? "old" : ""} ${items.length > ROWS.first ? "many" : ""}"
     onPointerEnter=${() => (isUnderPointer.current = true)}
     onPointerLeave=${() => (isUnderPointer.current = false)}
   >

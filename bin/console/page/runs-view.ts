@@ -12,7 +12,8 @@ import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
 import { HistoryBox } from "./history-box.js";
 import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
-import { SharedContext, useAge, usePolled } from "./hooks.js";
+import type { Polled } from "./hooks.js";
+import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
@@ -85,7 +86,7 @@ export function RunsView(given: {
     </${Search}>
     <${Freshness} polled=${polled} what="runs" />
     ${data && readAll(data, "Searched", "runs", all === "" ? () => set({ all: "1" }) : undefined)}
-    ${data && (rows.length > 0 ? html`<${Table} items=${rows} atMs=${polled.atMs} failureOf=${failureOf} isOld=${polled.error !== undefined} />` : nothing(data))}
+    ${data && (rows.length > 0 ? html`<${Table} items=${rows} polled=${polled} failureOf=${failureOf} />` : nothing(data))}
     ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
     ${data && data.fits > data.items.length && moreRows(data)}
   </main>`;
@@ -109,11 +110,12 @@ export function RunsView(given: {
 
 function Table(given: {
   readonly items: readonly RunOfKey[];
-  readonly atMs: number;
+  readonly polled: Polled<unknown>;
   readonly failureOf: (run: RunOfKey) => Line | undefined;
-  readonly isOld: boolean;
 }): Content {
-  const { items, atMs, failureOf, isOld } = given;
+  const { items, polled, failureOf } = given;
+  const { atMs = 0 } = polled;
+  const isOld = useIsOld(polled);
   const { isUtc } = useContext(SharedContext);
   return html`<table class=${`rows runs ${isOld ? "old" : ""}`}>
     <thead>
