@@ -86,6 +86,13 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       expect(await page.locator(".lane title").textContent()).toMatch(
         /^worker, held [345]s, token \d+, attempt 1, lost: its lease ran out$/,
       );
+      const facts = page.getByRole("region", { name: "State" });
+      expect(await facts.innerText()).toMatch(/interrupted, ended at \d\d:\d\d:\d\d \([^)]+ ago\): the next start takes over/);
+      expect(await facts.innerText()).toMatch(/Owner\s+worker\b/);
+      await page.goto(`${service.url}/console#/runs`);
+      const row = page.getByRole("row", { name: "DEAD_RUN" });
+      await row.waitFor();
+      expect(await row.textContent()).toMatch(/interrupted\s*1\s*worker\s*ended at [\d:]+ \([^)]+ ago\): the next start takes over$/);
     });
   });
 

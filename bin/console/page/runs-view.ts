@@ -42,11 +42,10 @@ interface Seen {
 
 /** Returns the time of a run in words. `failure`: the line of the log that tells how its last attempt failed, if it is known. */
 function lasts(run: RunOfKey, failure: Line | undefined, { isUtc, atMs }: Seen): string {
-  if (run.state === "interrupted") return "the next start takes over";
-  const kept = lastsOf(run, formatSeconds);
-  return [failure ? `failed at ${timeText(failure.atMs, isUtc)} (${formatSeconds(atMs - failure.atMs)} ago)` : "", kept]
-    .filter(Boolean)
-    .join(", ");
+  const { state, endedAgoMs } = run;
+  const at = (verb: string, thenMs: number): string => `${verb} at ${timeText(thenMs, isUtc)} (${formatSeconds(atMs - thenMs)} ago)`;
+  if (state === "interrupted") return `${endedAgoMs === undefined ? "" : `${at("ended", atMs - endedAgoMs)}: `}the next start takes over`;
+  return [failure ? at("failed", failure.atMs) : "", lastsOf(run, formatSeconds)].filter(Boolean).join(", ");
 }
 
 /** Finds the line of the log that tells how the last attempt of a run failed. */
@@ -135,7 +134,7 @@ function Table(given: {
 
 function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
   const time = lasts(run, failure, seen);
-  const owner = run.state === "running" ? run.owner : failure?.owner;
+  const owner = run.owner ?? failure?.owner;
   const error = run.error === undefined ? "" : messageOf(run.error);
   return html`<tr key=${run.key} class=${TONES[run.state]}>
     <th scope="row">
@@ -225,7 +224,7 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
 }
 
 function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
-  const { attempt, takeover, owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
+  const { attempt, takeover, owner = failure?.owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
     ["Result", resultOmitted ? "It was too large to be stored." : result],
@@ -246,10 +245,10 @@ function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
           </dd>
         </div>
         ${
-          (failure ?? run.state === "running") &&
+          owner !== undefined &&
           html`<div>
             <dt>Owner</dt>
-            <dd>${ownerName(failure ? failure.owner : owner)}</dd>
+            <dd>${ownerName(owner)}</dd>
           </div>`
         }
         ${
