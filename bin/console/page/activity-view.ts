@@ -64,7 +64,7 @@ export function ActivityView({
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Activity</h1>
     <${Freshness} polled=${polled} what="lines" />
-    <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}${HistoryNote({ logFromMs })}</div>
+    <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}<${HistoryNote} logFromMs=${logFromMs} /></div>
     <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
     <section class="panel" aria-label="Operators">
       <header><h2>Breaks and resets</h2></header>

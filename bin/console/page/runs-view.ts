@@ -7,19 +7,18 @@ import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { runsThatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
-import { Events } from "./events.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
-import { HistoryBox } from "./history-box.js";
-import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
+import type { OneProps } from "./history.js";
+import { History, SPANS, useOwnLines } from "./history.js";
 import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
+import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
-import { hrefOf, listHref, replaceRoute } from "./route.js";
-import { legend, Timeline } from "./timeline.js";
+import { hrefOf, listHref } from "./route.js";
 import type { Tone } from "./words.js";
 import { timeText } from "./words.js";
 
@@ -32,7 +31,7 @@ const STATES = [
 ] as const;
 
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
-const ROWS = { first: 100, most: 500 };
+const FILTERS = { find: "", state: "", all: "" };
 
 /** When the answer arrived, and how times are shown. */
 interface Seen {
@@ -65,12 +64,7 @@ export function RunsView(given: {
   readonly exhausted: Exhausted | undefined;
 }): Content {
   const { about, query, lines, exhausted } = given;
-  const filters = { find: query.get("find") ?? "", state: query.get("state") ?? "" };
-  const all = query.get("all") ?? "";
-  const set = (changed: Partial<typeof filters> & { readonly all?: string }): void =>
-    replaceRoute(hrefOf("runs", undefined, { ...filters, all, ...changed }));
-  const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, all, max }, about.pollMs);
+  const { filters, set, polled, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const failureOf = useFailures(lines);
   const { data } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
@@ -84,26 +78,21 @@ export function RunsView(given: {
       <p class="count" role="status">${data && `${fits}${data.more ? " or more" : ""} ${fits === 1 ? "run" : "runs"}`}</p>
     </${Search}>
     <${Freshness} polled=${polled} what="runs" />
-    ${data && readAll(data, "Searched", "runs", all === "" ? () => set({ all: "1" }) : undefined)}
+    ${partOf("Searched", "runs")}
     ${data && (rows.length > 0 ? html`<${Table} items=${rows} polled=${polled} failureOf=${failureOf} />` : nothing(data))}
     ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
-    ${data && data.fits > data.items.length && moreRows(data)}
+    ${more("runs")}
   </main>`;
 
-  function nothing({ read, more }: Listed<RunOfKey>): Content {
-    if (filters.find + filters.state === "" && !more)
+  function nothing({ read, more: hasMore }: Listed<RunOfKey>): Content {
+    if (filters.find + filters.state === "" && !hasMore)
       return empty(
         "There are no runs",
         "Work that happens once per key, such as a payment, appears here.",
         tryIt(about, "once demo -- date"),
       );
     const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
-    return empty(more ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
-  }
-
-  function moreRows({ fits: count }: Listed<RunOfKey>): Content {
-    if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${count} are shown. Search for the others.</p>`;
-    return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`;
+    return empty(hasMore ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
   }
 }
 
@@ -151,23 +140,16 @@ function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
 }
 
 /** One run. */
-export function RunView(given: {
-  readonly about: About;
-  readonly name: string;
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-  readonly announce: (news: string) => void;
-}): Content {
-  const { about, name, lines, logFromMs, announce } = given;
+export function RunView(given: OneProps): Content {
+  const { about, name, lines, announce } = given;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
-  const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const { isKnown } = useAge(polled);
   const { isUtc } = useContext(SharedContext);
   const failureOf = useFailures(lines);
-  const [found, setFound] = useState<readonly Line[]>([]);
-  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "run"), [found, lines, name]);
+  const log = useOwnLines(given, "run");
+  const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
     announce(news);
@@ -185,28 +167,14 @@ export function RunView(given: {
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, failureOf(run), { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${
       (run ?? own.length > 0) &&
-      html`<section class="panel" aria-label="Timeline">
-          <header>
-            <h2>Attempts</h2>
-            ${SpanChoice({ spanMs, setSpan })}
-          </header>
-          <${Timeline}
-            lanes=${lanes}
-            spanMs=${spanMs}
-            name=${name}
-            nothing=${nothingText(logFromMs)}
-            knownUntilMs=${isKnown ? undefined : polled.atMs}
-          />
-          ${legend()}
-        </section>
-        <section class="panel" aria-label="Events">
-          <header>
-            <h2>Events</h2>
-            ${HistoryNote({ logFromMs })}
-          </header>
-          ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this run" />` : noEvents(logFromMs)}
-          ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
-        </section>`
+      html`<${History}
+        ...${given}
+        ...${log}
+        title="Attempts"
+        firstSpanMs=${SPANS[1]}
+        lanes=${lanes}
+        knownUntilMs=${isKnown ? undefined : polled.atMs}
+      />`
     }
     ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
   </main>`;
