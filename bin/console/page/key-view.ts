@@ -1,6 +1,7 @@
 /** One key: its state as a sentence, its holders and its queue, and what happened to it. */
 import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
+import { endText } from "../../held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import type { Lane } from "../lanes.js";
 import { ending, lanesOf, withPresent } from "../lanes.js";
@@ -15,7 +16,7 @@ import type { DrawnLane } from "./timeline.js";
 import type { OneProps } from "./history.js";
 import { History, SPANS, useOwnLines } from "./history.js";
 import type { LastHold, Reading, Tone } from "./words.js";
-import { breakCommand, endingText, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
+import { breakCommand, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
 
 /** The view. */
 export function KeyView(given: OneProps): Content {
@@ -234,7 +235,7 @@ function endings({ recent = [] }: Key): Content | undefined {
         ({ askedAgoMs, ending }) =>
           html`<tr>
             <td>${formatDuration(askedAgoMs)} ago</td>
-            <td>${endingText(ending)}</td>
+            <td>${endText(ending)}</td>
           </tr>`,
       )}
     </tbody>
