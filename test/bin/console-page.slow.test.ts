@@ -230,6 +230,28 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect(await locks.runs.get("RESET_1")).toBe(null);
   });
 
+  it("shows the events of a kind or an owner alone, and keeps that in the address", async () => {
+    for (const owner of ["one", "two", "three"]) await (await locks.acquire("FILTER_1", { owner })).release();
+    const page = await openView(["#/locks/FILTER_1", "three released it"]);
+    const events = page.getByRole("table", { name: "Events of FILTER_1" });
+    const shown = async () =>
+      (await events.locator("tbody tr").allTextContents()).map((text) =>
+        /\d(granted|released)(\w+?)(held|waited|token)/.exec(text)?.slice(1, 3).join(" "),
+      );
+    expect(await shown()).toHaveLength(6);
+    await page.getByRole("combobox", { name: "Owner" }).selectOption("two");
+    await page.getByText("2 of 6 events").waitFor();
+    expect(await shown()).toEqual(["released two", "granted two"]);
+    await page.getByRole("combobox", { name: "Event" }).selectOption("Ends");
+    await page.getByText("1 of 6 events").waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.reload();
+    await page.getByText("1 of 6 events").waitFor();
+    expect([page.url(), await shown()]).toEqual([`${here}#/locks/FILTER_1?event=ended&owner=two`, ["released two"]]);
+    await page.getByRole("combobox", { name: "Event" }).selectOption("Refusals");
+    await page.getByText("No event fits").waitFor();
+  });
+
   it("shows a key that is granted, waited for and released, without a reload", async () => {
     const page = await openView(["#/locks/LIVE_1", "Free. No holder is on record."]);
     const lease = await locks.acquire("LIVE_1", { owner: "first" });

@@ -3,7 +3,6 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { Bucket } from "../activity.js";
 import { bucketsOf, refusalsSince } from "../activity.js";
-import { deedOf } from "../audit.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
@@ -11,7 +10,7 @@ import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { Choice, HolderFilters } from "./filters.js";
+import { EventChoice, HolderFilters, isOf } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { spanText, timeText } from "./words.js";
@@ -19,15 +18,6 @@ import { spanText, timeText } from "./words.js";
 /** The number of parts of the time. */
 const PARTS = 60;
 const PLOT_PX = 84;
-
-const KINDS: readonly (readonly [string, string])[] = [
-  ["", "All"],
-  ["granted", "Grants"],
-  ["refused", "Refusals"],
-  ["ended", "Ends"],
-  ["queued", "Queue"],
-  ["deeds", "Breaks and resets"],
-];
 
 /** The view. */
 export function ActivityView({
@@ -47,13 +37,7 @@ export function ActivityView({
   const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
   const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
   const fits = useMemo(
-    () =>
-      lines.filter(
-        (line) =>
-          line.key.startsWith(filters.prefix) &&
-          (filters.owner === "" || line.owner === filters.owner) &&
-          (filters.event === "" || (filters.event === "deeds" ? deedOf(line) !== undefined : line.event === filters.event)),
-      ),
+    () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
     [lines, filters.prefix, filters.owner, filters.event],
   );
   if (logFromMs === undefined)
@@ -74,7 +58,7 @@ export function ActivityView({
       <h2 class="visually-hidden">Log</h2>
       <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
         ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
-        ${Choice({ label: "Event", value: filters.event, choices: KINDS, onChange: (event) => set({ event }) })}
+        ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
       </form>
       <${Log} lines=${fits} of=${JSON.stringify(filters)} />
     </section>

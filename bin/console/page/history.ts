@@ -1,13 +1,16 @@
 /** The panels of a key or a run: its leases as a picture, its lines of the log, and from when on the log is known. */
 import { useContext, useMemo, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
+import { plain } from "../../plain-text.js";
 import type { About, Line } from "../data.js";
 import { Events } from "./events.js";
+import { Choice, EventChoice, isOf } from "./filters.js";
 import { HistoryBox } from "./history-box.js";
 import { SharedContext } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { empty } from "./parts.js";
+import { hrefOf, replaceRoute, useRoute } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
@@ -28,6 +31,22 @@ export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefi
   return html`<span class="muted"
     >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${timeText(logFromMs, isUtc)}`}</span
   >`;
+}
+
+/** The events of a kind or an owner, as the address says. */
+function FilteredEvents({ name, own }: { readonly name: string; readonly own: readonly Line[] }): Content {
+  const { place, query } = useRoute();
+  const filters = { event: query.get("event") ?? "", owner: query.get("owner") ?? "" };
+  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf(place, name, { ...filters, ...changed }));
+  const owners = new Set(["", filters.owner, ...own.map(({ owner = "" }) => owner)]);
+  const choices = [...owners].toSorted().map((owner) => [owner, owner === "" ? "All" : plain(owner)] as const);
+  const fits = own.filter((line) => isOf(line, filters));
+  return html`<form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
+      ${Choice({ label: "Owner", value: filters.owner, choices, onChange: (owner) => set({ owner }) })}
+      <p class="count" role="status">${fits.length < own.length && `${fits.length} of ${own.length} events`}</p>
+    </form>
+    ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
 }
 
 /** The properties of the view of one key or run. */
@@ -88,7 +107,7 @@ export function History(
         <h2>Events</h2>
         <${HistoryNote} logFromMs=${logFromMs} />
       </header>
-      ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label=${`Events of ${name}`} />` : noEvents}
+      ${own.length > 0 ? html`<${FilteredEvents} name=${name} own=${own} />` : noEvents}
       ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${given.children}
     </section>`;
 }
