@@ -109,42 +109,21 @@ function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const sum = (value: Value): number => buckets.reduce((total, bucket) => total + bucket[value], 0);
   const longest = Math.max(...buckets.map(({ longestWaitMs }) => longestWaitMs));
+  const span = spanText(spanMs);
+  const reasonsText = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
+  const plot = (title: string, tone: string, value: Value, note: string, figure = String(sum(value))): Content =>
+    html`<section class="panel plot" aria-label=${title}>
+      <h2>${title}</h2>
+      <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
+      <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
+      <p class="muted note">${note}</p>
+    </section>`;
   return html`<div class="plots">
-    ${card("Grants", "held", String(sum("granted")), knownUntilMs === undefined ? `in the last ${spanText(spanMs)}` : `in the ${spanText(spanMs)} before ${until}`, buckets, "granted", stepMs, until)}
-    ${card(
-      "Refusals",
-      "late",
-      String(sum("refused")),
-      reasons
-        .slice(0, 3)
-        .map(([reason, count]) => `${reason} ${count}`)
-        .join(" · ") || "none",
-      buckets,
-      "refused",
-      stepMs,
-      until,
-    )}
-    ${card("Losses", "over", String(sum("lost")), "taken over, broken, or released too late", buckets, "lost", stepMs, until)}
-    ${card("Longest wait", "waiting", longest > 0 ? formatDuration(longest) : "–", "from the request to its grant", buckets, "longestWaitMs", stepMs, until)}
+    ${plot("Grants", "held", "granted", knownUntilMs === undefined ? `in the last ${span}` : `in the ${span} before ${until}`)}
+    ${plot("Refusals", "late", "refused", reasonsText.join(" · ") || "none")}
+    ${plot("Losses", "over", "lost", "taken over, broken, or released too late")}
+    ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant", longest > 0 ? formatDuration(longest) : "–")}
   </div>`;
-}
-
-function card(
-  title: string,
-  tone: string,
-  figure: string,
-  note: string,
-  buckets: readonly Bucket[],
-  value: Value,
-  stepMs: number,
-  until: string,
-): Content {
-  return html`<section class="panel plot" aria-label=${title}>
-    <h2>${title}</h2>
-    <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
-    <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
-    <p class="muted note">${note}</p>
-  </section>`;
 }
 
 /** Returns the height of the highest bar in words. */

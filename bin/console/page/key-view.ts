@@ -9,7 +9,7 @@ import { BreakDialog } from "./dialog.js";
 import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, copyable, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
+import { chip, copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
@@ -140,25 +140,10 @@ function holdersPanel({ holders, fencingToken }: Key, reading: Reading, isKnown:
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
       ${LeaseBar({ leftMs: holder.remainingMs - agoMs, leaseMs: holder.leaseMs, tone })}
       <dl>
-        <div>
-          <dt>Held since</dt>
-          <dd>${sinceText(holder.heldMs + agoMs, reading)}</dd>
-        </div>
-        <div>
-          <dt>Mode</dt>
-          <dd>${holder.mode}${holder.permits > 1 ? `, ${holder.permits} permits` : ""}</dd>
-        </div>
-        ${
-          holder.leaseMs !== undefined &&
-          html`<div>
-            <dt>Lease</dt>
-            <dd>${formatDuration(holder.leaseMs)}</dd>
-          </div>`
-        }
-        <div>
-          <dt>Fencing token</dt>
-          <dd class="token">${holder.fencingToken}</dd>
-        </div>
+        ${fact("Held since", sinceText(holder.heldMs + agoMs, reading))}
+        ${fact("Mode", `${holder.mode}${holder.permits > 1 ? `, ${holder.permits} permits` : ""}`)}
+        ${holder.leaseMs !== undefined && fact("Lease", formatDuration(holder.leaseMs))}
+        ${fact("Fencing token", holder.fencingToken, "token")}
       </dl>
       ${holders.length > 1 && isKnown && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
     </li>`;
@@ -224,12 +209,7 @@ function queuePanel({ waiters, waitSet = [] }: Key, reading: Reading): Content {
 function endings({ recent = [] }: Key): Content | undefined {
   if (recent.length === 0) return undefined;
   return html`<table class="rows" aria-label="Leases that ended">
-    <thead>
-      <tr>
-        <th scope="col">Lease asked for</th>
-        <th scope="col">Ended</th>
-      </tr>
-    </thead>
+    ${head("Lease asked for", "Ended")}
     <tbody>
       ${recent.map(
         ({ askedAgoMs, ending }) =>

@@ -12,7 +12,7 @@ import type { Content } from "./html.js";
 import { html } from "./html.js";
 import type { List } from "./list.js";
 import { ROWS, useList } from "./list.js";
-import { empty, Freshness, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
 import type { Since } from "./since.js";
 import { useSince } from "./since.js";
@@ -115,16 +115,7 @@ function Table(given: {
     onPointerEnter=${() => (isUnderPointer.current = true)}
     onPointerLeave=${() => (isUnderPointer.current = false)}
   >
-    <thead>
-      <tr>
-        <th scope="col">Key</th>
-        <th scope="col">Owner</th>
-        <th scope="col">Held since</th>
-        <th scope="col">Last renewed</th>
-        <th scope="col">Lease left</th>
-        <th scope="col" class="number">Waiting</th>
-      </tr>
-    </thead>
+    ${head("Key", "Owner", "Held since", "Last renewed", "Lease left", ["Waiting", "number"])}
     <tbody>
       ${shown.map((view) => row(view, sinceOf))}
     </tbody>

@@ -91,6 +91,26 @@ export function empty(title: string, ...more: readonly Children[]): Content {
   return html`<div class="empty"><strong>${title}</strong>${more.map((part) => html`<p>${part}</p>`)}</div>`;
 }
 
+/** Returns the head of a table. A title may have a class. */
+export function head(...titles: readonly (string | readonly [title: string, className: string])[]): Content {
+  return html`<thead>
+    <tr>
+      ${titles.map((one) => {
+        const [title, className] = typeof one === "string" ? [one] : one;
+        return html`<th scope="col" class=${className}>${title}</th>`;
+      })}
+    </tr>
+  </thead>`;
+}
+
+/** Returns a term of a list with what it is. */
+export function fact(term: string, value: Children, className?: string): Content {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd class=${className}>${value}</dd>
+  </div>`;
+}
+
 /** Returns a text to copy, with the button that does it. */
 export function copyable(text: string): Content {
   return html`<${Copyable} text=${text} />`;

@@ -15,7 +15,7 @@ import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
@@ -106,15 +106,7 @@ function Table(given: {
   const isOld = useIsOld(polled);
   const { isUtc } = useContext(SharedContext);
   return html`<table class=${`rows runs ${isOld ? "old" : ""}`}>
-    <thead>
-      <tr>
-        <th scope="col">Key</th>
-        <th scope="col">State</th>
-        <th scope="col" class="number">Attempt</th>
-        <th scope="col">Owner</th>
-        <th scope="col">Time</th>
-      </tr>
-    </thead>
+    ${head("Key", "State", ["Attempt", "number"], "Owner", "Time")}
     <tbody>
       ${items.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
     </tbody>
@@ -202,34 +194,15 @@ function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
     <section class="panel" aria-label="State">
       <header><h2>State</h2></header>
       <dl class="facts">
-        <div>
-          <dt>State</dt>
-          <dd>${[...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", ")}</dd>
-        </div>
-        <div>
-          <dt>Attempt</dt>
-          <dd>
-            ${attempt}${takeover && ", which took over from one that ended without an outcome"}${hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`}
-          </dd>
-        </div>
-        ${
-          owner !== undefined &&
-          html`<div>
-            <dt>Owner</dt>
-            <dd>${ownerName(owner)}</dd>
-          </div>`
-        }
-        ${
-          remainingMs !== undefined &&
-          html`<div>
-            <dt>Lease left</dt>
-            <dd>${LeaseBar({ leftMs: remainingMs, leaseMs: undefined, tone: "held" })} unless it is renewed before</dd>
-          </div>`
-        }
-        <div>
-          <dt>Fencing token</dt>
-          <dd class="token">${fencingToken}</dd>
-        </div>
+        ${fact("State", [...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", "))}
+        ${fact("Attempt", [
+          attempt,
+          takeover && ", which took over from one that ended without an outcome",
+          hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`,
+        ])}
+        ${owner !== undefined && fact("Owner", ownerName(owner))}
+        ${remainingMs !== undefined && fact("Lease left", [LeaseBar({ leftMs: remainingMs, leaseMs: undefined, tone: "held" }), " unless it is renewed before"])}
+        ${fact("Fencing token", fencingToken, "token")}
       </dl>
     </section>
     <section class="panel" aria-label="Values">
