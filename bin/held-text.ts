@@ -8,23 +8,34 @@ interface Told {
   readonly lapsedMs?: number | undefined;
 }
 
-/** The verb for each end. */
-const ENDS: Readonly<Record<string, string>> = {
-  released: "released",
-  expired: "lost",
-  taken: "lost",
-  broken: "broken",
-  transferred: "handed on",
-  cancelled: "gave up",
+/** The ends of a lease, as the log and a key's record name them: the verb, and the words that may follow it. */
+const ENDS: Readonly<Record<string, readonly [verb: string, more: string]>> = {
+  released: ["released", ""],
+  expired: ["lost", ": its lease ran out"],
+  taken: ["lost", ": its lease ran out"],
+  broken: ["broken", " by an operator"],
+  transferred: ["handed on", " to another lease"],
+  cancelled: ["gave up", " waiting"],
+  skipped: ["lost place", ": it did not ask again in time"],
 };
+
+/** Returns an end as a verb; `ended` if nobody knows how. */
+export function verbOf(ending: string): string {
+  return ENDS[ending]?.[0] ?? "ended";
+}
+
+/** Returns an end in words. */
+export function endText(ending: string): string {
+  return ENDS[ending]?.join("") ?? "ended, nobody knows how";
+}
 
 /** Ends that the service sees some time after the lease itself was over, or that may come after it. */
 const SEEN_LATER = ["expired", "taken", "broken", "unknown"];
 
 /** Returns the event of a line as a person says it: each end has a verb of its own. */
 export function wordOf({ event = "", reason = "" }: Told): string {
-  if (event === "skipped") return "lost place";
-  return event === "ended" ? (ENDS[nameOf(reason)] ?? event) : event;
+  if (event === "ended") return verbOf(nameOf(reason));
+  return event === "skipped" ? verbOf(event) : event;
 }
 
 /**

@@ -35,6 +35,20 @@ export function port(text: string): number {
   return number;
 }
 
+/** The number of ports to try if none is given. */
+const PORTS = 10;
+
+/** Returns the ports to try: the given one, or else some from `first` on. */
+export function portsFrom(first: number, given?: number): readonly number[] {
+  return given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => first + at);
+}
+
+/** Returns the number of words after `--`. */
+export function countAfterDashes(argv: readonly string[]): number {
+  const dashes = argv.indexOf("--");
+  return dashes < 0 ? 0 : argv.length - dashes - 1;
+}
+
 /** Parses the exit status of a process. */
 export function exitStatus(text: string): number {
   const status = count(text);

@@ -3,9 +3,10 @@
  * locks would break without them, and each such line says how. No name can collide between deployments: two stages, or two constructs in
  * one stack, never share a table.
  */
+import type { Duration } from "aws-cdk-lib";
 import { Annotations, Names, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
-import type { Dashboard } from "aws-cdk-lib/aws-cloudwatch";
+import type { Alarm, Dashboard } from "aws-cdk-lib/aws-cloudwatch";
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { Grant } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
@@ -13,6 +14,7 @@ import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
+import { isKey } from "../lib/core/key.js";
 import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { callRight, tableRights } from "./access.js";
@@ -20,7 +22,7 @@ import { createApi } from "./api.js";
 import type { Functions } from "./functions.js";
 import { createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
-import { createMonitoring } from "./monitoring.js";
+import { createMonitoring, createTickAlarm } from "./monitoring.js";
 import type { LockServiceProps } from "./props.js";
 import { checkProps } from "./props.js";
 import type { LockTable } from "./table.js";
@@ -30,6 +32,9 @@ import { createTable, unfitness } from "./table.js";
 export type Client = IGrantable & {
   addEnvironment?(name: string, value: string): unknown;
 };
+
+/** The longest time over which an alarm looks back, in s: 7 days. */
+const TICK_MAX_SEC = 604_800;
 
 /** A lock service. Callers sign with IAM, or send a token, and call `url`. */
 export class LockService extends Construct {
@@ -127,6 +132,27 @@ export class LockService extends Construct {
     client.addEnvironment?.("HOLDFAST_NAMESPACE", namespace);
     if (this.#encryptionKey) client.grantPrincipal.addToPrincipalPolicy(keyStatement(this, this.#encryptionKey));
     return Grant.addToPrincipal({ grantee: client, ...items }).combine(Grant.addToPrincipal({ grantee: client, ...tenancy }));
+  }
+
+  /**
+   * Creates an alarm for a schedule of which no occurrence was done within a time: nobody called `tick` with this name, or its work failed.
+   * It reads the service's log, so it doesn't see callers that use the table directly. Until the first occurrence is done, it is in alarm.
+   * @param name the name that callers give to `tick`
+   * @param options `within`: longer than the interval and the work together, in whole minutes up to 7 days. `namespace`: the tenant's, as
+   * for {@link grantDirect}
+   * @throws Error if `name` can't be one, `within` is out of its range, or the namespace is invalid here.
+   */
+  alarmOnMissedTick(name: string, options: { readonly within: Duration; readonly namespace?: string | undefined }): Alarm {
+    const { within } = options;
+    if (!isKey(name)) throw new Error(`name: ${JSON.stringify(name)} given; no tick has such a name`);
+    const seconds = within.toSeconds();
+    if (seconds % 60 !== 0 || seconds < 60 || seconds > TICK_MAX_SEC)
+      throw new Error(
+        `within: ${within.toHumanString()} given; it must be whole minutes, and at most 7 days, which is as far as CloudWatch looks back`,
+      );
+    const namespace = this.#namespaceOf(options);
+    const schedule = { service: serviceName(this), log: this.log, name, namespace, alarmTopic: this.#props.alarmTopic };
+    return createTickAlarm(this, schedule, within);
   }
 
   #namespaceOf({ namespace }: { readonly namespace?: string | undefined }): string {

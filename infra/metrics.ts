@@ -9,6 +9,8 @@ import { Metric, Unit } from "aws-cdk-lib/aws-cloudwatch";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { FilterPattern, MetricFilter } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
+import { partsOfKey } from "../lib/core/key.js";
+import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 
 /** The beginning of the metrics' CloudWatch namespace; a service's own name follows. */
 export const METRIC_NAMESPACE = "holdfast";
@@ -73,6 +75,37 @@ export function createMetrics(scope: Construct, options: { service: string; log:
     create(`${metricName}Metric`, when);
     if (hasPrefixes) create(`${metricName}ByPrefixMetric`, `(${when}) && ($.prefix = "*")`, { Prefix: "$.prefix" });
   }
+}
+
+/** A schedule of a service: the name that its callers give to `tick`, in a namespace. */
+export interface Schedule {
+  readonly service: string;
+  readonly log: ILogGroup;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** Creates the metric filter of the occurrences of a schedule that are done, and returns its metric. */
+export function createTickMetric(scope: Construct, { service, log, name, namespace }: Schedule, options: MetricOptions): Metric {
+  // The run of an occurrence has the key NAME_2026-01-31T03:00:00.000Z, and the line has it in two parts.
+  const { model, id } = partsOfKey(`${name}_20`);
+  const done = { kind: "run", event: "recorded", outcome: "succeeded", model, id: `${id}*` };
+  const when = { ...done, ...(namespace !== SHARED_NAMESPACE && { namespace }) }; // As lines are printed.
+  // CloudWatch allows no colon in a metric's name.
+  const metricName = `Tick ${name.replaceAll(":", "~3A")}`;
+  new MetricFilter(scope, `${metricName}Metric`, {
+    logGroup: log,
+    metricNamespace: namespaceOf(service),
+    metricName,
+    metricValue: "1",
+    filterPattern: FilterPattern.literal(
+      `{ ${Object.entries(when)
+        .map(([field, text]) => `($.${field} = "${text}")`)
+        .join(" && ")} }`,
+    ),
+    unit: Unit.COUNT,
+  });
+  return new Metric({ namespace: namespaceOf(service), metricName, ...options });
 }
 
 function namespaceOf(service: string): string {

@@ -4,7 +4,7 @@
  */
 import { Duration, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
-import type { IMetric, Metric } from "aws-cdk-lib/aws-cloudwatch";
+import type { AlarmProps, IMetric, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
@@ -12,19 +12,23 @@ import { QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
 import type { Functions } from "./functions.js";
-import type { MetricName } from "./metrics.js";
-import { metricOf } from "./metrics.js";
+import type { MetricName, Schedule } from "./metrics.js";
+import { createTickMetric, metricOf } from "./metrics.js";
 
-/** The monitored resources. */
-export interface MonitoringOptions {
-  readonly api: HttpApi;
-  readonly stage: HttpStage;
-  readonly functions: Functions;
-  readonly log: ILogGroup;
+/** The name and the topic of the alarms. */
+export interface AlarmOptions {
   /** The service's name, in the names of its metrics, alarms and dashboard. */
   readonly service: string;
   /** The topic that the alarms notify; without it they only change their state. */
   readonly alarmTopic: ITopic | undefined;
+}
+
+/** The monitored resources. */
+export interface MonitoringOptions extends AlarmOptions {
+  readonly api: HttpApi;
+  readonly stage: HttpStage;
+  readonly functions: Functions;
+  readonly log: ILogGroup;
 }
 
 /**
@@ -95,24 +99,32 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
   return createDashboard(scope, options);
 }
 
-function alarm(
-  scope: Construct,
-  { service, alarmTopic }: MonitoringOptions,
-  name: string,
-  says: string,
-  metric: IMetric,
-  above: number,
-): void {
-  const made = new Alarm(scope, `${name}Alarm`, {
-    alarmName: `${service}: ${name}`,
+function alarm(scope: Construct, options: AlarmOptions, name: string, says: string, metric: IMetric, above: number): void {
+  createAlarm(scope, options, name, {
     alarmDescription: says,
     metric,
     threshold: above,
     comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-    evaluationPeriods: 1,
     treatMissingData: TreatMissingData.NOT_BREACHING,
   });
+}
+
+/** Creates the alarm for a schedule of which no occurrence was done `within` a time. Where nobody calls, there is no data: that is the alarm. */
+export function createTickAlarm(scope: Construct, schedule: Schedule & AlarmOptions, within: Duration): Alarm {
+  return createAlarm(scope, schedule, `Tick ${schedule.name}`, {
+    alarmDescription: `No occurrence of the schedule ${schedule.name} was done within ${within.toHumanString()}`,
+    metric: createTickMetric(scope, schedule, { statistic: Stats.SUM, period: within }),
+    threshold: 1,
+    comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
+    treatMissingData: TreatMissingData.BREACHING,
+  });
+}
+
+function createAlarm(scope: Construct, options: AlarmOptions, name: string, props: Omit<AlarmProps, "evaluationPeriods">): Alarm {
+  const { service, alarmTopic } = options;
+  const made = new Alarm(scope, `${name}Alarm`, { alarmName: `${service}: ${name}`, evaluationPeriods: 1, ...props });
   if (alarmTopic) made.addAlarmAction(new SnsAction(alarmTopic));
+  return made;
 }
 
 function createDashboard(scope: Construct, { api, stage, functions, service }: MonitoringOptions): Dashboard {

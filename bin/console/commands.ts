@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { CliHost, GlobalOptions } from "../cli-host.js";
 import { whereOf } from "../connection.js";
-import { port } from "../values.js";
+import { port, portsFrom } from "../values.js";
 
 interface UiOptions {
   readonly port?: number;
@@ -12,8 +12,6 @@ interface UiOptions {
 
 /** The first port to try, above those of `dev`. */
 export const UI_PORT = 4663;
-/** The number of ports to try if none is given. */
-const PORTS = 10;
 
 const EXAMPLES = `
 Example:
@@ -35,12 +33,11 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const context = await host.context(globals, "looks");
       const { url, table } = whereOf(globals, context.env);
       const { ui } = await import("./ui.js");
-      const ports = given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => UI_PORT + at);
       const where = url === undefined ? `table ${table}` : new URL(url).host;
       const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
       const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
       const deployedLog =
         group === undefined ? undefined : await (await import("./deployed-log.js")).deployedLog(group, globals, context.env);
-      host.ends(await ui({ ports, where, canChange: allowChanges, cliOptions, deployedLog }, context));
+      host.ends(await ui({ ports: portsFrom(UI_PORT, given), where, canChange: allowChanges, cliOptions, deployedLog }, context));
     });
 }

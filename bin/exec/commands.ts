@@ -6,7 +6,7 @@ import { EXITS } from "../exit-codes.js";
 import type { LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
 import type { CliHost, GlobalOptions } from "../cli-host.js";
-import { count, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
+import { count, countAfterDashes, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
 
 /** The parsed options of both commands. */
 interface RunOptions extends GlobalOptions {
@@ -159,10 +159,9 @@ function commonOf(key: string, command: readonly string[], options: RunOptions) 
 
 /** Returns the command: everything after `--`. @throws CliError if it is missing or in the wrong place */
 function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
-  const dashes = argv.indexOf("--");
-  const after = dashes < 0 ? 0 : argv.length - dashes - 1;
+  const after = countAfterDashes(argv);
   if (after > 0 && after === words.length) return words;
-  if (dashes < 0 && words.length > 0) {
+  if (!argv.includes("--") && words.length > 0) {
     throw new CliError("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
   }
   const [unexpected] = words.slice(0, Math.max(0, words.length - after));

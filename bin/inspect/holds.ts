@@ -76,7 +76,7 @@ export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldVie
       align: "right",
       paint,
     },
-    // Who sees for how long a lease was not renewed can do without the time since its grant.
+    // Beside the time since the last renewal, the time since the grant can be spared.
     { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right", isSpare: hasState, paint },
     { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right", paint },
     ...(hasState ? [{ title: "STATE", cell: stateOf, paint }] : []),

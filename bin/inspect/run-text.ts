@@ -19,10 +19,12 @@ export function stateOf(run: Attempts): string {
   return state === "failed" && retryable === true ? "failed, to be retried" : state;
 }
 
-/** Returns the time for which it has been running, or for which its outcome is still stored; `""` if neither is known. `format`
- * formats the former. */
-export function lastsOf({ heldMs, keptForMs }: Pick<RunInspection, "heldMs" | "keptForMs">, format = formatDuration): string {
+/** Returns the time for which it has been running, since which it is interrupted, or for which its outcome is still stored; `""` if none
+ * is known. `format` formats the first. */
+export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "keptForMs">, format = formatDuration): string {
+  const { heldMs, endedAgoMs, keptForMs } = run;
   if (heldMs !== undefined) return `running for ${format(heldMs)}`;
+  if (endedAgoMs !== undefined) return `ended ${formatDuration(endedAgoMs)} ago`;
   if (keptForMs === undefined) return "";
   return keptForMs === "forever" ? "kept for ever" : `kept for ${formatDuration(keptForMs)}`;
 }

@@ -1,6 +1,6 @@
 /**
  * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
- * ended. It polls, so a hold that began and ended between two polls is not seen.
+ * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../../lib/index.js";
@@ -8,6 +8,7 @@ import { Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { EXITS } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
+import { verbOf } from "../held-text.js";
 import type { HoldView } from "./holds.js";
 import { holdsOf, keyColumns, kindOf } from "./holds.js";
 import { firstOf } from "./pages.js";
@@ -34,7 +35,12 @@ interface Look {
 export interface Change {
   readonly event: "held" | "ended";
   readonly hold: HoldView;
+  /** The way in which it ended, as a key's record names it. Absent: it goes on, or nobody knows. */
+  readonly ending?: string;
 }
+
+/** The width of most verbs. */
+const VERB_CHARS = 8;
 
 /** The longest pause between polls that fail, in ms. */
 const LONGEST_INTERVAL_MS = 60_000;
@@ -66,7 +72,12 @@ async function looks(
       const look = await lookAt(locks, prefix, max);
       failures = 0;
       if (display) display.draw(linesOf(look, prefix, intervalMs, screen));
-      else for (const change of changesBetween(seen ?? [], look.holds)) await print(`${lineOf(change, new Date(), asJson)}\n`);
+      else {
+        for (const change of changesBetween(seen ?? [], look.holds)) {
+          const told = change.event === "ended" ? { ...change, ...(await howEnded(locks, change.hold)) } : change;
+          await print(`${asJson ? jsonOf(told, new Date()) : lineOf(told, new Date(), seen === undefined)}\n`);
+        }
+      }
       seen = look.holds;
     } catch (error) {
       const failure = failureOf(error, "looks", undefined, "watch");
@@ -99,11 +110,37 @@ export function changesBetween(before: readonly HoldView[], after: readonly Hold
   ];
 }
 
-function lineOf({ event, hold }: Change, at: Date, asJson: boolean): string {
-  if (asJson) return plainJson({ at: at.toISOString(), event, ...hold });
+/** Asks how a hold ended. A failure is one of the next look too. */
+async function howEnded(locks: LockClient, hold: HoldView): Promise<Pick<Change, "ending">> {
+  const ending = await locks.inspect(hold.key).then(
+    (inspection) => endingOf(hold, inspection),
+    () => undefined,
+  );
+  return ending === undefined ? {} : { ending };
+}
+
+/**
+ * Returns how a hold ended, as far as its key remembers. A key remembers its last ends, and not whose they were: if another lease may have
+ * ended since, it is known only if all ended alike.
+ */
+export function endingOf(hold: HoldView, { fencingToken, lapsed = [], recent = [] }: Inspection): string | undefined {
+  if (lapsed.some((other) => other.fencingToken === hold.fencingToken)) return "expired";
+  const ended = recent.map(({ ending }) => ending).filter((ending) => ending !== "cancelled"); // A cancelled lease held nothing.
+  const isLast = fencingToken === hold.fencingToken && hold.mode === "exclusive";
+  const [first, ...others] = isLast ? ended.slice(0, 1) : ended;
+  return others.every((other) => verbOf(other) === verbOf(first ?? "")) ? first : undefined;
+}
+
+function jsonOf({ event, hold, ending }: Change, at: Date): string {
+  return plainJson({ at: at.toISOString(), event, ...(ending !== undefined && { ending }), ...hold });
+}
+
+/** Returns the line of a change. A hold that the first look finds began before. */
+function lineOf({ event, hold, ending = "" }: Change, at: Date, isFirst: boolean): string {
   const { key, owner, fencingToken, remainingMs } = hold;
+  const verb = event === "ended" ? verbOf(ending) : isFirst ? "held" : "granted";
   const more = event === "held" ? `, ${kindOf(hold)}, ${formatDuration(remainingMs)} left` : "";
-  return plain(`${at.toISOString()} ${event.padEnd(5)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);
+  return plain(`${at.toISOString()} ${verb.padEnd(VERB_CHARS)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);
 }
 
 function linesOf({ holds, more }: Look, prefix: string, intervalMs: number, screen: Screen): readonly string[] {

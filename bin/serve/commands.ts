@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, GlobalOptions } from "../cli-host.js";
-import { port } from "../values.js";
+import { countAfterDashes, port, portsFrom } from "../values.js";
 
 interface DevOptions {
   readonly port?: number;
@@ -14,8 +14,6 @@ interface DevOptions {
 
 /** The first port to try: 8787, that of `npm start`, is other tools' default too. */
 export const DEV_PORT = 4653;
-/** The number of ports to try if none is given. */
-const PORTS = 10;
 const DEFAULT_TABLE = "holdfast";
 
 const EXAMPLES = `
@@ -48,7 +46,7 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
       const storage = endpoint === undefined ? undefined : { endpoint, tableName: table };
-      const ports = given !== undefined ? [given] : command.length > 0 ? [0] : Array.from({ length: PORTS }, (_, at) => DEV_PORT + at);
+      const ports = portsFrom(DEV_PORT, given ?? (command.length > 0 ? 0 : undefined));
       host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, verbose, command }, context));
     });
 }
@@ -60,11 +58,9 @@ function also(value: string, before: readonly string[] = []): readonly string[] 
 
 /** Returns the command after `--`; empty if there is none. @throws CliError if words stand before it */
 function commandOf(words: readonly string[], argv: readonly string[]): readonly string[] {
-  const dashes = argv.indexOf("--");
-  const after = dashes < 0 ? 0 : argv.length - dashes - 1;
-  if (words.length === after) return words;
+  if (words.length === countAfterDashes(argv)) return words;
   const [first = ""] = words;
-  if (dashes < 0 && words.length === 1 && /^\d{1,5}$/.test(first))
+  if (!argv.includes("--") && words.length === 1 && /^\d{1,5}$/.test(first))
     throw new CliError("usage", `dev: unexpected argument ${JSON.stringify(first)}`, { next: `Did you mean --port ${first}?` });
   throw new CliError("usage", "dev: put -- before the command", { next: `holdfast dev -- ${words.join(" ")}` });
 }

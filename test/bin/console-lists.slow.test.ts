@@ -1,42 +1,29 @@
 /** The console's lists in a real Chromium, among 500 and 5,000 held keys: what needs a look, order and search over all keys, and runs that need a person. */
-import { once } from "node:events";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Operator } from "../../bin/console/face.js";
 import { LOOK_KEYS } from "../../bin/console/face.js";
-import { RecentLines } from "../../bin/console/recent-lines.js";
-import type { ConsoleOptions } from "../../bin/console/server.js";
-import { consoleOf } from "../../bin/console/server.js";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { createLocalServer } from "../../infra/local/local-server.js";
-import { startLocalService } from "../../infra/local/local-service.js";
 import type { LockClient } from "../../lib/index.js";
-import { createLockClient, LockError } from "../../lib/index.js";
+import { LockError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
-import { CHROMIUM, startChromium } from "../support/chromium.js";
+import { CHROMIUM } from "../support/chromium.js";
+import type { Consoles } from "./in-chromium.js";
+import { startConsoles } from "./in-chromium.js";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
 describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skipped without one on the path)", { timeout: 240_000 }, () => {
-  let browser: Browser;
-  let service: Gateway;
+  let consoles: Consoles;
   let locks: LockClient;
   /** The console on the service's own machine, and one that reaches the service as a deployed one. */
   let here: string;
   let deployed: string;
-  const pages: Page[] = [];
-  const servers: Server[] = [];
 
   beforeAll(async () => {
-    browser = await startChromium();
-    const lines = new RecentLines(Date.now());
-    service = await startLocalService({ ports: [0], log: (line) => lines.add(line), onFailure: () => undefined });
-    locks = createLockClient({ url: service.url, owner: "worker-1" });
-    here = await serve({ locks, lines, pollMs: 1000 });
-    deployed = await serve({ locks, pollMs: 1000 });
+    consoles = await startConsoles("worker-1");
+    ({ locks, here } = consoles);
+    deployed = await consoles.serve({});
     await locks.acquire("ORDER_91231", { owner: "checkout-7" });
     await locks.acquire("ZONE_hot", { owner: "importer-2" });
     wait("ORDER_91231", "checkout-9");
@@ -44,15 +31,8 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     for (const owner of ["importer-3", "importer-4", "importer-5"]) wait("ZONE_hot", owner);
     while ((await locks.inspect("ZONE_hot")).waiters.length < 3);
   }, 120_000);
-  afterEach(async () => {
-    for (const page of pages.splice(0)) await page.close();
-  });
-  afterAll(async () => {
-    for (const server of servers) server.close().closeAllConnections();
-    await browser.close();
-    await locks.close();
-    await service.close();
-  });
+  afterEach(() => consoles.closePages());
+  afterAll(() => consoles.close());
 
   const wait = (key: string, owner: string): void =>
     void locks
@@ -60,23 +40,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       .acquire(key, { owner, waitMs: 600_000 })
       .catch(() => undefined);
 
-  /** Serves a console, and returns its address. */
-  async function serve(options: Pick<ConsoleOptions, "locks" | "pollMs" | "lines">): Promise<string> {
-    const one = consoleOf({ where: "here", canChange: true, ...options });
-    const server = createLocalServer((request, response) => void one(request, response)).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    servers.push(server);
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/console`;
-  }
-
-  async function open(address: string, options: Parameters<Browser["newPage"]>[0] = {}): Promise<Page> {
-    const page = await browser.newPage(options);
-    pages.push(page);
-    page.on("pageerror", (error) => expect.fail(`the page threw ${error.message}`));
-    page.setDefaultTimeout(60_000);
-    await page.goto(address);
-    return page;
-  }
+  const open: Consoles["open"] = (...page) => consoles.open(...page);
 
   /** The keys of the shown rows. */
   const keysOf = (page: Page) => page.locator("table.rows .row-link .key > bdi").allTextContents();
@@ -188,6 +152,25 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       await page.getByText("5. The limit is the caller's, 5 by default").waitFor();
     });
 
+    it("is not said any more once the answers are old, and the figures and rows lose their colours", async () => {
+      const page = await open(`${here}#/locks`, { turnsClock: true });
+      const panel = page.getByRole("region", { name: "Needs a look" });
+      await panel.getByText("failed 5 times, refused until reset").waitFor();
+      await page.locator(".figures:not(.old) .wait").waitFor();
+      await page.route("**/console/api/**", () => undefined); // Nobody answers, and nothing fails.
+      await page.clock.runFor(45_000);
+      await page.locator(".figures.old").waitFor();
+      expect(await panel.count()).toBe(0);
+      expect(await page.locator("table.locks.old").count()).toBe(1);
+      expect(await faultsOf(page)).toEqual([]);
+      await page.unroute("**/console/api/**");
+      const runs = await open(`${here}#/runs`, { turnsClock: true });
+      await runs.getByText("the card network is down").waitFor();
+      await runs.route("**/console/api/**", () => undefined);
+      await runs.clock.runFor(45_000);
+      await runs.locator("table.runs.old").waitFor();
+    });
+
     it("is first on a deployed service too, which tells no time", async () => {
       const page = await open(`${deployed}#/runs`);
       await page.getByRole("link", { name: "Runs 1 needs you" }).waitFor();
@@ -222,7 +205,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       const health = async () => ({ status: "ok", version: "1.0.0", serverTimeMs: 0 });
       const list = async () => ({ items, namespace: "default" });
       const none = async () => ({ items: [] });
-      address = await serve({ locks: { health, list, runs: { list: none } } as unknown as Operator, pollMs: 1000 });
+      address = await consoles.serve({ locks: { health, list, runs: { list: none } } as unknown as Operator });
     });
 
     it("is said in sentences: a holder that is late, and a long wait", async () => {

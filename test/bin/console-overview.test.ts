@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../bin/console/data.js";
 import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, runsThatFit } from "../../bin/console/overview.js";
 import { formatSeconds } from "../../bin/duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, stateOf } from "../../bin/inspect/run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../bin/inspect/run-text.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 
 /** A key that is held by `owner` with a lease of 30 s, and waited for, for these times. */
@@ -111,6 +111,14 @@ describe("a failed run", () => {
   ])("%j is %s", (run, text, isUsedUp) => {
     expect([stateOf(run), hasUsedUp(run)]).toEqual([text, isUsedUp]);
   });
+
+  it.each([
+    [{ heldMs: 61_000 }, "running for 1m 1s"],
+    [{ endedAgoMs: 61_000 }, "ended 1m 1s ago"],
+    [{ keptForMs: 86_400_000 }, "kept for 1d"],
+    [{ keptForMs: "forever" } as const, "kept for ever"],
+    [{}, ""],
+  ])("with %j lasts: %s", (run, text) => expect(lastsOf(run)).toBe(text));
 
   it("has used up its attempts by the service's own default", () => {
     expect(DEFAULT_ATTEMPTS).toBe(DEFAULTS.maxAttempts);

@@ -1,19 +1,14 @@
 /** The console in a real Chromium: its policy, its accessibility, hostile text, the keyboard, thousands of keys, and its polls. */
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
-import type { Browser, Page, Route } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LOOK_REQUESTS } from "../../bin/console/face.js";
-import { RecentLines } from "../../bin/console/recent-lines.js";
-import { consoleOf } from "../../bin/console/server.js";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { createLocalServer } from "../../infra/local/local-server.js";
-import { startLocalService } from "../../infra/local/local-service.js";
 import type { LockClient } from "../../lib/index.js";
-import { createLockClient, FinalError } from "../../lib/index.js";
+import { FinalError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
-import { CHROMIUM, startChromium } from "../support/chromium.js";
+import { CHROMIUM } from "../support/chromium.js";
 import { endAll, start as startProcess } from "./holdfast.js";
+import type { Consoles, PageOptions } from "./in-chromium.js";
+import { cut, startConsoles } from "./in-chromium.js";
 import { start } from "./in-process.js";
 
 const HOSTILE = `<img src=x onerror="window.broken=1"><script>window.broken=2</script>`;
@@ -34,27 +29,19 @@ const COLLECT = `
 `;
 
 describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped without one on the path)", { timeout: 240_000 }, () => {
-  let browser: Browser;
-  let service: Gateway;
+  let consoles: Consoles;
   let locks: LockClient;
-  const pages: Page[] = [];
+  let here: string;
 
   beforeAll(async () => {
-    browser = await startChromium();
-    const lines = new RecentLines(Date.now());
-    service = await startLocalService({ ports: [0], log: (line) => lines.add(line), onFailure: () => undefined });
-    locks = createLockClient({ url: service.url, owner: "worker-1" });
-    service.mount(consoleOf({ locks, where: "here", canChange: true, pollMs: 1000, lines }));
+    consoles = await startConsoles("worker-1");
+    ({ locks, here } = consoles);
     await scenery();
   });
-  afterEach(async () => {
-    for (const page of pages.splice(0)) await page.close();
-  });
+  afterEach(() => consoles.closePages());
   afterAll(async () => {
     await endAll();
-    await browser.close();
-    await locks.close();
-    await service.close();
+    await consoles.close();
   });
 
   /** Keys and runs in every state that the page shows. */
@@ -73,15 +60,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await locks.tryAcquire("ORDER_1");
   }
 
-  async function open(hash: string, options: Parameters<Browser["newPage"]>[0] = {}): Promise<Page> {
-    const page = await browser.newPage(options);
-    pages.push(page);
-    page.on("pageerror", (error) => expect.fail(`the page threw ${error.message}`));
-    page.setDefaultTimeout(60_000);
-    await page.addInitScript(COLLECT);
-    await page.goto(`${service.url}/console${hash}`);
-    return page;
-  }
+  const open = (hash: string, options: PageOptions = {}): Promise<Page> => consoles.open(here + hash, { script: COLLECT, ...options });
 
   const violationsOf = (page: Page): Promise<readonly Violation[]> => page.evaluate("window.violations");
 
@@ -100,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     ["#/activity", "refused"],
   ];
 
-  async function openView([hash, text]: (typeof VIEWS)[number], options?: Parameters<Browser["newPage"]>[0]): Promise<Page> {
+  async function openView([hash, text]: (typeof VIEWS)[number], options?: PageOptions): Promise<Page> {
     const page = await open(hash, options);
     await page.getByText(text.replace(/^1 /, "")).first().waitFor();
     return page;
@@ -111,7 +90,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
       const page = await openView(view);
       expect([view[0], await violationsOf(page)]).toEqual([view[0], []]);
     }
-    const page = pages.at(-1)!;
+    const page = await openView(VIEWS[0]!);
     await page
       .evaluate(() => {
         document.body.setAttribute("style", "color: red");
@@ -140,7 +119,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.getByText("Use these shortcuts").waitFor();
     expect(await faultsOf(page)).toEqual([]);
     await page.keyboard.press("Escape");
-    await page.route("**/console/api/**", (route) => route.abort());
+    await cut(page);
     await page.getByRole("alert").first().waitFor();
     expect(await faultsOf(page)).toEqual([]);
     // Control: a field without a label is a fault.
@@ -188,8 +167,8 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
         },
       }),
     );
-    await page.goto(`${service.url}/console#/locks`);
-    await page.getByText(`npx holdfast --url ${service.url} lock demo -- sleep 30`, { exact: true }).waitFor();
+    await page.goto(`${here}#/locks`);
+    await page.getByText(`npx holdfast --url ${consoles.service.url} lock demo -- sleep 30`, { exact: true }).waitFor();
     await page.getByRole("button", { name: "Times: UTC" }).click();
     await page.getByRole("button", { name: "Times: local" }).click();
     await page.getByRole("button", { name: "Times: UTC" }).waitFor();
@@ -223,7 +202,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.getByText("its machine is gone, by local/local").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "KEYS_1" }).waitFor();
-    await page.goto(`${service.url}/console#/activity`);
+    await page.goto(`${here}#/activity`);
     const deed = page.getByRole("table", { name: "Breaks and resets" }).getByRole("row", { name: "KEYS_1" });
     expect(await deed.textContent()).toMatch(/^[\d:.]+local\/localbroken, to drainKEYS_1stuckits machine is gone$/);
   });
@@ -251,6 +230,28 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect(await locks.runs.get("RESET_1")).toBe(null);
   });
 
+  it("shows the events of a kind or an owner alone, and keeps that in the address", async () => {
+    for (const owner of ["one", "two", "three"]) await (await locks.acquire("FILTER_1", { owner })).release();
+    const page = await openView(["#/locks/FILTER_1", "three released it"]);
+    const events = page.getByRole("table", { name: "Events of FILTER_1" });
+    const shown = async () =>
+      (await events.locator("tbody tr").allTextContents()).map((text) =>
+        /\d(granted|released)(\w+?)(held|waited|token)/.exec(text)?.slice(1, 3).join(" "),
+      );
+    expect(await shown()).toHaveLength(6);
+    await page.getByRole("combobox", { name: "Owner" }).selectOption("two");
+    await page.getByText("2 of 6 events").waitFor();
+    expect(await shown()).toEqual(["released two", "granted two"]);
+    await page.getByRole("combobox", { name: "Event" }).selectOption("Ends");
+    await page.getByText("1 of 6 events").waitFor();
+    expect(await faultsOf(page)).toEqual([]);
+    await page.reload();
+    await page.getByText("1 of 6 events").waitFor();
+    expect([page.url(), await shown()]).toEqual([`${here}#/locks/FILTER_1?event=ended&owner=two`, ["released two"]]);
+    await page.getByRole("combobox", { name: "Event" }).selectOption("Refusals");
+    await page.getByText("No event fits").waitFor();
+  });
+
   it("shows a key that is granted, waited for and released, without a reload", async () => {
     const page = await openView(["#/locks/LIVE_1", "Free. No holder is on record."]);
     const lease = await locks.acquire("LIVE_1", { owner: "first" });
@@ -268,7 +269,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const page = await openView(["#/locks/CRASH_1", "Free. No holder is on record."]);
     await page.evaluate("window.isSamePage = true");
     const args = ["lock", "CRASH_1", "--owner", "worker", "--lease", "6s", "--", "sh", "-c", "echo works; exec sleep 60"];
-    const holder = startProcess(args, { HOLDFAST_URL: service.url });
+    const holder = startProcess(args, { HOLDFAST_URL: consoles.service.url });
     await holder.printed(/works/);
     const next = locks.scope("a-scope-of-its-taker").acquire("CRASH_1", { owner: "taker", waitMs: 60_000 });
     await page.getByText("Held by worker since").waitFor();
@@ -290,12 +291,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
   describe("its polls", () => {
     /** A page on a clock that the test turns, and the requests for the list, which the test answers. */
     async function polled() {
-      const page = await browser.newPage();
-      pages.push(page);
-      await page.clock.install();
+      const page = await consoles.open("about:blank", { turnsClock: true });
       const asked: Route[] = [];
       await page.route("**/console/api/locks?**", (route) => void asked.push(route));
-      await page.goto(`${service.url}/console#/locks?find=ORDER_`);
+      await page.goto(`${here}#/locks?find=ORDER_`);
       const arrives = (count: number) => expect.poll(() => asked.length).toBe(count);
       await arrives(1);
       return { page, asked, arrives };
@@ -355,11 +354,9 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
   });
 
   it("opens by the address of holdfast ui, whose secret is exchanged at once for a cookie, and hides what it may not do", async () => {
-    const ui = start(["ui", "--port", "0"], { HOLDFAST_URL: service.url });
+    const ui = start(["ui", "--port", "0"], { HOLDFAST_URL: consoles.service.url });
     const [, address = ""] = /Open (\S+)/.exec(await ui.printed(/Ctrl-C/)) ?? [];
-    const page = await browser.newPage();
-    pages.push(page);
-    await page.goto(address);
+    const page = await consoles.open(address);
     await page.getByText("ORDER_1").first().waitFor();
     expect(page.url()).toMatch(/\/console#\/locks$/);
     const secret = address.replace(/.*=/, "");
@@ -371,14 +368,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.getByText("Held by worker-1 since").waitFor();
     expect(await page.getByRole("button", { name: "Break…" }).count()).toBe(0);
     await page.getByText("Renewed").or(page.getByText("Granted")).first().waitFor();
-    const stranger = await browser.newPage();
-    pages.push(stranger);
-    await stranger.goto(address.replace(/#.*/, ""));
+    const stranger = await consoles.open(address.replace(/#.*/, ""));
     await stranger.getByText("doesn't know the running console").first().waitFor();
     // Another browser with the whole address, as from a history, gets nothing either: the secret was exchanged.
-    const later = await browser.newPage();
-    pages.push(later);
-    await later.goto(address);
+    const later = await consoles.open(address);
     await later.getByText("doesn't know the running console").first().waitFor();
     ui.signal("SIGINT");
     expect((await ui.ended).status).toBe(0);
@@ -394,19 +387,12 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const health = async () => ({ status: "ok", version: "1.0.0", serverTimeMs: 0 });
     const none = async () => ({ items: [] });
     const idle = { health, list, runs: { list: none } } as unknown as LockClient;
-    const one = consoleOf({ locks: idle, where: "here", canChange: false, pollMs: 60_000 });
-    const server = createLocalServer((request, response) => void one(request, response)).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const page = await browser.newPage();
-    pages.push(page);
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/console#/locks`);
+    const page = await consoles.open(`${await consoles.serve({ locks: idle, canChange: false, pollMs: 60_000 })}#/locks`);
     await page.getByText("None of the keys that were read is held").waitFor();
     expect(cursors).toHaveLength(LOOK_REQUESTS);
     await page.getByRole("button", { name: "Read all" }).click();
     await page.getByText("No key is held").waitFor();
     expect(cursors).toHaveLength(LOOK_REQUESTS + lastPage);
-    server.closeAllConnections();
-    server.close();
   });
 
   it(`stays quick with ${MANY.keys} keys; control: a slow task is counted`, async () => {
@@ -417,7 +403,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     const page = await open("#/activity");
     await page.getByText("granted").first().waitFor();
     const used = await longestTaskMs(page, async () => {
-      await page.goto(`${service.url}/console#/locks?find=MANY_`);
+      await page.goto(`${here}#/locks?find=MANY_`);
       await page.getByText(new RegExp(`^${MANY.keys} of \\d+ held keys$`)).waitFor();
       for (const rows of [200, 300, 400, 500]) {
         await page.getByText("Show more keys").click();

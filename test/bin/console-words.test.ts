@@ -85,7 +85,7 @@ describe("a key in words", () => {
       "free, and remembers its last lease",
       view([], { recent: [{ askedAgoMs: 31 * 60_000, ending: "taken" }] }),
       0,
-      "Free. The last lease was asked for 31m ago; it was lost: it ran out, and another took the key over.",
+      "Free. The last lease was asked for 31m ago (lost: its lease ran out).",
     ],
   ])("that is %s", (_, seen, agoMs, sentence) => {
     expect(sentenceOf(seen, noon(agoMs))).toBe(sentence);

@@ -1,7 +1,7 @@
 /** `holdfast watch`: on a pipe, one line for each change; in a terminal, the current state. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { changesBetween } from "../../bin/inspect/watch.js";
+import { changesBetween, endingOf } from "../../bin/inspect/watch.js";
 import { endAll, start } from "./holdfast.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -25,15 +25,19 @@ describe("watch on a pipe", () => {
   it("prints what is held, then each hold that begins or ends, until it is told to end", async () => {
     const first = await service.locks.acquire("watch:a", { owner: "me" });
     const running = start(["watch", "watch:", "--interval", "200ms"], service.env);
-    await running.printed(new RegExp(`^${TIME} held  watch:a me \\(token ${first.fencingToken}, exclusive, \\d+s left\\)\n$`));
+    await running.printed(new RegExp(`^${TIME} held     watch:a me \\(token ${first.fencingToken}, exclusive, \\d+s left\\)\n$`));
     const second = await service.locks.acquire("watch:b", { mode: "shared" });
     await using _other = await service.locks.acquire("other");
-    await running.printed(new RegExp(`\n${TIME} held  watch:b somebody-else \\(token ${second.fencingToken}, shared, \\d+s left\\)\n$`));
+    await running.printed(new RegExp(`\n${TIME} granted  watch:b somebody-else \\(token ${second.fencingToken}, shared, \\d+s left\\)\n$`));
     await first.release();
-    await running.printed(new RegExp(`\n${TIME} ended watch:a me \\(token ${first.fencingToken}\\)\n$`));
+    await running.printed(new RegExp(`\n${TIME} released watch:a me \\(token ${first.fencingToken}\\)\n$`));
+    await service.locks.forceRelease("watch:b", { fencingToken: second.fencingToken, reason: "a test", drainMs: 0 });
+    await running.printed(new RegExp(`\n${TIME} broken   watch:b somebody-else \\(token ${second.fencingToken}\\)\n$`));
+    const lost = await service.locks.acquire("watch:c", { leaseMs: 1000, heartbeat: false });
+    await running.printed(new RegExp(`\n${TIME} lost     watch:c somebody-else \\(token ${lost.fencingToken}\\)\n$`));
     running.signal("SIGINT");
     const { status, stdout, stderr } = await running.ended;
-    expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 4 });
+    expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 7 });
     await second.release();
   });
 
@@ -57,7 +61,7 @@ describe("watch on a pipe", () => {
     const times = { heldMs: expect.any(Number) as number, remainingMs: expect.any(Number) as number };
     const at = expect.stringMatching(new RegExp(`^${TIME}$`)) as string;
     expect(held).toEqual({ at, event: "held", ...hold, ...times });
-    expect(JSON.parse(ended)).toEqual({ at, event: "ended", ...hold, ...times });
+    expect(JSON.parse(ended)).toEqual({ at, event: "ended", ending: "released", ...hold, ...times });
   });
 
   it("says that nobody answers, once, and goes on until somebody does", async () => {
@@ -92,6 +96,31 @@ describe("what changed between two looks", () => {
       { event: "ended", hold },
       { event: "held", hold: next },
     ]);
+  });
+});
+
+describe("the end of a hold", () => {
+  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 2, heldMs: 0, remainingMs: 1000, waiting: 0 } as const;
+  const known = { key: "a", version: 9, mode: "exclusive", fencingToken: 2, holders: [], waiters: [] } as const;
+  const ends = (...endings: readonly ("released" | "taken" | "expired" | "broken" | "cancelled")[]) => ({
+    recent: endings.map((ending) => ({ askedAgoMs: 1000, ending })),
+  });
+
+  it.each([
+    ["the latest, if nothing was granted since", { ...known, ...ends("broken", "released") }, "broken"],
+    ["the latest of those that held", { ...known, ...ends("cancelled", "released", "broken") }, "released"],
+    [
+      "a loss, if its lease is over",
+      { ...known, lapsed: [{ owner: "me", fencingToken: 2, heldMs: 1, endedAgoMs: 1 }], ...ends("released") },
+      "expired",
+    ],
+    ["that of all, if others were granted since", { ...known, fencingToken: 5, ...ends("released", "released") }, "released"],
+    ["nobody's, if those ended in other ways", { ...known, fencingToken: 5, ...ends("released", "broken") }, undefined],
+    ["nobody's, if the key remembers none", known, undefined],
+  ])("is %s", (_, inspection, ending) => expect(endingOf(hold, inspection)).toBe(ending));
+
+  it("is nobody's for a shared hold if another may have ended since", () => {
+    expect(endingOf({ ...hold, mode: "shared" }, { ...known, ...ends("released", "broken") })).toBeUndefined();
   });
 });
 

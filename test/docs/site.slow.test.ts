@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
+import { SEARCH_OPTIONS } from "../../docs/site/search.js";
 import { ROOT } from "../tidy/tree.js";
 
 const SITE = join(ROOT, "docs/site");
@@ -32,15 +33,13 @@ async function searchIndex(): Promise<MiniSearch> {
 
 describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` installed its builder", () => {
   let index: MiniSearch;
-  const boostDocument = (id: string): number => (id.includes("/recipes/") ? 2 : 1);
   // Its builder fails for a link that leads nowhere.
   beforeAll(async () => {
     await promisify(execFile)("npm", ["run", "site"], { cwd: ROOT, maxBuffer: 2 ** 26 });
     index = await searchIndex();
   }, 300_000);
 
-  const search = (words: string): readonly string[] =>
-    index.search(words, { prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 }, boostDocument }).map(({ id }) => id);
+  const search = (words: string): readonly string[] => index.search(words, SEARCH_OPTIONS).map(({ id }) => id);
 
   it.each([
     ["namespace", "docs/choosing-keys"],

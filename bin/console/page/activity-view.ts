@@ -3,7 +3,6 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { Bucket } from "../activity.js";
 import { bucketsOf, refusalsSince } from "../activity.js";
-import { deedOf } from "../audit.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
@@ -11,7 +10,7 @@ import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { Choice, HolderFilters } from "./filters.js";
+import { EventChoice, HolderFilters, isOf } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { spanText, timeText } from "./words.js";
@@ -19,15 +18,6 @@ import { spanText, timeText } from "./words.js";
 /** The number of parts of the time. */
 const PARTS = 60;
 const PLOT_PX = 84;
-
-const KINDS: readonly (readonly [string, string])[] = [
-  ["", "All"],
-  ["granted", "Grants"],
-  ["refused", "Refusals"],
-  ["ended", "Ends"],
-  ["queued", "Queue"],
-  ["deeds", "Breaks and resets"],
-];
 
 /** The view. */
 export function ActivityView({
@@ -47,13 +37,7 @@ export function ActivityView({
   const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
   const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
   const fits = useMemo(
-    () =>
-      lines.filter(
-        (line) =>
-          line.key.startsWith(filters.prefix) &&
-          (filters.owner === "" || line.owner === filters.owner) &&
-          (filters.event === "" || (filters.event === "deeds" ? deedOf(line) !== undefined : line.event === filters.event)),
-      ),
+    () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
     [lines, filters.prefix, filters.owner, filters.event],
   );
   if (logFromMs === undefined)
@@ -64,7 +48,7 @@ export function ActivityView({
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Activity</h1>
     <${Freshness} polled=${polled} what="lines" />
-    <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}${HistoryNote({ logFromMs })}</div>
+    <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}<${HistoryNote} logFromMs=${logFromMs} /></div>
     <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
     <section class="panel" aria-label="Operators">
       <header><h2>Breaks and resets</h2></header>
@@ -74,7 +58,7 @@ export function ActivityView({
       <h2 class="visually-hidden">Log</h2>
       <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
         ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
-        ${Choice({ label: "Event", value: filters.event, choices: KINDS, onChange: (event) => set({ event }) })}
+        ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
       </form>
       <${Log} lines=${fits} of=${JSON.stringify(filters)} />
     </section>
@@ -125,42 +109,21 @@ function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const sum = (value: Value): number => buckets.reduce((total, bucket) => total + bucket[value], 0);
   const longest = Math.max(...buckets.map(({ longestWaitMs }) => longestWaitMs));
+  const span = spanText(spanMs);
+  const reasonsText = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
+  const plot = (title: string, tone: string, value: Value, note: string, figure = String(sum(value))): Content =>
+    html`<section class="panel plot" aria-label=${title}>
+      <h2>${title}</h2>
+      <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
+      <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
+      <p class="muted note">${note}</p>
+    </section>`;
   return html`<div class="plots">
-    ${card("Grants", "held", String(sum("granted")), knownUntilMs === undefined ? `in the last ${spanText(spanMs)}` : `in the ${spanText(spanMs)} before ${until}`, buckets, "granted", stepMs, until)}
-    ${card(
-      "Refusals",
-      "late",
-      String(sum("refused")),
-      reasons
-        .slice(0, 3)
-        .map(([reason, count]) => `${reason} ${count}`)
-        .join(" · ") || "none",
-      buckets,
-      "refused",
-      stepMs,
-      until,
-    )}
-    ${card("Losses", "over", String(sum("lost")), "taken over, broken, or released too late", buckets, "lost", stepMs, until)}
-    ${card("Longest wait", "waiting", longest > 0 ? formatDuration(longest) : "–", "from the request to its grant", buckets, "longestWaitMs", stepMs, until)}
+    ${plot("Grants", "held", "granted", knownUntilMs === undefined ? `in the last ${span}` : `in the ${span} before ${until}`)}
+    ${plot("Refusals", "late", "refused", reasonsText.join(" · ") || "none")}
+    ${plot("Losses", "over", "lost", "taken over, broken, or released too late")}
+    ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant", longest > 0 ? formatDuration(longest) : "–")}
   </div>`;
-}
-
-function card(
-  title: string,
-  tone: string,
-  figure: string,
-  note: string,
-  buckets: readonly Bucket[],
-  value: Value,
-  stepMs: number,
-  until: string,
-): Content {
-  return html`<section class="panel plot" aria-label=${title}>
-    <h2>${title}</h2>
-    <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
-    <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
-    <p class="muted note">${note}</p>
-  </section>`;
 }
 
 /** Returns the height of the highest bar in words. */

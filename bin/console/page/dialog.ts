@@ -95,7 +95,6 @@ function errorText(error: unknown): string {
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
-// Over 60 lines: the parts of one form share its choices.
 export function BreakDialog(given: {
   readonly view: KeyView;
   /** The age of the view, in ms. */
@@ -128,21 +127,7 @@ export function BreakDialog(given: {
   };
   return html`<${Dialog} title=${`Break the hold on ${key}`} onClose=${onClose}>
     <${ChangeForm} keyToType=${isForced ? key : undefined} action=${isForced ? "End it now" : "Break it"} isKnown=${isKnown} onClose=${onClose} make=${make}>
-      ${
-        holders.length > 1
-          ? html`<fieldset>
-              <legend>Which hold</legend>
-              ${holders.map((holder) =>
-                option(
-                  "hold",
-                  `${nameOf(holder)}, token ${shortToken(holder.fencingToken)}, held for ${formatDuration(holder.heldMs)}`,
-                  holder.fencingToken === token,
-                  () => setToken(holder.fencingToken),
-                ),
-              )}
-            </fieldset>`
-          : ""
-      }
+      ${holders.length > 1 && whichHold(holders, token, setToken)}
       ${
         isKnown &&
         html`<p role="status">
@@ -160,6 +145,17 @@ export function BreakDialog(given: {
       </p>
     </${ChangeForm}>
   </${Dialog}>`;
+}
+
+function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencingToken: number) => void): Content {
+  return html`<fieldset>
+    <legend>Which hold</legend>
+    ${holders.map((holder) => {
+      const { fencingToken, heldMs } = holder;
+      const text = `${nameOf(holder)}, token ${shortToken(fencingToken)}, held for ${formatDuration(heldMs)}`;
+      return option("hold", text, fencingToken === chosen, () => choose(fencingToken));
+    })}
+  </fieldset>`;
 }
 
 function safeText(holder: KeyView["holders"][number] | undefined, agoMs: number, next: string | undefined): Content {

@@ -10,7 +10,7 @@ import type { Line } from "../data.js";
 import { SharedContext } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { keyName, ownerName } from "./parts.js";
+import { head, keyName, ownerName } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { shortToken, timeText } from "./words.js";
 
@@ -71,15 +71,7 @@ export function Events({
   const { isUtc } = useContext(SharedContext);
   const [rows, setRows] = useState(ROWS);
   return html`<table class="rows events" aria-label=${label}>
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Event</th>
-          ${withKey && html`<th scope="col">Key</th>`}
-          <th scope="col">Owner</th>
-          <th scope="col">Details</th>
-        </tr>
-      </thead>
+      ${head("Time", "Event", ...(withKey ? ["Key"] : []), "Owner", "Details")}
       <tbody>
         ${lines
           .slice(-rows)
@@ -111,16 +103,7 @@ export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
   const deeds = lines.filter((line) => deedOf(line)).toReversed();
   if (deeds.length === 0) return html`<p class="muted">Nobody broke a hold or reset a run.</p>`;
   return html`<table class="rows events" aria-label="Breaks and resets">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">By</th>
-          <th scope="col">Deed</th>
-          <th scope="col">Key</th>
-          <th scope="col">Held by</th>
-          <th scope="col">Reason</th>
-        </tr>
-      </thead>
+      ${head("Time", "By", "Deed", "Key", "Held by", "Reason")}
       <tbody>
         ${deeds.slice(0, isAll ? deeds.length : DEED_ROWS).map(
           (line) =>

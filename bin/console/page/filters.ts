@@ -1,5 +1,7 @@
 /** The filters of a list. They are kept in the address, and applied a moment after the last key. */
 import { useEffect, useState } from "preact/hooks";
+import { deedOf } from "../audit.js";
+import type { Line } from "../data.js";
 import { canBeKey } from "../overview.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
@@ -89,4 +91,25 @@ export function Choice<T extends string>(given: {
       ${choices.map(([name, text]) => html`<option value=${name} selected=${name === value}>${text}</option>`)}
     </select>
   </label>`;
+}
+
+/** The kinds of events, as the address names them. */
+const KINDS: readonly (readonly [string, string])[] = [
+  ["", "All"],
+  ["granted", "Grants"],
+  ["refused", "Refusals"],
+  ["ended", "Ends"],
+  ["queued", "Queue"],
+  ["deeds", "Breaks and resets"],
+];
+
+/** Chooses a kind of events. */
+export function EventChoice(given: { readonly value: string; readonly onChange: (value: string) => void }): Content {
+  return Choice({ label: "Event", choices: KINDS, ...given });
+}
+
+/** True if a line is of this kind and owner; `""` is all. */
+export function isOf(line: Line, { event, owner }: { readonly event: string; readonly owner: string }): boolean {
+  const isOfKind = event === "deeds" ? deedOf(line) !== undefined : line.event === event;
+  return (owner === "" || line.owner === owner) && (event === "" || isOfKind);
 }

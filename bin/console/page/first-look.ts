@@ -5,6 +5,8 @@ import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
 import { isLoss } from "../activity.js";
 import type { Exhausted, KeyView, Line, Locks, RunOfKey } from "../data.js";
 import { longestWaitMs, LOOKS_MAX, shortestHold } from "../overview.js";
+import type { Polled } from "./hooks.js";
+import { useAge, useIsOld } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { keyName, mark } from "./parts.js";
@@ -15,21 +17,21 @@ import { keyTone, nameOf } from "./words.js";
 /** The time over which losses are counted, in ms. */
 const LOSSES_MS = 600_000;
 
-/** Returns the figures. The last one comes from the log, and where there is none, from the runs. */
-export function figuresOf(given: {
+/** The figures. The last one comes from the log, and where there is none, from the runs. */
+export function Figures(given: {
   readonly data: Locks;
+  readonly polled: Polled<Locks>;
   readonly exhausted: Exhausted | undefined;
   readonly lines: readonly Line[];
   readonly logFromMs: number | undefined;
-  /** The time of `data`. */
-  readonly atMs: number;
 }): Content {
-  const { data, exhausted, lines, logFromMs, atMs } = given;
+  const { data, polled, exhausted, lines, logFromMs } = given;
+  const { atMs = 0 } = polled;
   const { held, waiting, waitedFor, late } = data.figures;
   const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
   const refused = exhausted?.items.length ?? 0;
   const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
-  return html`<ul class="figures" aria-label="Figures">
+  return html`<ul class="figures ${useIsOld(polled) ? "old" : ""}" aria-label="Figures">
     ${figure(held, `${held === 1 ? "key" : "keys"} held${data.more ? ", of those read" : ""}`, "")}
     ${figure(waiting, `${waiting === 1 ? "caller" : "callers"} waiting${onKeys}`, "wait")}
     ${figure(late, `${late === 1 ? "holder" : "holders"} not renewed in time`, "late")}
@@ -45,16 +47,18 @@ function figure(count: number, text: string, tone: string): Content {
   return html`<li><strong class=${count > 0 ? tone : ""}>${count}</strong> ${text}</li>`;
 }
 
-/** The keys and runs that need a person; nothing if there are none. */
+/** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
 export function NeedsALook(given: {
   readonly data: Locks;
+  readonly polled: Polled<Locks>;
   readonly exhausted: Exhausted | undefined;
   readonly sinceOf: Since;
 }): Content | null {
-  const { data, exhausted, sinceOf } = given;
+  const { data, polled, exhausted, sinceOf } = given;
+  const { isKnown } = useAge(polled);
   const runs = exhausted?.items ?? [];
   const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
-  if (data.looks.length + runs.length === 0) return null;
+  if (!isKnown || data.looks.length + runs.length === 0) return null;
   return html`<section class="panel looks" aria-label="Needs a look">
     <header>
       <h2>Needs a look</h2>

@@ -1,10 +1,18 @@
-/** The time that a picture shows, and from when on the log is known. */
-import { useContext } from "preact/hooks";
+/** The panels of a key or a run: its leases as a picture, its lines of the log, and from when on the log is known. */
+import { useContext, useMemo, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
+import { plain } from "../../plain-text.js";
+import type { About, Line } from "../data.js";
+import { Events } from "./events.js";
+import { Choice, EventChoice, isOf } from "./filters.js";
+import { HistoryBox } from "./history-box.js";
 import { SharedContext } from "./hooks.js";
-import type { Content } from "./html.js";
+import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { empty } from "./parts.js";
+import { hrefOf, replaceRoute, useRoute } from "./route.js";
+import type { DrawnLane } from "./timeline.js";
+import { legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
 
 /** The choices of time, in ms. */
@@ -19,22 +27,87 @@ export function SpanChoice({ spanMs, setSpan }: { readonly spanMs: number; reado
 
 /** Says from when on the log is known, or that it is not. */
 export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
-  return html`<${Note} logFromMs=${logFromMs} />`;
-}
-
-function Note({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
   const { isUtc } = useContext(SharedContext);
   return html`<span class="muted"
     >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${timeText(logFromMs, isUtc)}`}</span
   >`;
 }
 
-/** Returns the text of a picture in which nothing is. Without a log, it is not known that nothing happened. */
-export function nothingText(logFromMs: number | undefined): string {
-  return logFromMs === undefined ? "this page saw no lease in this time" : "the log has no lease of this time";
+/** The events of a kind or an owner, as the address says. */
+function FilteredEvents({ name, own }: { readonly name: string; readonly own: readonly Line[] }): Content {
+  const { place, query } = useRoute();
+  const filters = { event: query.get("event") ?? "", owner: query.get("owner") ?? "" };
+  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf(place, name, { ...filters, ...changed }));
+  const owners = new Set(["", filters.owner, ...own.map(({ owner = "" }) => owner)]);
+  const choices = [...owners].toSorted().map((owner) => [owner, owner === "" ? "All" : plain(owner)] as const);
+  const fits = own.filter((line) => isOf(line, filters));
+  return html`<form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
+      ${Choice({ label: "Owner", value: filters.owner, choices, onChange: (owner) => set({ owner }) })}
+      <p class="count" role="status">${fits.length < own.length && `${fits.length} of ${own.length} events`}</p>
+    </form>
+    ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
 }
 
-/** Says that no event is known. */
-export function noEvents(logFromMs: number | undefined): Content {
-  return empty(logFromMs === undefined ? "What happened before is not known here" : "No events since this log began");
+/** The properties of the view of one key or run. */
+export interface OneProps {
+  readonly about: About;
+  readonly name: string;
+  /** All lines of the log. */
+  readonly lines: readonly Line[];
+  readonly logFromMs: number | undefined;
+  readonly announce: (news: string) => void;
+}
+
+/** The lines of one key or run: those that a query found, and those of the console's own log. */
+export interface OwnLines {
+  readonly own: readonly Line[];
+  /** Takes the lines that a query found. */
+  readonly add: (found: readonly Line[]) => void;
+}
+
+/** Returns the lines of a key or a run. */
+export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnLines {
+  const [found, add] = useState<readonly Line[]>([]);
+  const own = useMemo(() => [...found, ...lines].filter((line) => line.key === name && line.kind === kind), [found, lines, name]);
+  return { own, add };
+}
+
+/** The two panels. Below the events stand the children. */
+export function History(
+  given: OneProps &
+    OwnLines & {
+      /** The title of the picture. */
+      readonly title: string;
+      readonly firstSpanMs: number;
+      readonly lanes: readonly DrawnLane[];
+      /** The time of the last answer, in epoch ms, if that is old. */
+      readonly knownUntilMs: number | undefined;
+      /** Stands in place of the events if there are none. @default says that none is known */
+      readonly otherwise?: Content | undefined;
+      readonly children?: Children;
+    },
+): Content {
+  const { about, name, title, lanes, knownUntilMs, logFromMs, own, add, otherwise } = given;
+  const [spanMs, setSpan] = useState(given.firstSpanMs);
+  const hasLog = logFromMs !== undefined;
+  // Without a log, it is not known that nothing happened.
+  const nothing = hasLog ? "the log has no lease of this time" : "this page saw no lease in this time";
+  const noEvents = otherwise ?? empty(hasLog ? "No events since this log began" : "What happened before is not known here");
+  return html`<section class="panel" aria-label="Timeline">
+      <header>
+        <h2>${title}</h2>
+        ${SpanChoice({ spanMs, setSpan })}
+      </header>
+      <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} nothing=${nothing} knownUntilMs=${knownUntilMs} />
+      ${legend()}
+    </section>
+    <section class="panel" aria-label="Events">
+      <header>
+        <h2>Events</h2>
+        <${HistoryNote} logFromMs=${logFromMs} />
+      </header>
+      ${own.length > 0 ? html`<${FilteredEvents} name=${name} own=${own} />` : noEvents}
+      ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${given.children}
+    </section>`;
 }

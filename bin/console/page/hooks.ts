@@ -98,6 +98,12 @@ export function useAge({ data, atMs, everyMs }: Polled<unknown>): Age {
   return isKnown ? { agoMs, isKnown, nowMs } : { agoMs: 0, isKnown, nowMs: atMs ?? nowMs };
 }
 
+/** True once an answer is old, or a request after it failed: then what it told has no colour of a state. */
+export function useIsOld(polled: Polled<unknown>): boolean {
+  const { isKnown } = useAge(polled);
+  return !isKnown || polled.error !== undefined;
+}
+
 /** Returns the width of an element in px, also after it changed. */
 export function useWidth(element: RefObject<Element | null>): number {
   const [width, setWidth] = useState(0);

@@ -1,46 +1,34 @@
 /** One key: its state as a sentence, its holders and its queue, and what happened to it. */
 import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
+import { endText } from "../../held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import type { Lane } from "../lanes.js";
 import { ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
-import { Events } from "./events.js";
 import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, copyable, empty, Freshness, keyName, LeaseBar, ownerName } from "./parts.js";
+import { chip, copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
-import { legend, Timeline } from "./timeline.js";
-import { HistoryBox } from "./history-box.js";
-import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
+import type { OneProps } from "./history.js";
+import { History, SPANS, useOwnLines } from "./history.js";
 import type { LastHold, Reading, Tone } from "./words.js";
-import { breakCommand, endingText, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
-
-/** The view's properties. */
-export interface KeyViewProps {
-  readonly about: About;
-  readonly name: string;
-  /** All lines of the log. */
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-  readonly announce: (news: string) => void;
-}
+import { breakCommand, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
 
 /** The view. */
-// Over 60 lines: the parts of one page share its answer and its age.
-export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProps): Content {
+export function KeyView(given: OneProps): Content {
+  const { about, name, announce } = given;
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const { isUtc } = useContext(SharedContext);
   const { isKnown, ...age } = useAge(polled);
   const reading = { ...age, isUtc };
-  const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
-  const [found, setFound] = useState<readonly Line[]>([]);
-  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "lock"), [found, lines, name]);
+  const log = useOwnLines(given, "lock");
+  const { own } = log;
   const seen = useSeen(view, polled.atMs);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const tone = view ? stateOf(keyTone(view, reading.agoMs), isKnown) : "free";
@@ -63,32 +51,17 @@ export function KeyView({ about, name, lines, logFromMs, announce }: KeyViewProp
     ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, reading, isKnown)}${queuePanel(view, reading)}</div>`}
     ${
       view &&
-      html`<section class="panel" aria-label="Timeline">
-        <header>
-          <h2>Timeline</h2>
-          ${SpanChoice({ spanMs, setSpan })}
-        </header>
-        <${Timeline}
-          lanes=${lanes}
-          spanMs=${spanMs}
-          name=${name}
-          nothing=${nothingText(logFromMs)}
-          knownUntilMs=${isKnown ? undefined : polled.atMs}
-        />
-        ${legend()}
-      </section>`
-    }
-    ${
-      view &&
-      html`<section class="panel" aria-label="Events">
-        <header>
-          <h2>Events</h2>
-          ${HistoryNote({ logFromMs })}
-        </header>
-        ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this key" />` : endings(view, logFromMs)}
-        ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
+      html`<${History}
+        ...${given}
+        ...${log}
+        title="Timeline"
+        firstSpanMs=${SPANS[0]}
+        lanes=${lanes}
+        knownUntilMs=${isKnown ? undefined : polled.atMs}
+        otherwise=${endings(view)}
+      >
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
-      </section>`
+      </${History}>`
     }
     ${isBreaking && view && html`<${BreakDialog} view=${view} agoMs=${reading.agoMs} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
   </main>`;
@@ -167,25 +140,10 @@ function holdersPanel({ holders, fencingToken }: Key, reading: Reading, isKnown:
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
       ${LeaseBar({ leftMs: holder.remainingMs - agoMs, leaseMs: holder.leaseMs, tone })}
       <dl>
-        <div>
-          <dt>Held since</dt>
-          <dd>${sinceText(holder.heldMs + agoMs, reading)}</dd>
-        </div>
-        <div>
-          <dt>Mode</dt>
-          <dd>${holder.mode}${holder.permits > 1 ? `, ${holder.permits} permits` : ""}</dd>
-        </div>
-        ${
-          holder.leaseMs !== undefined &&
-          html`<div>
-            <dt>Lease</dt>
-            <dd>${formatDuration(holder.leaseMs)}</dd>
-          </div>`
-        }
-        <div>
-          <dt>Fencing token</dt>
-          <dd class="token">${holder.fencingToken}</dd>
-        </div>
+        ${fact("Held since", sinceText(holder.heldMs + agoMs, reading))}
+        ${fact("Mode", `${holder.mode}${holder.permits > 1 ? `, ${holder.permits} permits` : ""}`)}
+        ${holder.leaseMs !== undefined && fact("Lease", formatDuration(holder.leaseMs))}
+        ${fact("Fencing token", holder.fencingToken, "token")}
       </dl>
       ${holders.length > 1 && isKnown && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
     </li>`;
@@ -248,21 +206,16 @@ function queuePanel({ waiters, waitSet = [] }: Key, reading: Reading): Content {
 }
 
 /** The key's own memory, where no line of the log is known. */
-function endings({ recent = [] }: Key, logFromMs: number | undefined): Content {
-  if (recent.length === 0) return noEvents(logFromMs);
+function endings({ recent = [] }: Key): Content | undefined {
+  if (recent.length === 0) return undefined;
   return html`<table class="rows" aria-label="Leases that ended">
-    <thead>
-      <tr>
-        <th scope="col">Lease asked for</th>
-        <th scope="col">Ended</th>
-      </tr>
-    </thead>
+    ${head("Lease asked for", "Ended")}
     <tbody>
       ${recent.map(
         ({ askedAgoMs, ending }) =>
           html`<tr>
             <td>${formatDuration(askedAgoMs)} ago</td>
-            <td>${endingText(ending)}</td>
+            <td>${endText(ending)}</td>
           </tr>`,
       )}
     </tbody>

@@ -1,23 +1,22 @@
 /** The first view: is anything wrong, and which keys are held now. */
-import { useContext, useRef, useState } from "preact/hooks";
+import { useContext, useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
 import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
 import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
-import { figuresOf, NeedsALook } from "./first-look.js";
+import { Figures, NeedsALook } from "./first-look.js";
 import type { Polled } from "./hooks.js";
-import { SharedContext, useAge, usePolled } from "./hooks.js";
+import { SharedContext, useIsOld } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import type { List } from "./list.js";
+import { ROWS, useList } from "./list.js";
+import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { hrefOf } from "./route.js";
 import type { Since } from "./since.js";
 import { useSince } from "./since.js";
 import { keyTone, kindOf, timeText, WORDS } from "./words.js";
-
-/** The number of rows at first, and the largest number. */
-const ROWS = { first: 100, most: 500 };
 
 const ORDER_NAMES: Readonly<Record<Order, string>> = {
   wait: "Longest wait",
@@ -26,26 +25,10 @@ const ORDER_NAMES: Readonly<Record<Order, string>> = {
   key: "Key",
 };
 
-/** The filters as the address has them; `set` changes some of them. */
-interface Filters {
-  readonly find: string;
-  /** `waited` for the keys with waiters alone. */
-  readonly only: string;
-  readonly order: Order;
-  /** `1` to read all keys of a service that charges for it. */
-  readonly all: string;
-  readonly set: (changed: Partial<Omit<Filters, "set">>) => void;
-}
+/** The filters at first. `only`: `waited` for the keys with waiters alone. */
+const FILTERS = { find: "", only: "", order: "wait", all: "" };
 
-function filtersOf(query: URLSearchParams): Filters {
-  const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
-  const now = { find: query.get("find") ?? "", only: query.get("only") ?? "", order, all: query.get("all") ?? "" };
-  const set: Filters["set"] = (changed) => {
-    const next = { ...now, ...changed };
-    replaceRoute(hrefOf("locks", undefined, { ...next, order: next.order === "wait" ? "" : next.order }));
-  };
-  return { ...now, set };
-}
+type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
 
 /** The view. */
 export function LocksView(given: {
@@ -55,40 +38,38 @@ export function LocksView(given: {
   readonly exhausted: Exhausted | undefined;
 }): Content {
   const { about, query, lines, exhausted } = given;
-  const filters = filtersOf(query);
-  const { set, ...asked } = filters;
-  const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Locks>("locks", { ...asked, max }, about.pollMs);
+  const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);
+  const { filters, set, polled } = list;
   const { data, atMs = 0, error } = polled;
   const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    ${data && figuresOf({ data, exhausted, lines, logFromMs: about.logFromMs, atMs })}
-    <${Search} label="Find a key or an owner" value=${asked.find} onChange=${(find: string) => set({ find })} place="locks" />
+    ${data && html`<${Figures} data=${data} polled=${polled} exhausted=${exhausted} lines=${lines} logFromMs=${about.logFromMs} />`}
+    <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} what="keys" />
-    ${data && readAll(data, "Counted and sorted", "held keys", asked.all === "" ? () => set({ all: "1" }) : undefined)}
-    ${data && asked.find === "" && html`<${NeedsALook} data=${data} exhausted=${exhausted} sinceOf=${sinceOf} />`}
+    ${list.partOf("Counted and sorted", "held keys")}
+    ${data && filters.find === "" && html`<${NeedsALook} data=${data} polled=${polled} exhausted=${exhausted} sinceOf=${sinceOf} />`}
     ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
     ${
       data &&
       html`<section class="panel" aria-label="Held keys">
         <header class="filters">
-          <h2>${asked.find === "" ? "All held keys" : "Held keys that fit"}</h2>
+          <h2>${filters.find === "" ? "All held keys" : "Held keys that fit"}</h2>
           <${Count} data=${data} atMs=${atMs} />
-          ${listFilters(filters)}
+          ${listFilters(list)}
         </header>
         ${
           data.items.length > 0
-            ? html`<${Table} items=${data.items} order=${asked.order} sinceOf=${sinceOf} polled=${polled} />`
-            : nothing(about, data, filters)
+            ? html`<${Table} items=${data.items} order=${filters.order} sinceOf=${sinceOf} polled=${polled} />`
+            : nothing(about, data, list)
         }
-        ${data.fits > data.items.length && moreRows(data, max, setMax)}
+        ${list.more("keys")}
       </section>`
     }
   </main>`;
 }
 
-function listFilters({ order, only, set }: Filters): Content {
+function listFilters({ filters: { order, only }, set }: Filters): Content {
   const choices = ORDERS.map((name) => [name, ORDER_NAMES[name]] as const);
   return html`${Choice({ label: "Order", value: order, choices, onChange: (name) => set({ order: name }) })}
     <label class="check">
@@ -97,7 +78,7 @@ function listFilters({ order, only, set }: Filters): Content {
     </label>`;
 }
 
-function nothing(about: About, { read, more }: Locks, { find, only, set }: Filters): Content {
+function nothing(about: About, { read, more }: Locks, { filters: { find, only }, set }: Filters): Content {
   const isAll = find === "" && only === "";
   if (isAll && more) return empty("None of the keys that were read is held");
   if (isAll)
@@ -105,13 +86,6 @@ function nothing(about: About, { read, more }: Locks, { find, only, set }: Filte
   const clear = html`<button type="button" onClick=${() => set({ find: "", only: "" })}>Clear the filter</button>`;
   const fault = find === "" ? "is waited for" : "fits";
   return empty(more ? `None of the first ${read} held keys ${fault}` : `No held key ${fault}`, clear);
-}
-
-function moreRows({ fits }: Locks, max: number, setMax: (max: number) => void): Content {
-  if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${fits} are shown. Search for the others.</p>`;
-  return html`<p class="more">
-    <button type="button" onClick=${() => setMax(Math.min(ROWS.most, max + ROWS.first))}>Show more keys</button>
-  </p>`;
 }
 
 /** The number of rows that fit, and the time of the answer: what stands below is of then. */
@@ -126,31 +100,22 @@ function Count({ data: { fits, read, more }, atMs }: { readonly data: Locks; rea
 
 function Table(given: {
   readonly items: readonly KeyView[];
-  readonly order: Order;
+  readonly order: string;
   readonly sinceOf: Since;
   readonly polled: Polled<unknown>;
 }): Content {
   const { items, order, sinceOf, polled } = given;
-  const { isKnown } = useAge(polled);
+  const isOld = useIsOld(polled);
   const isUnderPointer = useRef(false);
-  const before = useRef<{ readonly order: Order; readonly keys: readonly string[] }>({ order, keys: [] });
+  const before = useRef<{ readonly order: string; readonly keys: readonly string[] }>({ order, keys: [] });
   const shown = isUnderPointer.current && before.current.order === order ? frozen(items, before.current.keys) : items;
   before.current = { order, keys: shown.map(({ key }) => key) };
   return html`<table
-    class="rows locks ${isKnown && !polled.error ? "" : "old"} ${items.length > ROWS.first ? "many" : ""}"
+    class="rows locks ${isOld ? "old" : ""} ${items.length > ROWS.first ? "many" : ""}"
     onPointerEnter=${() => (isUnderPointer.current = true)}
     onPointerLeave=${() => (isUnderPointer.current = false)}
   >
-    <thead>
-      <tr>
-        <th scope="col">Key</th>
-        <th scope="col">Owner</th>
-        <th scope="col">Held since</th>
-        <th scope="col">Last renewed</th>
-        <th scope="col">Lease left</th>
-        <th scope="col" class="number">Waiting</th>
-      </tr>
-    </thead>
+    ${head("Key", "Owner", "Held since", "Last renewed", "Lease left", ["Waiting", "number"])}
     <tbody>
       ${shown.map((view) => row(view, sinceOf))}
     </tbody>

@@ -2,7 +2,7 @@
 import { useContext, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
-import type { About, Listed } from "../data.js";
+import type { About } from "../data.js";
 import { ApiError } from "./api.js";
 import type { Polled } from "./hooks.js";
 import { SharedContext, useAge, useNow } from "./hooks.js";
@@ -91,15 +91,24 @@ export function empty(title: string, ...more: readonly Children[]): Content {
   return html`<div class="empty"><strong>${title}</strong>${more.map((part) => html`<p>${part}</p>`)}</div>`;
 }
 
-/** Says that what was `done` is of the first keys alone, and offers to read all, unless that was asked for already. */
-export function readAll({ read, more }: Listed<unknown>, done: string, what: string, ask: (() => void) | undefined): Content | false {
-  return (
-    more &&
-    html`<p class="notice part">
-      <span>${done} among the first ${read} ${what} of more.</span>
-      ${ask && html`<button type="button" onClick=${ask}>Read all</button>`}
-    </p>`
-  );
+/** Returns the head of a table. A title may have a class. */
+export function head(...titles: readonly (string | readonly [title: string, className: string])[]): Content {
+  return html`<thead>
+    <tr>
+      ${titles.map((one) => {
+        const [title, className] = typeof one === "string" ? [one] : one;
+        return html`<th scope="col" class=${className}>${title}</th>`;
+      })}
+    </tr>
+  </thead>`;
+}
+
+/** Returns a term of a list with what it is. */
+export function fact(term: string, value: Children, className?: string): Content {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd class=${className}>${value}</dd>
+  </div>`;
 }
 
 /** Returns a text to copy, with the button that does it. */

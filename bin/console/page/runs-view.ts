@@ -7,18 +7,18 @@ import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { runsThatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
-import { Events } from "./events.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
-import { HistoryBox } from "./history-box.js";
-import { HistoryNote, noEvents, nothingText, SpanChoice, SPANS } from "./history.js";
-import { SharedContext, useAge, usePolled } from "./hooks.js";
+import type { OneProps } from "./history.js";
+import { History, SPANS, useOwnLines } from "./history.js";
+import type { Polled } from "./hooks.js";
+import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, empty, Freshness, keyName, LeaseBar, mark, ownerName, readAll, tryIt } from "./parts.js";
+import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
-import { hrefOf, listHref, replaceRoute } from "./route.js";
-import { legend, Timeline } from "./timeline.js";
+import { hrefOf, listHref } from "./route.js";
 import type { Tone } from "./words.js";
 import { timeText } from "./words.js";
 
@@ -31,7 +31,7 @@ const STATES = [
 ] as const;
 
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
-const ROWS = { first: 100, most: 500 };
+const FILTERS = { find: "", state: "", all: "" };
 
 /** When the answer arrived, and how times are shown. */
 interface Seen {
@@ -41,11 +41,10 @@ interface Seen {
 
 /** Returns the time of a run in words. `failure`: the line of the log that tells how its last attempt failed, if it is known. */
 function lasts(run: RunOfKey, failure: Line | undefined, { isUtc, atMs }: Seen): string {
-  if (run.state === "interrupted") return "the next start takes over";
-  const kept = lastsOf(run, formatSeconds);
-  return [failure ? `failed at ${timeText(failure.atMs, isUtc)} (${formatSeconds(atMs - failure.atMs)} ago)` : "", kept]
-    .filter(Boolean)
-    .join(", ");
+  const { state, endedAgoMs } = run;
+  const at = (verb: string, thenMs: number): string => `${verb} at ${timeText(thenMs, isUtc)} (${formatSeconds(atMs - thenMs)} ago)`;
+  if (state === "interrupted") return `${endedAgoMs === undefined ? "" : `${at("ended", atMs - endedAgoMs)}: `}the next start takes over`;
+  return [failure ? at("failed", failure.atMs) : "", lastsOf(run, formatSeconds)].filter(Boolean).join(", ");
 }
 
 /** Finds the line of the log that tells how the last attempt of a run failed. */
@@ -65,12 +64,7 @@ export function RunsView(given: {
   readonly exhausted: Exhausted | undefined;
 }): Content {
   const { about, query, lines, exhausted } = given;
-  const filters = { find: query.get("find") ?? "", state: query.get("state") ?? "" };
-  const all = query.get("all") ?? "";
-  const set = (changed: Partial<typeof filters> & { readonly all?: string }): void =>
-    replaceRoute(hrefOf("runs", undefined, { ...filters, all, ...changed }));
-  const [max, setMax] = useState(ROWS.first);
-  const polled = usePolled<Listed<RunOfKey>>("runs", { ...filters, all, max }, about.pollMs);
+  const { filters, set, polled, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const failureOf = useFailures(lines);
   const { data } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
@@ -84,47 +78,35 @@ export function RunsView(given: {
       <p class="count" role="status">${data && `${fits}${data.more ? " or more" : ""} ${fits === 1 ? "run" : "runs"}`}</p>
     </${Search}>
     <${Freshness} polled=${polled} what="runs" />
-    ${data && readAll(data, "Searched", "runs", all === "" ? () => set({ all: "1" }) : undefined)}
-    ${data && (rows.length > 0 ? html`<${Table} items=${rows} atMs=${polled.atMs} failureOf=${failureOf} isOld=${polled.error !== undefined} />` : nothing(data))}
+    ${partOf("Searched", "runs")}
+    ${data && (rows.length > 0 ? html`<${Table} items=${rows} polled=${polled} failureOf=${failureOf} />` : nothing(data))}
     ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
-    ${data && data.fits > data.items.length && moreRows(data)}
+    ${more("runs")}
   </main>`;
 
-  function nothing({ read, more }: Listed<RunOfKey>): Content {
-    if (filters.find + filters.state === "" && !more)
+  function nothing({ read, more: hasMore }: Listed<RunOfKey>): Content {
+    if (filters.find + filters.state === "" && !hasMore)
       return empty(
         "There are no runs",
         "Work that happens once per key, such as a payment, appears here.",
         tryIt(about, "once demo -- date"),
       );
     const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
-    return empty(more ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
-  }
-
-  function moreRows({ fits: count }: Listed<RunOfKey>): Content {
-    if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${count} are shown. Search for the others.</p>`;
-    return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more runs</button></p>`;
+    return empty(hasMore ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
   }
 }
 
 function Table(given: {
   readonly items: readonly RunOfKey[];
-  readonly atMs: number;
+  readonly polled: Polled<unknown>;
   readonly failureOf: (run: RunOfKey) => Line | undefined;
-  readonly isOld: boolean;
 }): Content {
-  const { items, atMs, failureOf, isOld } = given;
+  const { items, polled, failureOf } = given;
+  const { atMs = 0 } = polled;
+  const isOld = useIsOld(polled);
   const { isUtc } = useContext(SharedContext);
   return html`<table class=${`rows runs ${isOld ? "old" : ""}`}>
-    <thead>
-      <tr>
-        <th scope="col">Key</th>
-        <th scope="col">State</th>
-        <th scope="col" class="number">Attempt</th>
-        <th scope="col">Owner</th>
-        <th scope="col">Time</th>
-      </tr>
-    </thead>
+    ${head("Key", "State", ["Attempt", "number"], "Owner", "Time")}
     <tbody>
       ${items.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
     </tbody>
@@ -133,7 +115,7 @@ function Table(given: {
 
 function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
   const time = lasts(run, failure, seen);
-  const owner = run.state === "running" ? run.owner : failure?.owner;
+  const owner = run.owner ?? failure?.owner;
   const error = run.error === undefined ? "" : messageOf(run.error);
   return html`<tr key=${run.key} class=${TONES[run.state]}>
     <th scope="row">
@@ -150,23 +132,16 @@ function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
 }
 
 /** One run. */
-export function RunView(given: {
-  readonly about: About;
-  readonly name: string;
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-  readonly announce: (news: string) => void;
-}): Content {
-  const { about, name, lines, logFromMs, announce } = given;
+export function RunView(given: OneProps): Content {
+  const { about, name, lines, announce } = given;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
-  const [spanMs, setSpan] = useState<number>(SPANS[1]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const { isKnown } = useAge(polled);
   const { isUtc } = useContext(SharedContext);
   const failureOf = useFailures(lines);
-  const [found, setFound] = useState<readonly Line[]>([]);
-  const own = useMemo(() => [...found, ...lines].filter(({ key, kind }) => key === name && kind === "run"), [found, lines, name]);
+  const log = useOwnLines(given, "run");
+  const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
     announce(news);
@@ -184,28 +159,14 @@ export function RunView(given: {
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, failureOf(run), { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${
       (run ?? own.length > 0) &&
-      html`<section class="panel" aria-label="Timeline">
-          <header>
-            <h2>Attempts</h2>
-            ${SpanChoice({ spanMs, setSpan })}
-          </header>
-          <${Timeline}
-            lanes=${lanes}
-            spanMs=${spanMs}
-            name=${name}
-            nothing=${nothingText(logFromMs)}
-            knownUntilMs=${isKnown ? undefined : polled.atMs}
-          />
-          ${legend()}
-        </section>
-        <section class="panel" aria-label="Events">
-          <header>
-            <h2>Events</h2>
-            ${HistoryNote({ logFromMs })}
-          </header>
-          ${own.length > 0 ? html`<${Events} lines=${own} withKey=${false} label="Events of this run" />` : noEvents(logFromMs)}
-          ${logFromMs === undefined && html`<${HistoryBox} name=${name} where=${about.where} onLines=${setFound} />`}
-        </section>`
+      html`<${History}
+        ...${given}
+        ...${log}
+        title="Attempts"
+        firstSpanMs=${SPANS[1]}
+        lanes=${lanes}
+        knownUntilMs=${isKnown ? undefined : polled.atMs}
+      />`
     }
     ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
   </main>`;
@@ -223,7 +184,7 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
 }
 
 function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
-  const { attempt, takeover, owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
+  const { attempt, takeover, owner = failure?.owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
     ["Result", resultOmitted ? "It was too large to be stored." : result],
@@ -233,34 +194,15 @@ function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
     <section class="panel" aria-label="State">
       <header><h2>State</h2></header>
       <dl class="facts">
-        <div>
-          <dt>State</dt>
-          <dd>${[...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", ")}</dd>
-        </div>
-        <div>
-          <dt>Attempt</dt>
-          <dd>
-            ${attempt}${takeover && ", which took over from one that ended without an outcome"}${hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`}
-          </dd>
-        </div>
-        ${
-          (failure ?? run.state === "running") &&
-          html`<div>
-            <dt>Owner</dt>
-            <dd>${ownerName(failure ? failure.owner : owner)}</dd>
-          </div>`
-        }
-        ${
-          remainingMs !== undefined &&
-          html`<div>
-            <dt>Lease left</dt>
-            <dd>${LeaseBar({ leftMs: remainingMs, leaseMs: undefined, tone: "held" })} unless it is renewed before</dd>
-          </div>`
-        }
-        <div>
-          <dt>Fencing token</dt>
-          <dd class="token">${fencingToken}</dd>
-        </div>
+        ${fact("State", [...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", "))}
+        ${fact("Attempt", [
+          attempt,
+          takeover && ", which took over from one that ended without an outcome",
+          hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`,
+        ])}
+        ${owner !== undefined && fact("Owner", ownerName(owner))}
+        ${remainingMs !== undefined && fact("Lease left", [LeaseBar({ leftMs: remainingMs, leaseMs: undefined, tone: "held" }), " unless it is renewed before"])}
+        ${fact("Fencing token", fencingToken, "token")}
       </dl>
     </section>
     <section class="panel" aria-label="Values">

@@ -1,6 +1,7 @@
 /** One key's leases as a picture, the holders above: each waits, holds and ends in a lane of its own. The present leases reach as far as they last. */
 import { useContext, useRef } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
+import { endText } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import type { EndKind, Lane, Moment } from "../lanes.js";
 import { arranged, beginning, ending } from "../lanes.js";
@@ -39,18 +40,6 @@ const END_TONES: Readonly<Record<EndKind, string>> = {
   taken: "lost",
   broken: "broken",
   unknown: "held",
-};
-
-/** The end of a lease in words. */
-export const END_WORDS: Readonly<Record<EndKind, string>> = {
-  released: "released",
-  transferred: "handed on to another lease",
-  cancelled: "gave up waiting",
-  skipped: "lost its place: it did not ask again in time",
-  expired: "lost: its lease ran out",
-  taken: "lost: its lease ran out",
-  broken: "broken by an operator",
-  unknown: "over",
 };
 
 /** Where a time is drawn, in px. */
@@ -232,7 +221,7 @@ function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: b
     ...(held === undefined ? [] : [held + (hold?.toMs === undefined ? " so far" : "")]),
     ...(hold?.fencingToken === undefined ? [] : [`token ${hold.fencingToken}`]),
     ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}`]),
-    ...(end ? [END_WORDS[end.kind] + (end.why === "" ? "" : `: ${end.why}`) + between] : []),
+    ...(end ? [endText(end.kind) + (end.why === "" ? "" : `: ${end.why}`) + between] : []),
   ];
   return parts.join(", ");
 }

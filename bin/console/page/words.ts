@@ -1,5 +1,6 @@
 /** The words of the page: states of a key as a sentence, times, and tokens. Pure. */
 import { formatDuration } from "../../duration.js";
+import { endText } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import type { KeyView } from "../data.js";
 
@@ -81,7 +82,7 @@ function freeSentenceOf({ lapsed, recent, fencingToken }: KeyView, { nowMs, agoM
   }
   if (last) return `Free since ${timeText(last.endedAtMs, isUtc)}. ${endSentenceOf(last)}; nobody has taken the key since.`;
   const [ended] = recent ?? [];
-  if (ended) return `Free. The last lease was asked for ${formatDuration(ended.askedAgoMs + agoMs)} ago; ${endingText(ended.ending)}.`;
+  if (ended) return `Free. The last lease was asked for ${formatDuration(ended.askedAgoMs + agoMs)} ago (${endText(ended.ending)}).`;
   return fencingToken === 0 ? "Free. No holder is on record." : "Free.";
 }
 
@@ -96,19 +97,6 @@ function endSentenceOf({ owner, ending }: LastHold): string {
 export function breakCommand(key: string, fencingToken: number, options = ""): string {
   const name = /^[\w.:~/-]+$/.test(key) ? key : `'${key.replaceAll("'", String.raw`'\''`)}'`;
   return `holdfast ${options === "" ? "" : `${options} `}break ${name} --token ${fencingToken} --reason "…"`;
-}
-
-/** Returns the end of a lease that the key remembers, in words. */
-export function endingText(ending: string): string {
-  const words: Readonly<Record<string, string>> = {
-    released: "it was released",
-    expired: "it was lost: it ran out",
-    taken: "it was lost: it ran out, and another took the key over",
-    broken: "an operator broke it",
-    transferred: "it was handed on",
-    cancelled: "its caller gave up",
-  };
-  return words[ending] ?? "it ended, nobody knows how";
 }
 
 function possessive(name: string): string {

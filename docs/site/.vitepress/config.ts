@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { DefaultTheme, MarkdownRenderer, SiteConfig } from "vitepress";
 import { defineConfig } from "vitepress";
 import { diagramName } from "../diagram-name.ts";
+import { SEARCH_OPTIONS } from "../search.ts";
 import { exported } from "../symbols.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -55,13 +56,7 @@ export default defineConfig({
       options: {
         detailedView: true,
         _render: searchedText,
-        miniSearch: {
-          searchOptions: {
-            ...{ prefix: true, fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } },
-            // Who searches for a job wants its recipe, not an export of that name. VitePress sends the text of this function to the page.
-            boostDocument: (id: string) => (id.includes("/recipes/") ? 2 : 1),
-          },
-        },
+        miniSearch: { searchOptions: SEARCH_OPTIONS },
       },
     },
     footer: { message: "Apache-2.0" },
@@ -84,7 +79,7 @@ function pagesIn(text: string): { readonly text: string; readonly link: string }
   return [...text.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)/g)].map(([, page = "", path]) => ({ text: page, link: `/${path}` }));
 }
 
-/** What the search reads of a page. */
+/** Returns the part of a page that the search reads. */
 function searchedText(source: string, env: { relativePath: string }, markdown: MarkdownRenderer): string {
   if (NOT_SEARCHED.test(env.relativePath)) return "";
   const html = markdown.render(source, env);

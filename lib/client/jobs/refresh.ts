@@ -66,7 +66,7 @@ export async function refresh<T>(locks: Locks, flights: Flights, key: string, op
   const underWay = flights.get(key);
   if (underWay) {
     const value = (await underWay.join(options.signal, registry)) as T;
-    // What is fresh for another caller can be what the provider refused to this one.
+    // A value that is fresh for another caller can be the one that the provider refused to this one.
     if (options.isFresh(value)) return value;
   }
   const flight = flights.get(key) ?? new Flight(flights, key, (signal) => refreshed(locks, key, { ...options, signal }));
