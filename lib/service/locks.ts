@@ -18,51 +18,63 @@ import { watch } from "./watch.js";
 const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
-// Over 60 lines: a list of operations, each of which is short.
 export function lockOperations(requests: Requests): LockApi {
-  const { apply, read, store, clocks, serverWaitMs, caller, principal } = requests;
-  const { namespace } = caller;
-  const lockOf = (key: string) => ({ namespace, kind: "locks", key }) as const;
+  return Object.assign(leaseOperations(requests), lookOperations(requests));
+}
 
+function lockOf({ caller: { namespace } }: Requests, key: string) {
+  return { namespace, kind: "locks", key } as const;
+}
+
+/** Acquires leases, changes and ends them. */
+function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
+  const { clocks, serverWaitMs, principal } = requests;
   return {
     async acquire({ kind: _locks, waitMs, ...request }, options) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
-      const answer = await apply(command);
+      const answer = await requests.apply(command);
       // Only the next waiter is held in the service, so a herd never occupies it.
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
       const { key, leaseId } = command;
       const signal = options?.signal;
       const isCallersTurn = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
-      const seen = await read(
-        { key },
-        async () =>
-          ({ ok: true, isCallersTurn: isCallersTurn(await watch(requests, lockOf(key), waitMs, isCallersTurn, signal)) }) as const,
-      );
-      return seen.ok && seen.isCallersTurn && !signal?.aborted ? apply(command) : answer;
+      const seen = await requests.read({ key }, async () => {
+        const record = await watch(requests, lockOf(requests, key), waitMs, isCallersTurn, signal);
+        return { ok: true, isCallersTurn: isCallersTurn(record) } as const;
+      });
+      return seen.ok && seen.isCallersTurn && !signal?.aborted ? requests.apply(command) : answer;
     },
-    changeMode: ({ kind: _locks, ...request }) => apply({ type: "mode", principal, ...request }),
-    renew: ({ key, leaseId, leaseMs, meta }) => apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
-    release: ({ kind, key, leaseId }) => apply({ type: "release", key, leaseId, principal }, kind),
+    changeMode: ({ kind: _locks, ...request }) => requests.apply({ type: "mode", principal, ...request }),
+    renew: ({ key, leaseId, leaseMs, meta }) => requests.apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
+    release: ({ kind, key, leaseId }) => requests.apply({ type: "release", key, leaseId, principal }, kind),
     waitForCondition: ({ key, leaseId, condition, to }) => {
       const back: Acquire = { type: "acquire", principal, ...parametersOf({ ...to, key }) };
-      return apply({ type: "wait", key, leaseId, principal, condition, to: back });
+      return requests.apply({ type: "wait", key, leaseId, principal, condition, to: back });
     },
     notify: ({ key, leaseId, condition, sequence, all = false }) =>
-      apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
-    transfer: ({ key, leaseId, to }) =>
-      apply({ type: "transfer", key, leaseId, principal, toLeaseId: to.leaseId, ...given({ toOwner: to.owner, leaseMs: to.leaseMs }) }),
+      requests.apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
+    transfer: ({ key, leaseId, to: { leaseId: toLeaseId, owner: toOwner, leaseMs } }) =>
+      requests.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, leaseMs }) }),
     breakHold: ({ key, fencingToken, reason, drainMs }) =>
-      apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
+      requests.apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
+  };
+}
+
+/** Looks at leases, keys and the service. */
+function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" | "list" | "health"> {
+  const { store, clocks, caller, principal } = requests;
+  const { namespace } = caller;
+  return {
     check: ({ kind = "locks", key, leaseId }) =>
-      read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
+      requests.read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
     inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
-      read({ key }, async () => {
+      requests.read({ key }, async () => {
         const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
         const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(inspection(key, record, clocks())));
-        const record = await watch(requests, lockOf(key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
+        const record = await watch(requests, lockOf(requests, key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
         // By one reading, so that no hold is both among the holders and over, or neither.
         const reading = clocks();
         const found = inspection(key, record, reading);
@@ -73,7 +85,7 @@ export function lockOperations(requests: Requests): LockApi {
         return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) } };
       }),
     list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
-      read({}, async () => {
+      requests.read({}, async () => {
         const page = await store.list({ namespace, kind: "locks", prefix, after, max: owner === undefined ? max : LIMITS.filteredMax });
         const fits = page.items
           .map(({ key, record }) => inspection(key, record, clocks()))
@@ -85,8 +97,8 @@ export function lockOperations(requests: Requests): LockApi {
     health({ deep, caller: asked }) {
       const isAsked = asked === "1";
       const needsTable = deep === "1" || isAsked;
-      return read({ needsTable }, async () => {
-        if (needsTable) await store.read(lockOf(HEALTH_KEY));
+      return requests.read({ needsTable }, async () => {
+        if (needsTable) await store.read(lockOf(requests, HEALTH_KEY));
         const identity = { namespace, principal: caller.principal, ...store.parameters };
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(isAsked && { caller: identity }) };
       });

@@ -50,8 +50,16 @@ export interface ReadRequest {
   readonly needsTable?: boolean;
 }
 
-/** One caller's requests. */
-export interface Requests {
+const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
+
+/** A key that is only ever read: to check that the table answers, and to read its clock. */
+export const HEALTH_KEY = "health";
+
+/** A request as a line of the log names it. */
+type Logged = Parameters<typeof refusalLine>[0];
+
+/** The requests of one caller, by the clocks of one request. */
+export class Requests {
   readonly store: LockStore;
   readonly caller: Caller;
   /** The caller's principal, in the form of commands and records. */
@@ -61,128 +69,121 @@ export interface Requests {
   readonly clock: Clock;
   /** The longest that a request may be held, in ms. */
   readonly serverWaitMs: number;
-  /** Decides a command and logs it. If the clocks disagree, only the end of a lease is decided. */
-  readonly apply: <C extends Command>(command: C, kind?: Kind, logging?: Logging) => Promise<AnswerTo<C> | Refusal>;
-  /** Decides commands on several keys, all or nothing. Returns an answer for each, or the reason why none could be decided. */
-  readonly applyAll: <C extends Command & { readonly leaseId: LeaseId }>(
-    commands: readonly C[],
-  ) => Promise<readonly (AnswerTo<C> | undefined)[] | Refusal>;
-  /** Logs a refusal that was decided here, and returns it. */
-  readonly refused: (request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string) => Refusal;
-  /** Answers from a read alone, and logs only failures. */
-  readonly read: <T>(request: ReadRequest, read: () => Promise<T>) => Promise<T | Refusal>;
-}
+  readonly #log: Log;
+  readonly #exposeCause: boolean;
+  readonly #unguarded: RequestClocks;
 
-const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
-
-/** A key that is only ever read: to check that the table answers, and to read its clock. */
-export const HEALTH_KEY = "health";
-
-/** Makes the requests of `caller`, by these clocks. */
-// Over 60 lines: every use case goes through these, and they share the request.
-export function requests(
-  { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
-  caller: Caller,
-  unguarded: RequestClocks,
-): Requests {
-  const { namespace } = caller;
-  const clocks = guarded(unguarded);
-
-  /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
-  function logTimeMs(): number {
-    const reading = unguarded();
-    return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
+  constructor(
+    { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
+    caller: Caller,
+    clocks: RequestClocks,
+  ) {
+    this.store = store;
+    this.caller = caller;
+    this.principal = digestOfPrincipal(caller.principal);
+    this.clocks = guarded(clocks);
+    this.clock = clock;
+    this.serverWaitMs = serverWaitMs;
+    this.#log = log;
+    this.#exposeCause = exposeCause;
+    this.#unguarded = clocks;
   }
 
-  function refused(request: Parameters<typeof refusalLine>[0], refusal: Refusal, cause?: string): Refusal {
-    if (log !== NO_LOG) log(refusalLine(request, refusal, caller, logTimeMs(), cause));
+  /** Decides a command and logs it. If the clocks disagree, only the end of a lease is decided. */
+  async apply<C extends Command>(command: C, kind: Kind = "locks", { reason, deferLog }: Logging = {}): Promise<AnswerTo<C> | Refusal> {
+    const { namespace } = this.caller;
+    const address = { namespace, kind, key: command.key };
+    const request = { kind, ...command };
+    try {
+      const misplaced = await this.#refuseNamespace();
+      if (misplaced) return this.refused(request, misplaced);
+      if (this.#unguarded.isStale?.()) await this.store.read(address);
+      const atMs = this.#logTimeMs();
+      const { answer, events } = await this.store.apply(address, command, command.type === "release" ? this.#unguarded : this.clocks);
+      if (this.#log !== NO_LOG)
+        for (const event of events) this.#log(eventLine({ kind, key: command.key }, event, this.caller, atMs, reason));
+      if (answer.ok) return answer;
+      return answer.code === deferLog ? answer : this.refused(request, answer);
+    } catch (error) {
+      return this.#failed(request, error);
+    }
+  }
+
+  /** Decides commands on several keys, all or nothing. Returns an answer for each, or the reason why none could be decided. */
+  async applyAll<C extends Command & { readonly leaseId: LeaseId }>(
+    commands: readonly C[],
+  ): Promise<readonly (AnswerTo<C> | undefined)[] | Refusal> {
+    const { namespace } = this.caller;
+    const addresses = commands.map(({ key }) => ({ namespace, kind: "locks", key }) as const);
+    const [first] = addresses;
+    const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
+    try {
+      const misplaced = await this.#refuseNamespace();
+      if (misplaced) return this.refused(request, misplaced);
+      if (first && this.#unguarded.isStale?.()) await this.store.read(first);
+      const { latestMs } = this.clocks();
+      const applied = await this.store.applyAll(
+        commands.map((command, index) => ({ address: addresses[index] as Address, command })),
+        this.clocks,
+      );
+      return applied.map((one, index) => {
+        const key = commands[index]?.key ?? "";
+        for (const event of one?.events ?? []) this.#log(eventLine({ kind: "locks", key }, event, this.caller, latestMs));
+        if (!one) return undefined;
+        return one.answer.ok ? one.answer : (this.refused({ ...request, key }, one.answer) as typeof one.answer);
+      });
+    } catch (error) {
+      return this.#failed(request, error);
+    }
+  }
+
+  /** Answers from a read alone, and logs only failures. */
+  async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
+    try {
+      const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
+      if (misplaced) return misplaced;
+      if (this.#unguarded.isStale?.()) await this.store.read({ namespace: this.caller.namespace, kind, key });
+      this.clocks();
+      return await read();
+    } catch (error) {
+      if (error instanceof ClockSkew) return error.refusal;
+      return this.#failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
+    }
+  }
+
+  /** Logs a refusal that was decided here, and returns it. */
+  refused(request: Logged, refusal: Refusal, cause?: string): Refusal {
+    if (this.#log !== NO_LOG) this.#log(refusalLine(request, refusal, this.caller, this.#logTimeMs(), cause));
     return refusal;
   }
 
   /** Converts an error to a refusal: a failure of the store, which is logged with its message, or skewed clocks. */
-  function failed(request: Parameters<typeof refusalLine>[0], error: unknown): Refusal {
-    if (error instanceof ClockSkew) return refused(request, error.refusal);
+  #failed(request: Logged, error: unknown): Refusal {
+    if (error instanceof ClockSkew) return this.refused(request, error.refusal);
     const refusal = storeRefusal(error);
     const cause = printableMessage((error as Error).message);
-    refused(request, refusal, cause);
-    return exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+    this.refused(request, refusal, cause);
+    return this.#exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+  }
+
+  /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
+  #logTimeMs(): number {
+    const reading = this.#unguarded();
+    return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
   }
 
   /**
    * Refuses a namespace that contradicts the table's tenancy. Two clients of a table exclude each other only if all
    * callers share one namespace, or none of them does. The same read shows a direct client the table's clock.
    */
-  async function refuseNamespace(): Promise<Refusal | undefined> {
+  async #refuseNamespace(): Promise<Refusal | undefined> {
+    const { namespace } = this.caller;
     const mine = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
-    const recorded = await store.tenancy(mine);
+    const recorded = await this.store.tenancy(mine);
     if (recorded === mine) return undefined;
     const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
     return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
   }
-
-  return {
-    store,
-    caller,
-    principal: digestOfPrincipal(caller.principal),
-    clocks,
-    clock,
-    serverWaitMs,
-    refused,
-
-    async apply(command, kind = "locks", { reason, deferLog } = {}) {
-      const address = { namespace, kind, key: command.key };
-      const request = { kind, ...command };
-      try {
-        const misplaced = await refuseNamespace();
-        if (misplaced) return refused(request, misplaced);
-        if (unguarded.isStale?.()) await store.read(address);
-        const atMs = logTimeMs();
-        const { answer, events } = await store.apply(address, command, command.type === "release" ? unguarded : clocks);
-        if (log !== NO_LOG) for (const event of events) log(eventLine({ kind, key: command.key }, event, caller, atMs, reason));
-        if (answer.ok) return answer;
-        return answer.code === deferLog ? answer : refused(request, answer);
-      } catch (error) {
-        return failed(request, error);
-      }
-    },
-
-    async applyAll(commands) {
-      const addresses = commands.map(({ key }) => ({ namespace, kind: "locks", key }) as const);
-      const [first] = addresses;
-      const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
-      try {
-        const misplaced = await refuseNamespace();
-        if (misplaced) return refused(request, misplaced);
-        if (first && unguarded.isStale?.()) await store.read(first);
-        const { latestMs } = clocks();
-        const applied = await store.applyAll(
-          commands.map((command, index) => ({ address: addresses[index] as Address, command })),
-          clocks,
-        );
-        return applied.map((one, index) => {
-          const key = commands[index]?.key ?? "";
-          for (const event of one?.events ?? []) log(eventLine({ kind: "locks", key }, event, caller, latestMs));
-          if (!one) return undefined;
-          return one.answer.ok ? one.answer : (refused({ ...request, key }, one.answer) as typeof one.answer);
-        });
-      } catch (error) {
-        return failed(request, error);
-      }
-    },
-
-    async read({ key = HEALTH_KEY, kind = "locks", needsTable = true }, read) {
-      try {
-        const misplaced = needsTable ? await refuseNamespace() : undefined;
-        if (misplaced) return misplaced;
-        if (unguarded.isStale?.()) await store.read({ namespace, kind, key });
-        clocks();
-        return await read();
-      } catch (error) {
-        if (error instanceof ClockSkew) return error.refusal;
-        return failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
-      }
-    },
-  };
 }
 
 /** Returns only the members that are defined. */

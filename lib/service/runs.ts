@@ -43,18 +43,18 @@ function addressOf({ namespace }: Caller, key: string): Address {
 
 /** Starts a run, and forgets one. */
 function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun"> {
-  const { apply, read, clocks, clock, serverWaitMs, caller, principal } = requests;
+  const { clocks, clock, serverWaitMs, caller, principal } = requests;
   return {
     async start(request, { signal }: CallOptions = {}) {
       const { key, waitMs = 0 } = request;
       const command = { type: "start", principal, ...parametersOf(request) } as const;
       const began = instantOf(clock);
       for (;;) {
-        const answer = await apply(command, "runs", { deferLog: "run-in-progress" });
+        const answer = await requests.apply(command, "runs", { deferLog: "run-in-progress" });
         if (answer.ok) return withValues(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
-        const seen = await read({ key, kind: "runs" }, async () => {
+        const seen = await requests.read({ key, kind: "runs" }, async () => {
           const record =
             leftMs > 0
               ? await watch(requests, addressOf(caller, key), leftMs, (now) => !now || !isRunning(now, clocks()), signal)
@@ -69,32 +69,34 @@ function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun">
       }
     },
 
-    resetRun: ({ key, reason }) => apply({ type: "reset", key }, "runs", { reason }),
+    resetRun: ({ key, reason }) => requests.apply({ type: "reset", key }, "runs", { reason }),
   };
 }
 
 /** Renews a run, with a checkpoint or without, and ends it with its outcome. */
 function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsRuns {
-  const { apply, read, store, caller, principal } = requests;
+  const { store, caller, principal } = requests;
   return {
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
-      if (checkpoint === undefined) return lengthened(await apply(command, "runs"));
+      if (checkpoint === undefined) return lengthened(await requests.apply(command, "runs"));
       const packed = pack("checkpoint", checkpoint, LIMITS.checkpointBytes);
       if (!packed.ok) return packed;
-      const kept = await read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
-      return kept.ok ? lengthened(await apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs")) : kept;
+      const kept = await requests.read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
+      return kept.ok
+        ? lengthened(await requests.apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs"))
+        : kept;
 
       /** Extends the life of the checkpoint's own item, if the record now outlives it. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
-        const done = await read({ key, kind: "runs" }, async () => {
+        const done = await requests.read({ key, kind: "runs" }, async () => {
           await store.keepPayload(addressOf(caller, key), prolonged);
           return { ok: true as const };
         });
         // The lease is renewed even if this fails. The next heartbeat tries again.
-        if (done.ok) await apply({ ...command, prolonged }, "runs");
+        if (done.ok) await requests.apply({ ...command, prolonged }, "runs");
         return answer;
       }
     },
@@ -104,21 +106,21 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
       if (outcome.state === "succeeded" && outcome.resultOmitted && outcome.result !== undefined)
         return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
       const [field, value] = outcome.state === "failed" ? ["error", outcome.error] : ["result", outcome.result];
-      if (value === undefined) return apply<Complete>(command, "runs");
+      if (value === undefined) return requests.apply<Complete>(command, "runs");
       const packed = pack(field, value, LIMITS.resultBytes);
       if (!packed.ok) return packed;
-      const kept = await read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
-      return kept.ok ? apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
+      const kept = await requests.read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
+      return kept.ok ? requests.apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
     },
   };
 }
 
 /** Reads one run, or lists them. */
 function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
-  const { read, store, clocks, caller } = requests;
+  const { store, clocks, caller } = requests;
   return {
     run: ({ key, ifNoneMatch, waitMs = 0 }, { signal }: CallOptions = {}) =>
-      read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
+      requests.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const tagOf = (record: LockRecord | undefined): string | undefined => {
           const run = record && runOf(record, clocks());
           return run && runTag(runView(key, record, run, clocks()), run);
@@ -149,7 +151,7 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
       }),
 
     runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
-      read({ kind: "runs" }, async () => {
+      requests.read({ kind: "runs" }, async () => {
         const listMax = state === undefined ? max : LIMITS.filteredMax;
         const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max: listMax });
         const fits = page.items.flatMap(({ key, record }) => {

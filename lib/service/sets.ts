@@ -11,38 +11,9 @@ import type { Requests } from "./request.js";
 import { given } from "./request.js";
 
 /** Makes the operations on many leases. */
-// Over 60 lines: the four operations share the caller and the request.
-export function setOperations({ applyAll, principal }: Requests, locks: LockApi): SetApi {
+export function setOperations(requests: Requests, locks: LockApi): SetApi {
   return {
-    async acquireSet({ locks: wanted, ...rest }) {
-      const locks = merged(wanted);
-      const commands = locks.map((lock) => {
-        const { requestHash, ...parameters } = parametersOf({ ...rest, ...lock });
-        // The id belongs to the whole set: with other keys it is a different set.
-        return {
-          type: "acquire",
-          principal,
-          ...parameters,
-          requestHash: digestOf([requestHash, locks]).slice(0, requestHash.length),
-        } as const;
-      });
-      const answers = await applyAll(commands);
-      if ("ok" in answers) return answers;
-      // No single key's parameters match a set's, so no request queues under a set's id.
-      const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
-      if (held.length === commands.length) {
-        const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
-        return together(
-          how,
-          rest.leaseId,
-          held.map(({ lease }) => lease),
-        );
-      }
-      return refusalOf(
-        answers,
-        commands.map(({ key }) => key),
-      );
-    },
+    acquireSet: (request) => acquireSet(requests, request),
 
     async renewSet({ leaseId, keys, leaseMs }) {
       const names = [...new Set(keys)];
@@ -72,6 +43,37 @@ export function setOperations({ applyAll, principal }: Requests, locks: LockApi)
       return { ok: true, results: await Promise.all(leases.map((lease) => locks.renew(lease))) };
     },
   };
+}
+
+/** Acquires all keys in one transaction. */
+async function acquireSet(requests: Requests, { locks: wanted, ...rest }: AcquireSetRequest): Promise<SetHeld | Refusal> {
+  const locks = merged(wanted);
+  const commands = locks.map((lock) => {
+    const { requestHash, ...parameters } = parametersOf({ ...rest, ...lock });
+    // The id belongs to the whole set: with other keys it is a different set.
+    return {
+      type: "acquire",
+      principal: requests.principal,
+      ...parameters,
+      requestHash: digestOf([requestHash, locks]).slice(0, requestHash.length),
+    } as const;
+  });
+  const answers = await requests.applyAll(commands);
+  if ("ok" in answers) return answers;
+  // No single key's parameters match a set's, so no request queues under a set's id.
+  const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
+  if (held.length === commands.length) {
+    const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
+    return together(
+      how,
+      rest.leaseId,
+      held.map(({ lease }) => lease),
+    );
+  }
+  return refusalOf(
+    answers,
+    commands.map(({ key }) => key),
+  );
 }
 
 /** Returns each key once, in order. A key that is named in both modes is exclusive. */

@@ -46,8 +46,11 @@ export const RECORD_BUGS: readonly Bug[] = [
     why: "the clocks are compared when a request arrives, and used after it waited for the table: one may be days off by then",
     file: "lib/service/request.ts",
     edits: [
-      ['command.type === "release" ? unguarded : clocks);', 'command.type === "release" ? unguarded : (clocks(), unguarded));'],
-      ["          clocks,\n", "          unguarded,\n"],
+      [
+        'command.type === "release" ? this.#unguarded : this.clocks);',
+        'command.type === "release" ? this.#unguarded : (this.clocks(), this.#unguarded));',
+      ],
+      ["        this.clocks,\n", "        this.#unguarded,\n"],
     ],
   },
   {
