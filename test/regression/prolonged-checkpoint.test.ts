@@ -8,7 +8,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { RunCaller } from "../store/costs/run-caller.js";
-import { A, POLICY } from "../store/fixture.js";
+import { A, methodsOf, POLICY } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 
 const DAY_MS = 86_400_000;
@@ -23,7 +23,7 @@ async function longRun(store: LockStore, sequence?: number) {
   const held: { whileProlonging?: () => Promise<unknown> } = {};
   const prolonged: number[] = [];
   const run = new RunCaller({
-    ...store,
+    ...methodsOf(store),
     async keepPayload(address, payload, text) {
       await store.keepPayload(address, payload, text);
       if (text !== undefined) return;

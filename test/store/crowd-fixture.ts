@@ -33,9 +33,10 @@ export function crowdOn({ calls, tableName }: EngineTable, size: number): Crowd 
   const address = { namespace: freshNamespace(), kind: "locks", key: "CROWD_1" } as const;
   const start = (requests: Requests): Fixture => {
     const counted: TableCalls = {
-      ...calls,
       getItem: (input) => (requests.reads++, calls.getItem(input)),
       updateItem: (input) => (requests.writes++, calls.updateItem(input)),
+      query: (input) => calls.query(input),
+      transactWriteItems: (input) => calls.transactWriteItems(input),
     };
     const deps = { policy: POLICY, clock: systemClock, random: Math.random };
     return new Fixture(createDynamoStore({ calls: counted, tableName, ...deps }), address);

@@ -123,6 +123,20 @@ export class Fixture {
   }
 }
 
+/** The methods of a store, to spread: a spread of the store itself leaves out those of a class. */
+export function methodsOf(store: LockStore): LockStore {
+  return {
+    parameters: store.parameters,
+    tenancy: (mine) => store.tenancy(mine),
+    apply: (address, command, clocks) => store.apply(address, command, clocks),
+    applyAll: (parts, clocks) => store.applyAll(parts, clocks),
+    read: (address) => store.read(address),
+    list: (query) => store.list(query),
+    keepPayload: (address, payload, text) => store.keepPayload(address, payload, text),
+    readPayload: (address, digest) => store.readPayload(address, digest),
+  };
+}
+
 /** A fresh namespace that is no prefix of another. */
 export function freshNamespace(): string {
   return `t${process.pid}.${++scenes}.`;

@@ -6,7 +6,7 @@ import { compareAndSet } from "../../lib/store/compare-and-set.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { POLICY } from "./fixture.js";
+import { methodsOf, POLICY } from "./fixture.js";
 import type { EngineTable } from "./differential/differential-pair.js";
 
 /** A store on this table. It records no keep-alives. */
@@ -15,7 +15,7 @@ export function replacingStore({ client, calls, tableName }: EngineTable): LockS
   const deps = { policy: POLICY, clock: systemClock, random: () => Math.random() };
   const store = createDynamoStore({ calls, tableName, ...deps });
   return {
-    ...store,
+    ...methodsOf(store),
     async apply(address, command, clocks) {
       const replace = async (next: Parameters<typeof toItem>[0], seen: typeof next | undefined) => {
         const condition = seen

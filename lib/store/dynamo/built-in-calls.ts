@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time.js";
 import { systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./item.js";
-import type { TableCalls, UpdateInput, WireItem } from "./calls.js";
+import type { GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import type { Endpoint, Reply, SendBounds } from "./http-sender.js";
 import { post } from "./http-sender.js";
 import type { RetryStrategy } from "./retries.js";
@@ -49,21 +49,32 @@ const SKEWED_MS = 240_000;
 const SLOW_ANSWER_MS = 900_000;
 
 /** Returns operations that send by `settings`. The machine's clock signs, whichever clock the locks use. */
-// Over 60 lines: the four calls share one way to sign, send and try again.
 export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): TableCalls {
-  const { bounds = BOUNDS, correctsClock = true, watcher } = settings;
+  return new BuiltInCalls(settings, clock);
+}
+
+/** The operations. All of them share the signing clock, so an answer to one corrects it for the next. */
+class BuiltInCalls implements TableCalls {
+  readonly #settings: TransportSettings;
+  readonly #clock: Clock;
   /** The offset of the signing clock from the machine's clock. */
-  let clockOffsetMs = 0;
+  #clockOffsetMs = 0;
+
+  constructor(settings: TransportSettings, clock: Clock) {
+    this.#settings = settings;
+    this.#clock = clock;
+  }
 
   /** Makes one attempt. */
-  async function attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
-    const offsetMs = clockOffsetMs;
-    const sentAtMs = clock.wallMs();
-    const headers = [...sign(`${SERVICE}.${operation}`, body, sentAtMs + offsetMs), "user-agent", settings.userAgent];
+  async #attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
+    const { bounds = BOUNDS, userAgent, watcher } = this.#settings;
+    const offsetMs = this.#clockOffsetMs;
+    const sentAtMs = this.#clock.wallMs();
+    const headers = [...sign(`${SERVICE}.${operation}`, body, sentAtMs + offsetMs), "user-agent", userAgent];
     const answered = watcher?.sending();
-    const reply = await post(endpoint, headers, body, bounds, clock);
+    const reply = await post(endpoint, headers, body, bounds, this.#clock);
     answered?.(reply.headers.date);
-    const isCorrected = correctClock(reply, sentAtMs, offsetMs);
+    const isCorrected = this.#correctClock(reply, sentAtMs, offsetMs);
     try {
       return bodyOf(reply);
     } catch (error) {
@@ -74,24 +85,25 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
   }
 
   /** Corrects the signing clock by the answer's. Returns true if it was so far off that the signature was too old or too new. */
-  function correctClock({ headers }: Reply, sentAtMs: number, offsetMs: number): boolean {
+  #correctClock({ headers }: Reply, sentAtMs: number, offsetMs: number): boolean {
+    const { correctsClock = true } = this.#settings;
     const dateMs = Date.parse(headers.date ?? "");
-    const nowMs = clock.wallMs();
+    const nowMs = this.#clock.wallMs();
     if (!correctsClock || Number.isNaN(dateMs) || headers.age !== undefined || nowMs - sentAtMs > SLOW_ANSWER_MS) return false;
     const correctedMs = dateMs - nowMs;
-    clockOffsetMs = correctedMs;
+    this.#clockOffsetMs = correctedMs;
     return Math.abs(correctedMs) >= SKEWED_MS && correctedMs !== offsetMs;
   }
 
   /** Sends an operation as often as its retry strategy allows. An error has the number of attempts. */
-  async function call(operation: string, tables: readonly string[], body: string): Promise<Readonly<Record<string, unknown>>> {
+  async #call(operation: string, tables: readonly string[], body: string): Promise<Readonly<Record<string, unknown>>> {
     // This is outside the attempts: the provider has already searched long enough for a region or credentials.
-    const destination = await settings.destination(tables);
-    const retries = await settings.retries();
+    const destination = await this.#settings.destination(tables);
+    const retries = await this.#settings.retries();
     let token = await retries.acquireInitialRetryToken("");
     for (;;) {
       try {
-        const answer = await attempt(destination, operation, body);
+        const answer = await this.#attempt(destination, operation, body);
         retries.recordSuccess(token);
         return answer;
       } catch (error) {
@@ -102,37 +114,38 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
           throw withAttempts(error, sent);
         }
         const delayMs = token.getRetryDelay();
-        if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
+        if (delayMs > 0) await new Promise<void>((resolve) => this.#clock.after(delayMs, resolve));
       }
     }
   }
 
-  return {
-    async updateItem(input) {
-      const { Attributes } = await call("UpdateItem", [input.TableName], updateText(input));
-      return { Attributes: itemIn(Attributes) };
-    },
-    async getItem({ TableName, Key, ConsistentRead }) {
-      const body = `{"TableName":${JSON.stringify(TableName)},"Key":${itemText(Key)},"ConsistentRead":${ConsistentRead}}`;
-      const { Item } = await call("GetItem", [TableName], body);
-      return { Item: itemIn(Item) };
-    },
-    async query({ ExpressionAttributeValues, ...input }) {
-      const body = `${JSON.stringify(input).slice(0, -1)},"ExpressionAttributeValues":${itemText(ExpressionAttributeValues)}}`;
-      const { Items = [], LastEvaluatedKey } = await call("Query", [input.TableName], body);
-      return { Items: (Items as readonly WireItem[]).map(plainItem), LastEvaluatedKey: itemIn(LastEvaluatedKey) };
-    },
-    transactWriteItems({ TransactItems }) {
-      const items = TransactItems.map(({ Update }) => `{"Update":${updateText(Update)}}`).join(",");
-      // The token is the same in every attempt, so a transaction that was carried out isn't carried out again.
-      const body = `{"ClientRequestToken":"${randomUUID()}","TransactItems":[${items}]}`;
-      return call(
-        "TransactWriteItems",
-        TransactItems.map(({ Update }) => Update.TableName),
-        body,
-      );
-    },
-  };
+  async updateItem(input: UpdateInput): ReturnType<TableCalls["updateItem"]> {
+    const { Attributes } = await this.#call("UpdateItem", [input.TableName], updateText(input));
+    return { Attributes: itemIn(Attributes) };
+  }
+
+  async getItem({ TableName, Key, ConsistentRead }: GetInput): ReturnType<TableCalls["getItem"]> {
+    const body = `{"TableName":${JSON.stringify(TableName)},"Key":${itemText(Key)},"ConsistentRead":${ConsistentRead}}`;
+    const { Item } = await this.#call("GetItem", [TableName], body);
+    return { Item: itemIn(Item) };
+  }
+
+  async query({ ExpressionAttributeValues, ...input }: QueryInput): ReturnType<TableCalls["query"]> {
+    const body = `${JSON.stringify(input).slice(0, -1)},"ExpressionAttributeValues":${itemText(ExpressionAttributeValues)}}`;
+    const { Items = [], LastEvaluatedKey } = await this.#call("Query", [input.TableName], body);
+    return { Items: (Items as readonly WireItem[]).map(plainItem), LastEvaluatedKey: itemIn(LastEvaluatedKey) };
+  }
+
+  transactWriteItems({ TransactItems }: TransactInput): Promise<unknown> {
+    const items = TransactItems.map(({ Update }) => `{"Update":${updateText(Update)}}`).join(",");
+    // The token is the same in every attempt, so a transaction that was carried out isn't carried out again.
+    const body = `{"ClientRequestToken":"${randomUUID()}","TransactItems":[${items}]}`;
+    return this.#call(
+      "TransactWriteItems",
+      TransactItems.map(({ Update }) => Update.TableName),
+      body,
+    );
+  }
 }
 
 function updateText({ Key, ExpressionAttributeValues, ...input }: UpdateInput): string {

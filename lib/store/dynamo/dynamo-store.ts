@@ -9,6 +9,7 @@
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
  * nothing is ever deleted.
  */
+import type { RecordParameters } from "../../core/api/locks.js";
 import type { Command, Decision } from "../../core/commands.js";
 import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
@@ -27,7 +28,7 @@ import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
 import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, TENANCY, TENANCY_KEY, toItem } from "./item.js";
-import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, TableTenancy } from "../port.js";
+import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, StoredPayload, TableTenancy } from "../port.js";
 import { NewerFormat } from "../port.js";
 import { mergeShards } from "./shards.js";
 import { TABLE } from "./table.js";
@@ -39,26 +40,41 @@ const CONFLICT_ATTEMPTS = 5;
 /** Items that one shard's query reads, before filtering. */
 const QUERY_LIMIT = 100;
 
+/** The table of a store, the operations on it, and the dependencies of the compare-and-set loop. */
+type DynamoStoreDeps = CompareAndSetDeps & TablePlace & { readonly calls: TableCalls };
+
 /** Creates a store on the table `tableName`, with the operations `calls`. */
-// Over 60 lines: the methods of one port share the table and its recent records.
-export function createDynamoStore({
-  calls,
-  tableName,
-  region,
-  ...deps
-}: CompareAndSetDeps & TablePlace & { readonly calls: TableCalls }): LockStore {
-  const table = { TableName: tableName };
-  const unavailable = (error: unknown) => tableUnavailable(error, { tableName, region });
-  const recentRecords = new RecentRecords(deps.clock);
-  let tenancy: Promise<TableTenancy> | undefined;
+export function createDynamoStore(deps: DynamoStoreDeps): LockStore {
+  return new DynamoStore(deps);
+}
+
+/** A store on one table. It remembers the records that it saw recently. */
+class DynamoStore implements LockStore {
+  readonly parameters: RecordParameters;
+  readonly #calls: TableCalls;
+  readonly #table: { readonly TableName: string };
+  readonly #place: TablePlace;
+  readonly #deps: CompareAndSetDeps;
+  readonly #recentRecords: RecentRecords;
+  #tenancy: Promise<TableTenancy> | undefined;
+
+  constructor({ calls, tableName, region, ...deps }: DynamoStoreDeps) {
+    const { clockErrorMs, retentionMs } = deps.policy;
+    this.parameters = { format: FORMAT_VERSION, clockErrorMs, retentionMs };
+    this.#calls = calls;
+    this.#table = { TableName: tableName };
+    this.#place = { tableName, region };
+    this.#deps = deps;
+    this.#recentRecords = new RecentRecords(deps.clock);
+  }
 
   /** Sends one conditional write. A refused write returns the item. */
-  async function write(
+  async #write(
     address: Address,
     { condition, update, names, values }: Write,
   ): Promise<WriteResult & { readonly before?: LockRecord | undefined }> {
     const input = {
-      ...table,
+      ...this.#table,
       Key: itemKey(address),
       ConditionExpression: condition,
       UpdateExpression: update,
@@ -69,24 +85,24 @@ export function createDynamoStore({
     };
     for (let attempt = 1; ; attempt++) {
       try {
-        const { Attributes } = await calls.updateItem(input);
+        const { Attributes } = await this.#calls.updateItem(input);
         return { written: true, before: recordIn(Attributes) };
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         if (error instanceof NewerFormat) throw error;
-        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
-        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
+        await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
     }
   }
 
   /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
-  async function transact(
+  async #transact(
     writes: readonly (Write & { readonly address: Address })[],
   ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
     const TransactItems = writes.map(({ address, condition, update, names, values }) => ({
       Update: {
-        ...table,
+        ...this.#table,
         Key: itemKey(address),
         ConditionExpression: condition,
         UpdateExpression: update,
@@ -97,7 +113,7 @@ export function createDynamoStore({
     }));
     for (let attempt = 1; ; attempt++) {
       try {
-        await calls.transactWriteItems({ TransactItems });
+        await this.#calls.transactWriteItems({ TransactItems });
         return undefined;
       } catch (error) {
         const reasons = cancellationReasons(error);
@@ -106,58 +122,54 @@ export function createDynamoStore({
         );
         if (refused.length > 0) return new Map(refused);
         const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
-        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw await unavailable(error);
-        await new Promise<void>((resolve) => deps.clock.after(deps.random() * 20 * attempt, resolve));
+        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
+        await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
     }
   }
 
   /** Returns the key's writes, which also update its recent record. */
-  function writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
+  #writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
     const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
       const result = await written;
-      recentRecords.note(address, result.written ? next : result.seen);
+      this.#recentRecords.note(address, result.written ? next : result.seen);
       return result;
     };
     return {
-      replace: (next, seen) => noted(next, write(address, replacement(next, seen))),
-      touchWaiter: (touch) => write(address, touchWaiter(touch)),
-      commute(seen, asked, reading) {
-        const fast = commuting(asked, seen, reading, deps.policy);
-        return fast && decidedBy(address, asked, reading, fast);
+      replace: (next, seen) => noted(next, this.#write(address, replacement(next, seen))),
+      touchWaiter: (touch) => this.#write(address, touchWaiter(touch)),
+      commute: (seen, asked, reading) => {
+        const fast = commuting(asked, seen, reading, this.#deps.policy);
+        return fast && this.#decidedBy(address, asked, reading, fast);
       },
-      end(seen, asked, reading) {
-        const fast = asked.type === "release" ? endAnyway(asked, reading, deps.policy, seen) : undefined;
-        return fast && decidedBy(address, asked, reading, fast);
+      end: (seen, asked, reading) => {
+        const fast = asked.type === "release" ? endAnyway(asked, reading, this.#deps.policy, seen) : undefined;
+        return fast && this.#decidedBy(address, asked, reading, fast);
       },
       ...(command.type === "acquire" &&
-        isPlain(command) && { append: () => write(address, append(command, clocks(), deps.policy, undefined)) }),
+        isPlain(command) && { append: () => this.#write(address, append(command, clocks(), this.#deps.policy, undefined)) }),
     };
   }
 
   /** Sends a fast path. Once written, the core's decision on the record before it is the answer. */
-  async function decidedBy<C extends Command>(
-    address: Address,
-    command: C,
-    reading: ClockReading,
-    fast: FastPath,
-  ): Promise<CommuteResult<C>> {
-    const result = await write(address, fast);
+  async #decidedBy<C extends Command>(address: Address, command: C, reading: ClockReading, fast: FastPath): Promise<CommuteResult<C>> {
+    const result = await this.#write(address, fast);
     if (!result.written) {
-      recentRecords.note(address, result.seen);
+      this.#recentRecords.note(address, result.seen);
       return result;
     }
-    const decided = fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, deps.policy);
-    recentRecords.note(address, decided.next);
+    const decided =
+      fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, this.#deps.policy);
+    this.#recentRecords.note(address, decided.next);
     return { written: true, decided: decided as Decision<C> };
   }
 
-  async function recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
+  async #recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
-      const { Item } = await calls.getItem({ ...table, Key: TENANCY_KEY, ConsistentRead: true });
+      const { Item } = await this.#calls.getItem({ ...this.#table, Key: TENANCY_KEY, ConsistentRead: true });
       if (Item) return Item[TENANCY] as TableTenancy;
-      await calls.updateItem({
-        ...table,
+      await this.#calls.updateItem({
+        ...this.#table,
         Key: TENANCY_KEY,
         ConditionExpression: `attribute_not_exists(${TENANCY})`,
         UpdateExpression: `SET ${TENANCY} = :mine`,
@@ -166,119 +178,114 @@ export function createDynamoStore({
       });
       return mine;
     } catch (error) {
-      if (!isConditionFailed(error)) throw await unavailable(error);
+      if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
       return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
     }
   }
 
-  const { clockErrorMs, retentionMs } = deps.policy;
-  return {
-    parameters: { format: FORMAT_VERSION, clockErrorMs, retentionMs },
+  tenancy(mine: TableTenancy): Promise<TableTenancy> {
+    this.#tenancy ??= this.#recordedTenancy(mine).catch((error: unknown) => {
+      this.#tenancy = undefined; // The next request tries again.
+      throw error;
+    });
+    return this.#tenancy;
+  }
 
-    tenancy(mine) {
-      tenancy ??= recordedTenancy(mine).catch((error: unknown) => {
-        tenancy = undefined; // The next request tries again.
-        throw error;
-      });
-      return tenancy;
-    },
+  async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
+    const reading = clocks();
+    const recent = this.#recentRecords.of(address, command);
+    const fast = fastPath(address.kind, command, reading, this.#deps.policy, recent);
+    if (!fast) {
+      // Only a change may depend on a cached record: it is written only if that version is still current.
+      const { record } = recent;
+      const seen = record && transition(record, command, reading, this.#deps.policy).next ? record : await this.read(address);
+      return compareAndSet(seen, command, clocks, this.#writesTo(address, command, clocks), this.#deps);
+    }
+    const result = await this.#decidedBy(address, command, reading, fast);
+    if (result.written) return result.decided;
+    return compareAndSet(result.seen, command, clocks, this.#writesTo(address, command, clocks), this.#deps);
+  }
 
-    async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
-      const reading = clocks();
-      const recent = recentRecords.of(address, command);
-      const fast = fastPath(address.kind, command, reading, deps.policy, recent);
-      if (!fast) {
-        // Only a change may depend on a cached record: it is written only if that version is still current.
-        const { record } = recent;
-        const seen = record && transition(record, command, reading, deps.policy).next ? record : await this.read(address);
-        return compareAndSet(seen, command, clocks, writesTo(address, command, clocks), deps);
-      }
-      const result = await decidedBy(address, command, reading, fast);
-      if (result.written) return result.decided;
-      return compareAndSet(result.seen, command, clocks, writesTo(address, command, clocks), deps);
-    },
+  async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]> {
+    const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
+    const reading = clocks();
+    const writes = parts.flatMap(({ address, command }) => {
+      const fast = fastPath(address.kind, command, reading, this.#deps.policy);
+      return fast ? [{ address, ...fast }] : [];
+    });
+    // The response has the items of the parts that refused. If the core refuses one of them too, no other part needs a read.
+    const refused = writes.length === parts.length ? await this.#transact(writes) : new Map<number, LockRecord | undefined>();
+    // These keys were free and are decided as if they were new. Only the version differs, and a set's answer doesn't include it.
+    if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, this.#deps.policy));
+    const decided = parts.map(({ command }, index) => {
+      const seen = refused.get(index);
+      return refused.has(index) ? { seen, decision: transition(seen, command, reading, this.#deps.policy) } : undefined;
+    });
+    const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
+      const again = await this.#transact(
+        changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+      );
+      return again ? { written: false, seen: await readAll() } : { written: true };
+    };
+    if (decided.some((one) => one?.decision.answer.ok === false)) return refusedSet(parts, decided, replaceAll);
+    return compareAndSetAll(await readAll(), parts, clocks, replaceAll, this.#deps);
+  }
 
-    async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks) {
-      const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
-      const reading = clocks();
-      const writes = parts.flatMap(({ address, command }) => {
-        const fast = fastPath(address.kind, command, reading, deps.policy);
-        return fast ? [{ address, ...fast }] : [];
-      });
-      // The response has the items of the parts that refused. If the core refuses one of them too, no other part needs a read.
-      const refused = writes.length === parts.length ? await transact(writes) : new Map<number, LockRecord | undefined>();
-      // These keys were free and are decided as if they were new. Only the version differs, and a set's answer doesn't include it.
-      if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, deps.policy));
-      const decided = parts.map(({ command }, index) => {
-        const seen = refused.get(index);
-        return refused.has(index) ? { seen, decision: transition(seen, command, reading, deps.policy) } : undefined;
-      });
-      const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
-        const again = await transact(
-          changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
-        );
-        return again ? { written: false, seen: await readAll() } : { written: true };
-      };
-      if (decided.some((one) => one?.decision.answer.ok === false)) return refusedSet(parts, decided, replaceAll);
-      return compareAndSetAll(await readAll(), parts, clocks, replaceAll, deps);
-    },
+  async read(address: Address): Promise<LockRecord | undefined> {
+    try {
+      const { Item } = await this.#calls.getItem({ ...this.#table, Key: itemKey(address), ConsistentRead: true });
+      const record = Item && fromItem(Item);
+      this.#recentRecords.note(address, record);
+      return record;
+    } catch (error) {
+      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#place);
+    }
+  }
 
-    async read(address) {
-      try {
-        const { Item } = await calls.getItem({ ...table, Key: itemKey(address), ConsistentRead: true });
-        const record = Item && fromItem(Item);
-        recentRecords.note(address, record);
-        return record;
-      } catch (error) {
-        throw error instanceof NewerFormat ? error : await unavailable(error);
-      }
-    },
+  async keepPayload(address: Address, { digest, ttlAtSec }: StoredPayload, text?: string): Promise<void> {
+    const input = {
+      ...this.#table,
+      Key: payloadKey(address, digest),
+      // The item of this digest always has this text. Only its TTL changes.
+      ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
+      UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
+      ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
+      ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
+    };
+    try {
+      await this.#calls.updateItem(input);
+    } catch (error) {
+      if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
+    }
+  }
 
-    async keepPayload(address, { digest, ttlAtSec }, text) {
-      const input = {
-        ...table,
-        Key: payloadKey(address, digest),
-        // The item of this digest always has this text. Only its TTL changes.
-        ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
-        UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
-        ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
-        ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
-      };
-      try {
-        await calls.updateItem(input);
-      } catch (error) {
-        if (!isConditionFailed(error)) throw await unavailable(error);
-      }
-    },
+  async readPayload(address: Address, digest: string): Promise<string | undefined> {
+    try {
+      const { Item } = await this.#calls.getItem({ ...this.#table, Key: payloadKey(address, digest), ConsistentRead: true });
+      return Item?.["t"] as string | undefined;
+    } catch (error) {
+      throw await tableUnavailable(error, this.#place);
+    }
+  }
 
-    async readPayload(address, digest) {
-      try {
-        const { Item } = await calls.getItem({ ...table, Key: payloadKey(address, digest), ConsistentRead: true });
-        return Item?.["t"] as string | undefined;
-      } catch (error) {
-        throw await unavailable(error);
-      }
-    },
-
-    async list(query) {
-      try {
-        const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => queryShard(shard, query)));
-        return mergeShards(shards, query.max);
-      } catch (error) {
-        throw error instanceof NewerFormat ? error : await unavailable(error);
-      }
-    },
-  };
+  async list(query: ListQuery): Promise<ListPage> {
+    try {
+      const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#queryShard(shard, query)));
+      return mergeShards(shards, query.max);
+    } catch (error) {
+      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#place);
+    }
+  }
 
   /** Returns the held keys of one shard, in order, and the key up to which the page is complete. */
-  async function queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
+  async #queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
     // Every key character is above " " and below DEL, so the two ends need no other bound.
     const from = after >= prefix ? `${after} ` : prefix;
     const to = `${prefix}\u007f`;
     // The cursor is beyond the prefix, so no key is left. DynamoDB rejects a range that ends before it begins.
     if (from > to) return { items: [] };
-    const { Items = [], LastEvaluatedKey } = await calls.query({
-      ...table,
+    const { Items = [], LastEvaluatedKey } = await this.#calls.query({
+      ...this.#table,
       KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
       FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
       ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
