@@ -85,10 +85,11 @@ export const TELLS = {
   replayed: { "Idempotent-Replayed": "`true` when this request had been carried out before" },
   leaseState: { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" },
 } as const;
-/** Words on the headers of a look that may wait for a change. */
+const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` };
+/** Words on the headers of a request that may wait, and of a look that may wait for a change. */
 export const ASKS = {
-  wait: { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` },
-  ifNoneMatch: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed" },
+  wait: WAIT,
+  look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT },
 } as const;
 
 /** Returns the answer in the form that `respond` gives it, or the refusal as it is. */

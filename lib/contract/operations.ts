@@ -106,7 +106,7 @@ const KEY_OPERATIONS = {
   inspect: operation("inspect", {
     summary: "Who holds the key, and who waits for it",
     answers: { 200: "Inspection", 304: "empty" },
-    asks: { ...ASKS.ifNoneMatch, ...ASKS.wait },
+    asks: ASKS.look,
     tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" },
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.inspect({ ...path, ifNoneMatch, waitMs }), (found) =>

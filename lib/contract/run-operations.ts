@@ -73,7 +73,7 @@ export const RUN_OPERATIONS = {
     summary: "What is known of a run",
     answers: { 200: "Run", 304: "empty" },
     refusals: ["not-found"],
-    asks: { ...ASKS.ifNoneMatch, ...ASKS.wait },
+    asks: ASKS.look,
     tells: { ETag: "Over state, attempt and checkpoint; a renewal doesn't change it" },
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.run({ ...path, ifNoneMatch, waitMs }), (found) =>

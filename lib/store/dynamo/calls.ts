@@ -51,10 +51,14 @@ export interface TableCalls {
   transactWriteItems(input: TransactInput): Promise<unknown>;
 }
 
-/** Returns operations whose transport is made with the first request. */
+/** Returns operations whose transport is made with the first request. If that fails, the next request makes it again. */
 export function deferredCalls(make: () => Promise<TableCalls>): TableCalls {
   let made: Promise<TableCalls> | undefined;
-  const transport = (): Promise<TableCalls> => (made ??= make());
+  const transport = (): Promise<TableCalls> =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    }));
   return {
     updateItem: async (input) => (await transport()).updateItem(input),
     getItem: async (input) => (await transport()).getItem(input),

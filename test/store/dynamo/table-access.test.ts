@@ -11,6 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { systemClock } from "../../../lib/core/time.js";
 import type { DynamoClientOptions } from "../../../lib/dynamodb.js";
 import { createLockClient } from "../../../lib/dynamodb.js";
+import { deferredCalls } from "../../../lib/store/dynamo/calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { TableLocation } from "../../../lib/store/dynamo/table-access.js";
 import { settingsOf, tableAccess } from "../../../lib/store/dynamo/table-access.js";
@@ -50,6 +51,22 @@ const sent = (): unknown[] =>
     headers["amz-sdk-request"] === undefined ? "built-in" : "sdk",
     /Credential=(.+?)\/\d+\/(.+?)\//.exec(String(headers.authorization))?.slice(1).join(" in "),
   ]);
+
+describe("a transport that is made with the first request", () => {
+  it("is made once; if that fails, again with the next request", async () => {
+    let made = 0;
+    const calls = deferredCalls(() =>
+      ++made === 1
+        ? Promise.reject(new Error("the profile can't be read"))
+        : Promise.resolve(accessTo({ region: "us-east-1", endpoint: table.endpoint, credentials: CREDENTIALS }).calls),
+    );
+    await expect(calls.getItem(READ)).rejects.toThrow("the profile can't be read");
+    table.script(OK, OK);
+    await calls.getItem(READ);
+    await calls.getItem(READ);
+    expect(made).toBe(2);
+  });
+});
 
 describe("a client that is given", () => {
   it("sends every request, and so does what is added to it later", async () => {
