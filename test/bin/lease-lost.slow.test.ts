@@ -25,6 +25,8 @@ const LONG = "sleep 60 & echo $! $$; wait";
 const DEAF = `trap '' TERM; ${LONG}`;
 /** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
+/** The same, but prints a line for each SIGUSR2, which its child ignores. */
+const HEARS = "trap 'echo heard' USR2; (trap '' USR2; exec sleep 60) & echo $! $$; while kill -0 $!; do wait $!; done";
 /** Makes a program stand still for 3.5 s after each renewal of a run. It then reads what came meanwhile before its timers run. */
 const STANDS_AFTER_RENEWAL = `--import=data:text/javascript,${encodeURIComponent(`
   import { subscribe } from "node:diagnostics_channel";
@@ -40,6 +42,13 @@ async function pidsOf(running: Running): Promise<readonly number[]> {
   const printed = await running.printed(/^\d+ \d+\n/);
   return printed.trim().split(/\s/).map(Number);
 }
+
+/** Resolves when the watchdog knows the command: a `holdfast` that forwards a signal has told it. The command is {@link HEARS}. */
+const watched = (running: Running): Promise<void> =>
+  vi.waitFor(async () => {
+    running.signal("SIGUSR2");
+    await running.printed(/heard/, 500);
+  }, 15_000);
 
 const gone = (pids: readonly number[]): Promise<void> =>
   vi.waitFor(async () => expect(await Promise.all(pids.map(isRunning))).toEqual(pids.map(() => false)), 10_000);
@@ -175,9 +184,10 @@ describe("a lease that is shorter than its command", () => {
 describe("a holdfast", () => {
   it.each(["lock", "once"])("that stands still has its command ended before another can begin: %s", async (how) => {
     const key = `still-${how}`;
-    const script = `trap 'echo 0 $$; exit 0' TERM; ${LONG}`;
+    const script = `trap 'echo 0 $$; exit 0' TERM; ${HEARS}`;
     const running = start([how, key, "--lease", "3s", "--", "sh", "-c", script], service.env);
     const pids = await pidsOf(running);
+    await watched(running);
     running.signal("SIGSTOP");
     const takeOver = how === "lock" ? service.locks.acquire(key) : service.locks.runOnce(key, { waitMs: 30_000 }, () => undefined);
     await takeOver;
@@ -219,14 +229,9 @@ describe("a holdfast", () => {
     ["doesn't hear", "trap '' TERM; "],
   ])("that is killed takes its command with it, which %s, and what that started", async (what, deaf) => {
     const key = `killed-${what.replace(/\W/g, "-")}`;
-    const script = `${deaf}trap 'echo heard' USR2; (trap '' USR2; exec sleep 60) & echo $! $$; while kill -0 $!; do wait $!; done`;
-    const running = lock(key, script, "--lease", "1s");
+    const running = lock(key, deaf + HEARS, "--lease", "1s");
     const pids = await pidsOf(running);
-    // A command that forwarded a signal has started, and so has made its last registration with the watchdog.
-    await vi.waitFor(async () => {
-      running.signal("SIGUSR2");
-      await running.printed(/heard/, 500);
-    }, 15_000);
+    await watched(running);
     running.signal("SIGKILL");
     expect((await running.ended).status).toBeNull();
     await gone(pids);
