@@ -27,7 +27,7 @@ const SIZED = [
   "test/core/{kinds,queue}.property.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/store/{costs/queue-units,lost-responses/lost-response}.test.ts",
+  "test/store/{costs/queue-units,lost-responses/lost-response,queue-predicates}.test.ts",
 ];
 
 /**
@@ -52,7 +52,11 @@ function orderAt(seed: number, { project, moduleId }: TestSpecification): string
 }
 
 /** The files of a project that share the modules of a worker: 200 imports of the same code took longer than the tests of it. */
-const SHARED = { isolate: false, setupFiles: ["test/support/left-behind.ts"], provide: { tier: "quick" } } as const;
+const SHARED: TestProjectInlineConfiguration["test"] = {
+  isolate: false,
+  setupFiles: ["test/support/left-behind.ts"],
+  provide: { tier: "quick" },
+};
 
 /** A project of that name. */
 function project(name: string, test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration {

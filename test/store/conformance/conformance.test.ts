@@ -4,9 +4,7 @@ import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { sdkClientOf } from "../../simulation/dynamo/sdk-client.js";
-import { DynamoTable } from "../../simulation/dynamo/table.js";
+import { tableInMemory } from "../../simulation/dynamo/sdk-client.js";
 import { freshTable } from "../../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
@@ -23,9 +21,8 @@ lockStoreConformance("dynamo-store", async () => {
 });
 
 lockStoreConformance("dynamo-store, on the simulation's table", () => {
-  const tableName = "simulated";
-  const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
-  return createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const { calls, tableName } = tableInMemory();
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 describe("control: of fifty at once", () => {
