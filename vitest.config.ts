@@ -3,7 +3,10 @@
  * `*.test.ts` in the quick one. A few run in both, with more in the slow one (test/support/tier.ts). All of them
  * share the one engine that globalSetup starts, each on its own keys.
  *
- * The files of the quick tier share workers, and may leave nothing changed for each other (test/support/left-behind.ts).
+ * The quick files of `docs`, `examples` and `tidy` are a project of their own, which `npm run check` runs: a change of a page or an export
+ * breaks them, and a change inside the product seldom does.
+ *
+ * The files of these two projects share workers, and may leave nothing changed for each other (test/support/left-behind.ts).
  * `*.isolated.test.ts` is for those that can't: each has a worker of its own.
  */
 import { transform } from "esbuild";
@@ -15,6 +18,8 @@ import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
 const ISOLATED = "test/**/*.isolated.test.ts";
+/** The tests of the pages, of the examples and of the tree's shape. */
+const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
 /** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
   "test/client/lease/heartbeat-outage.test.ts",
@@ -22,7 +27,7 @@ const SIZED = [
   "test/core/{kinds,queue}.property.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/store/{costs/queue-units,lost-responses/lost-response}.test.ts",
+  "test/store/{costs/queue-units,lost-responses/lost-response,queue-predicates}.test.ts",
 ];
 
 /**
@@ -46,8 +51,15 @@ function orderAt(seed: number, { project, moduleId }: TestSpecification): string
   return `${project.name} ${createHash("sha256").update(`${seed} ${moduleId}`).digest("hex")}`;
 }
 
-/** A tier, in a project of that name. */
-function tier(name: string, test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration {
+/** The files of a project that share the modules of a worker: 200 imports of the same code took longer than the tests of it. */
+const SHARED: TestProjectInlineConfiguration["test"] = {
+  isolate: false,
+  setupFiles: ["test/support/left-behind.ts"],
+  provide: { tier: "quick" },
+};
+
+/** A project of that name. */
+function project(name: string, test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration {
   return {
     plugins: [
       {
@@ -83,16 +95,10 @@ export default defineConfig({
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
     projects: [
-      // Its files share the modules of a worker: 200 imports of the same code took longer than the tests of it.
-      tier("quick", {
-        include: ["test/**/*.test.ts"],
-        exclude: [SLOW, ISOLATED],
-        isolate: false,
-        setupFiles: ["test/support/left-behind.ts"],
-        provide: { tier: "quick" },
-      }),
-      tier("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
-      tier("slow", { include: [SLOW, ...SIZED], provide: { tier: "slow" } }),
+      project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, TREE], ...SHARED }),
+      project("tree", { include: [TREE], exclude: [SLOW, ISOLATED], ...SHARED }),
+      project("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
+      project("slow", { include: [SLOW, ...SIZED], provide: { tier: "slow" } }),
     ],
   },
 });

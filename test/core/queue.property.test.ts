@@ -95,7 +95,7 @@ describe("in random histories of a key that many want", () => {
       fc.property(histories, (history) => {
         expect(play(history, CORE, ALL, OF_KINDS, count)).toBeUndefined();
       }),
-      { seed: SEED, numRuns: sized({ quick: 800, slow: 3000 }) },
+      { seed: SEED, numRuns: sized({ quick: 400, slow: 3000 }) },
     );
     if (!isThorough()) return;
     expect(

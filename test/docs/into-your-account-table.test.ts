@@ -5,12 +5,11 @@
 import type { AttributeDefinition, CreateTableCommandInput, KeySchemaElement, TableDescription } from "@aws-sdk/client-dynamodb";
 import { CreateTableCommand, DeleteTableCommand, DescribeTableCommand } from "@aws-sdk/client-dynamodb";
 import { randomUUID } from "node:crypto";
-import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tableRights } from "../../infra/access.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { only } from "../infra/resources.js";
-import { synthesize } from "../infra/synthesize.js";
+import { devTemplate } from "../infra/synthesize.js";
 import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import { readPage } from "./generated.js";
@@ -42,7 +41,7 @@ const backups = shorthand(optionOf("update-continuous-backups", "point-in-time-r
 
 describe("the table by commands", () => {
   it("is the stack's: keys, types, TTL, on demand, with point-in-time recovery and deletion protection, and nothing more", () => {
-    const [, table] = only(Template.fromStack(synthesize()), "AWS::DynamoDB::Table");
+    const [, table] = only(devTemplate(), "AWS::DynamoDB::Table");
     const { Tags: _tags, ...properties } = table.Properties as Record<string, unknown>;
     expect(optionOf("create-table", "deletion-protection-enabled")).toEqual([""]);
     expect(properties).toEqual({

@@ -36,10 +36,10 @@ export function searchParts(): Readonly<Record<"how far", string>> {
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
   return {
     "how far": [
-      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes each of ${BUGS.length} mistakes in the`,
-      `production source, one at a time, and fails unless the history that is recorded as its witness breaks a property.`,
+      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
+      `against each property, and fails unless the history that is recorded as its witness breaks that property.`,
       `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. It also searches`,
-      `for each mistake from the first history on, and fails unless it is found within ${within}.`,
+      `for each of ${BUGS.length} mistakes from the first history on, and fails unless it is found within ${within}.`,
     ].join("\n"),
   };
 }

@@ -5,7 +5,6 @@
  *     npx vitest run test/docs/operating -u
  */
 import { join } from "node:path";
-import { Template } from "aws-cdk-lib/assertions";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { METRIC_NAMESPACE, METRICS } from "../../infra/metrics.js";
@@ -15,7 +14,7 @@ import { renewAfterMs } from "../../lib/core/renewal.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { all, only } from "../infra/resources.js";
-import { synthesize } from "../infra/synthesize.js";
+import { devTemplate } from "../infra/synthesize.js";
 import { parse, ROOT, sourcesIn } from "../tidy/tree.js";
 import { deadLinks, oneLine, readPage, table, withParts } from "./generated.js";
 
@@ -24,7 +23,7 @@ const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
 const SECOND_MS = 1000;
 const FORMATS: number = FORMAT_VERSION;
-const template = Template.fromStack(synthesize());
+const template = devTemplate();
 
 /** The cells of the first table under this heading, without its head. */
 function rowsUnder(heading: string): readonly (readonly string[])[] {

@@ -8,7 +8,7 @@ import { read } from "../../examples/family/table.js";
 import type { LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
-import { gate } from "./family-gate.js";
+import { gate } from "./gate.js";
 
 const KEY = key("ORDER", "order-1");
 const REQUEST: OrderRequest = { traceId: "0123456789abcdef-this", order: "order-1", product: "camera" };

@@ -5,7 +5,7 @@ import { partnerCalls, slowPartner } from "../../examples/family/partner-api.js"
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash, LEASE_AND_MARGIN_MS } from "./family-crash.js";
-import { gate } from "./family-gate.js";
+import { gate } from "./gate.js";
 import { unlocked } from "./family-unlocked.js";
 
 const CALLERS = Array.from({ length: 10 }, (_, caller) => `question ${caller}`);

@@ -9,7 +9,7 @@ import type { Lease, LockClient } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash } from "./family-crash.js";
-import { gate, meeting } from "./family-gate.js";
+import { gate, meeting } from "./gate.js";
 import { unlocked } from "./family-unlocked.js";
 
 let stage: Stage;

@@ -4,7 +4,7 @@ import type { Booking, BoxOffice } from "../../examples/family/seats.js";
 import { book, plan } from "../../examples/family/seats.js";
 import type { Stage } from "../../examples/family/stage.js";
 import { openStage } from "../../examples/family/stage.js";
-import { meeting } from "./family-gate.js";
+import { meeting } from "./gate.js";
 import { oneAfterAnother, unlocked } from "./family-unlocked.js";
 
 const SEATS = 40;

@@ -7,7 +7,7 @@ import { balance, openAccount, transfer } from "../../examples/family/transfer-m
 import type { LeaseSet, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash, turnUntil } from "./family-crash.js";
-import { gate, meeting } from "./family-gate.js";
+import { gate, meeting } from "./gate.js";
 import { oneAfterAnother, unlocked } from "./family-unlocked.js";
 
 let stage: Stage;

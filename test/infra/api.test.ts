@@ -2,16 +2,16 @@
  * The API in front of the functions: every route has an authorizer, each route invokes the function of its duty, and no
  * log contains a path.
  */
-import { Template } from "aws-cdk-lib/assertions";
+import type { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
 import { dutyOf, operationAt, PATHS, ROUTE_KEYS } from "../../lambda/routes.js";
 import { all, arnLike, functionOf, only } from "./resources.js";
 import type { Resource } from "./resources.js";
-import { synthesize, synthesizeOwn } from "./synthesize.js";
+import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
-const template = Template.fromStack(synthesize());
+const template = devTemplate();
 const EVERY_ROUTE = [...ROUTE_KEYS, ...PATHS.map((path) => `ANY ${path}`), "$default"];
 
 function routesOf(made: Template): Readonly<Record<string, Resource["Properties"]>> {

@@ -13,9 +13,8 @@ import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM, startChromium } from "../support/chromium.js";
-import { freshTable } from "../support/engine.js";
 import type { Deployment } from "./deployment.js";
-import { deployHere } from "./deployment.js";
+import { deployHere, engineVariables } from "./deployment.js";
 import { newApp } from "./synthesize.js";
 import { issuerAt } from "./token-check.js";
 
@@ -50,16 +49,7 @@ async function deploy(isOpen = false): Promise<Deployment> {
       Object.assign(route, { authorizationType: "NONE", authorizerId: undefined, authorizationScopes: undefined });
     }
   }
-  const { tableName, endpoint } = await freshTable();
-  const variables = {
-    "AWS::DynamoDB::Table": tableName,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
-  };
-  return deployHere(app.synth().directory, variables, issuer.check);
+  return deployHere(app.synth().directory, await engineVariables(), issuer.check);
 }
 
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** The console in the stack: absent unless it is asked for; with it, two open routes with files, a function without rights, and nothing else. */
 import { fileURLToPath } from "node:url";
-import { Template } from "aws-cdk-lib/assertions";
+import type { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { PAGE_PATHS } from "../../infra/api.js";
 import { dutyOf } from "../../lambda/routes.js";
 import type { Resource } from "./resources.js";
 import { all, functionOf, only, statementsOf } from "./resources.js";
-import { synthesize, synthesizeOwn } from "./synthesize.js";
+import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));
 
@@ -32,7 +32,7 @@ function resourcesOf(template: Template): Readonly<Record<string, string>> {
 
 describe("without console", () => {
   it.each([
-    ["the repository's stack", Template.fromStack(synthesize())],
+    ["the repository's stack", devTemplate()],
     ["callers with tokens", without],
   ])("there is no route, no function and no word of it: %s", (_name, template) => {
     expect(Object.keys(routesOf(template)).filter((routeKey) => routeKey.includes("console"))).toEqual([]);

@@ -5,10 +5,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
-import { freshTable } from "../support/engine.js";
 import { filterPattern } from "../support/filter-pattern.js";
 import type { Deployment } from "./deployment.js";
-import { deployHere } from "./deployment.js";
+import { deployHere, engineVariables } from "./deployment.js";
 import { runApp } from "./synthesize.js";
 
 let deployment: Deployment;
@@ -16,15 +15,7 @@ let deployment: Deployment;
 beforeAll(async () => {
   const { status, stderr, directory } = runApp({});
   expect(status, stderr).toBe(0);
-  const { tableName, endpoint } = await freshTable();
-  deployment = await deployHere(directory, {
-    "AWS::DynamoDB::Table": tableName,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
-  });
+  deployment = await deployHere(directory, await engineVariables());
 }, 60_000);
 
 afterAll(() => deployment.close());

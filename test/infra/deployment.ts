@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { startGateway } from "../../infra/local/gateway.js";
+import { freshTable } from "../support/engine.js";
 import type { TokenCheck } from "./token-check.js";
 
 /** A running stack. */
@@ -28,6 +29,19 @@ export interface Deployment {
 export interface Template {
   // The properties depend on the resource.
   readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties: any }>>; // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what was made
+}
+
+/** Returns what AWS would fill in for functions on a new table of the engine. */
+export async function engineVariables(): Promise<Readonly<Record<string, string>>> {
+  const { tableName, endpoint } = await freshTable();
+  return {
+    "AWS::DynamoDB::Table": tableName,
+    AWS_REGION: "us-east-1",
+    AWS_ACCESS_KEY_ID: "local",
+    AWS_SECRET_ACCESS_KEY: "local",
+    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
+  };
 }
 
 /** The part of Lambda's runtime that is needed here. */

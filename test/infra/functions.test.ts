@@ -1,5 +1,5 @@
 /** The three functions and their roles: their rights on the table, and the limits that protect holders from a crowd. */
-import { Template } from "aws-cdk-lib/assertions";
+import type { Template } from "aws-cdk-lib/assertions";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import type { Statement } from "./resources.js";
 import { all, functionOf, only, statementsOf } from "./resources.js";
-import { synthesize, synthesizeOwn } from "./synthesize.js";
+import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 /** A call to the table after a wait, with a response to its second attempt. */
 const ANSWER_MS = 2 * TABLE_CALLS.requestHandler.requestTimeout;
@@ -28,7 +28,7 @@ const GATEWAY_TIMEOUT_MS = 30_000;
 
 const INSPECT = "GET /v1/locks/{key}";
 
-const template = Template.fromStack(synthesize());
+const template = devTemplate();
 const traced = synthesizeOwn(() => ({ tracing: true }));
 const DUTY_NAMES = [...new Set(Object.values(DUTIES))];
 

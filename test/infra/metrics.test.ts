@@ -2,7 +2,7 @@
  * Metrics from the log: each metric filter of the deployed template counts real lines as they are printed, under
  * dimensions that don't depend on keys.
  */
-import { Template } from "aws-cdk-lib/assertions";
+import type { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
 import type { MetricName } from "../../infra/metrics.js";
 import { METRICS } from "../../infra/metrics.js";
@@ -19,7 +19,7 @@ import { filterPattern } from "../support/filter-pattern.js";
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import { all, only } from "./resources.js";
-import { synthesize, synthesizeOwn } from "./synthesize.js";
+import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 /** A metric filter of a template. */
 interface Filter {
@@ -39,7 +39,7 @@ interface Transformation {
 const filtersOf = (made: Template): readonly Filter[] =>
   all(made, "AWS::Logs::MetricFilter").map(([, { Properties }]) => Properties as unknown as Filter);
 
-const template = Template.fromStack(synthesize());
+const template = devTemplate();
 const FILTERS = filtersOf(template);
 
 /** The metrics of a printed line, by these filters. */

@@ -2,14 +2,13 @@
  * Alarms, dashboard and saved query: they use metrics that the functions really write, and no alarm fires on everyday
  * answers of a lock.
  */
-import { Template } from "aws-cdk-lib/assertions";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";
 import { METRICS } from "../../infra/metrics.js";
 import { all, only } from "./resources.js";
-import { synthesize, synthesizeOwn } from "./synthesize.js";
+import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
-const template = Template.fromStack(synthesize());
+const template = devTemplate();
 const alarms = all(template, "AWS::CloudWatch::Alarm").map(([, { Properties }]) => Properties);
 
 describe("the alarms", () => {

@@ -35,6 +35,13 @@ export function synthesize(): HoldfastStack {
   return stack;
 }
 
+let ofDev: Template | undefined;
+
+/** The template of stage dev, to read only: the files of a worker share it. */
+export function devTemplate(): Template {
+  return (ofDev ??= Template.fromStack(synthesize()));
+}
+
 /** A user's own stack with a lock service in it, and the additions of `others`. */
 export function synthesizeOwn(
   propsFor: (stack: Stack) => LockServiceProps,

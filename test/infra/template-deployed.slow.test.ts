@@ -7,9 +7,8 @@ import type { PlainTemplate } from "../../infra/template.js";
 import { TEMPLATE_FILE, writeTemplate, ZIP_FILE } from "../../infra/template.js";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
-import { freshTable } from "../support/engine.js";
 import type { Deployment, Template } from "./deployment.js";
-import { deployTemplate } from "./deployment.js";
+import { deployTemplate, engineVariables } from "./deployment.js";
 import { resourcesOf, unzipped } from "./plain-template.js";
 
 const CODE = { CodeBucket: "artifacts", CodeKey: "holdfast.zip" };
@@ -22,15 +21,7 @@ beforeAll(async () => {
   const code = join(folder, "code");
   mkdirSync(code);
   for (const [file, contents] of Object.entries(unzipped(readFileSync(join(folder, ZIP_FILE))))) writeFileSync(join(code, file), contents);
-  const { tableName, endpoint } = await freshTable();
-  const environment = {
-    "AWS::DynamoDB::Table": tableName,
-    AWS_REGION: "us-east-1",
-    AWS_ACCESS_KEY_ID: "local",
-    AWS_SECRET_ACCESS_KEY: "local",
-    AWS_ENDPOINT_URL_DYNAMODB: endpoint,
-    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
-  };
+  const environment = await engineVariables();
   deployment = await deployTemplate({ Resources: resourcesOf(template, CODE) } as unknown as Template, environment, (key) => {
     expect(key).toBe(CODE.CodeKey);
     return code;

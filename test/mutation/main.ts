@@ -10,6 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { format, resolveConfig } from "prettier";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
 import type { Part } from "./parts.js";
 import { PARTS } from "./parts.js";
@@ -41,7 +42,7 @@ async function main(): Promise<void> {
     console.log(`${part.name}: ${score.toFixed(1)} % of the mutants of ${files.length} files are noticed`);
     if (score < SCORE_MIN) process.exitCode = 1;
   }
-  if (values.record) record();
+  if (values.record) await record();
 }
 
 function filesOf({ files }: Part): readonly string[] {
@@ -98,7 +99,7 @@ function scoresOf(part: Part): Readonly<Record<string, FileScore>> {
  * Writes results.json: the latest score of every file as it is now, from this run or, for a file that was not scored anew, as recorded
  * before. Prints the files that have neither.
  */
-function record(): void {
+async function record(): Promise<void> {
   const before = recordedResults().parts;
   const parts = PARTS.map((part) => {
     const latest = scoresOf(part);
@@ -112,5 +113,5 @@ function record(): void {
   });
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "?"}, Node ${process.version}`;
   const results = { date: new Date().toISOString().slice(0, 10), machine, parts: Object.fromEntries(parts) };
-  writeFileSync(RESULTS_FILE, `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(RESULTS_FILE, await format(JSON.stringify(results), { ...(await resolveConfig(RESULTS_FILE)), parser: "json" }));
 }

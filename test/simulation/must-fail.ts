@@ -1,5 +1,5 @@
 /** The mistakes that the simulation must find, each within a limited number of seeds. */
-import type { MustFail } from "../support/witnesses.js";
+import type { MustFail, Share } from "../support/witnesses.js";
 import type { Bug } from "./bugs/bug.js";
 import { loadSimulation } from "./bundle.js";
 import type { History } from "./history.js";
@@ -15,29 +15,36 @@ export function* seedsFrom(first: number, count: number): Iterable<number> {
   for (let seed = first; seed < first + count; seed++) yield seed;
 }
 
-/** Returns the tests of these mistakes. A witness is a property and the seed of a history that breaks it: `S5 in 12`. */
+/** The tests of these mistakes. A witness is a property, the seed of a history that breaks it, and its length: `S5 in 12, 340 events`. */
 export function mistakes(...bugs: readonly Bug[]): readonly MustFail<string>[] {
   return bugs.map((bug) => ({
     name: bug.name,
     title: `must fail with ${bug.name}: ${bug.why}`,
     isShownBy: async (witness) => {
-      const [property, , seed] = witness.split(" ");
-      return brokenIn(bug, await (await untilViolated(bug))(Number(seed))) === property;
+      const { property, seed } = read(witness);
+      return brokenIn(bug, await (await untilViolated(bug))(seed)) === property;
     },
     search: async () => {
       const simulated = await untilViolated(bug);
       for (const seed of seedsFrom(1, SEEDS_PER_BUG)) {
-        const property = brokenIn(bug, await simulated(seed));
-        if (property) return `${property} in ${seed}`;
+        const history = await simulated(seed);
+        const property = brokenIn(bug, history);
+        if (property) return `${property} in ${seed}, ${history.events} events`;
       }
       return undefined;
     },
   }));
 }
 
-/** The property that a witness breaks. */
-export function propertyOf(witness: string): string {
-  return witness.split(" ", 1)[0] ?? "";
+/** One mistake against each property, with the shortest history. */
+export const ONE_OF_EACH: Share<string> = {
+  groupOf: (witness) => read(witness).property,
+  costOf: (witness) => read(witness).events,
+};
+
+function read(witness: string): { readonly property: string; readonly seed: number; readonly events: number } {
+  const [, property = "", seed, events = Infinity] = /^(\S+) in (\d+)(?:, (\d+) events)?$/.exec(witness) ?? [];
+  return { property, seed: Number(seed), events: Number(events) };
 }
 
 /** Simulates with the bug. Each history ends when the bug shows. */

@@ -8,7 +8,7 @@ import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { freshTable } from "../support/engine.js";
+import { tableOfTier } from "../support/tier.js";
 import { EXAMPLES } from "./queue-predicates.js";
 import type { Example, Stage } from "./queue-predicates.js";
 import { QueueScene } from "./queue-fixture.js";
@@ -19,9 +19,9 @@ import type { EngineTable } from "./differential/differential-pair.js";
 describe("each predicate is needed", () => {
   it.each(EXAMPLES)("for the $write when $why: $predicate", async ({ write, predicate, play }) => {
     const wanted = await inMemory(play);
-    expect(await onTable(await freshTable(), play)).toEqual(wanted);
+    expect(await onTable(await tableOfTier(), play)).toEqual(wanted);
 
-    const table = await freshTable();
+    const table = await tableOfTier();
     const weakened = mutateWhere(table.client, FAST_PATHS[write], predicate);
     // A write that makes no sense without it is an error of the table.
     const weak = await onTable(table, play).catch((error: unknown) => error);
@@ -49,9 +49,9 @@ describe("each predicate is needed", () => {
         expect(before).toBeDefined();
         return { before, after: await read() };
       };
-      const untouched = await items(await freshTable());
+      const untouched = await items(await tableOfTier());
       expect(untouched.after).toEqual(untouched.before);
-      const table = await freshTable();
+      const table = await tableOfTier();
       mutateWhere(table.client, FAST_PATHS[write], "(attribute_not_exists(fv) OR fv <= :format)");
       const touched = await items(table);
       expect(touched.after).not.toEqual(touched.before);

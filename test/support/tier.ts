@@ -1,5 +1,7 @@
 /** The tier that a test runs in, for tests that run in both: `SIZED` of vitest.config.ts lists their files. */
 import { inject } from "vitest";
+import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
+import { freshTable, throughSdk } from "./engine.js";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -16,4 +18,9 @@ export function sized({ quick, slow }: Readonly<Record<"quick" | "slow", number>
 /** True in the slow tier: enough histories are played to reach every situation, and what only costs or waits is tested. */
 export function isThorough(): boolean {
   return inject("tier") === "slow";
+}
+
+/** Returns a new table behind the AWS SDK's client: in memory in the quick tier, and on the engine in the slow one. */
+export async function tableOfTier(): Promise<ReturnType<typeof tableInMemory>> {
+  return isThorough() ? throughSdk(await freshTable()) : tableInMemory();
 }

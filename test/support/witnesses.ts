@@ -1,10 +1,10 @@
 /**
  * Deliberate mistakes in tests, each with a witness: the recorded input that shows it. `X.test.ts` replays the witnesses of
- * `X.witnesses.json`. `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and records its findings with
- * `-u`. A change of the code may change the course of every history. Then a witness is stale: its test fails until another is recorded.
+ * `X.witnesses.json` and of `X-*.witnesses.json`. `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and
+ * records its findings with `-u`. A change of the code may change the course of every history. Then a witness is stale: its test fails until another is recorded.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { expect, inject, it } from "vitest";
 
 /** A mistake that a test must notice. */
@@ -30,25 +30,44 @@ function thisFile(): string {
 }
 
 function recorded<W>(): Witnesses<W> {
-  const file = thisFile().replace(ENDING, ".witnesses.json");
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Witnesses<W>) : {};
+  const [folder, name] = [dirname(thisFile()), basename(thisFile()).replace(ENDING, "")];
+  const files = readdirSync(folder).filter((file) => file.startsWith(name) && file.endsWith(".witnesses.json"));
+  return Object.assign({}, ...files.map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Witnesses<W>)) as Witnesses<W>;
 }
 
-/**
- * Declares a test of each mistake: its witness still shows it. With `groupOf`, only the first of each group is replayed: the slow tier
- * searches for all of them.
- */
-export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[], groupOf?: (witness: W) => string): void {
+/** The share of the mistakes whose witnesses are replayed: of each group the one that costs least. */
+export interface Share<W> {
+  groupOf(witness: W): string;
+  costOf(witness: W): number;
+}
+
+/** Declares a test of each mistake, or of this share of them: its witness still shows it. The slow tier searches for all. */
+export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[], share?: Share<W>): void {
   const all = recorded<W>();
-  const groups = mistakes.map(({ name }) => (groupOf && all[name] !== undefined ? groupOf(all[name]) : name));
-  for (const { name, title, isShownBy } of mistakes.filter((_mistake, index) => groups.indexOf(groups[index]!) === index)) {
+  for (const { name, title, isShownBy } of share ? cheapest(mistakes, all, share) : mistakes) {
     it(title, async () => {
       const witness = all[name];
-      const how = `To search: npx vitest run ${relative(process.cwd(), thisFile().replace(ENDING, ".slow.test.ts"))} -u`;
+      const how = `To search: npx vitest run --project slow ${relative(process.cwd(), thisFile().replace(ENDING, ""))} -u`;
       if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
       expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
     });
   }
+}
+
+/** The mistake of each group whose witness costs least, and those without a witness. */
+function cheapest<W extends number | string>(
+  mistakes: readonly MustFail<W>[],
+  all: Witnesses<W>,
+  { groupOf, costOf }: Share<W>,
+): Iterable<MustFail<W>> {
+  const chosen = new Map<string, MustFail<W>>();
+  for (const mistake of mistakes) {
+    const witness = all[mistake.name];
+    const group = witness === undefined ? mistake.name : groupOf(witness);
+    const best = all[chosen.get(group)?.name ?? ""];
+    if (best === undefined || (witness !== undefined && costOf(witness) < costOf(best))) chosen.set(group, mistake);
+  }
+  return chosen.values();
 }
 
 /** Declares a test of each mistake: a search finds it. The last test requires that all witnesses are recorded. `-u` replaces stale ones. */

@@ -8,11 +8,10 @@
  *     npx vitest run test/upgrade/items -u
  */
 import { join } from "node:path";
-import { format, resolveConfig } from "prettier";
 import { describe, expect, inject, it } from "vitest";
 import { VERSION } from "../../lib/core/version.js";
 import { freshTable } from "../support/engine.js";
-import { continued, FOLDER, RECORDED, recordedBy, STORIES, written } from "./stored.js";
+import { continued, FOLDER, RECORDED, recordedBy, STORIES, textOf, written } from "./stored.js";
 
 describe.each(RECORDED)("a table that version %s wrote", async (version) => {
   const recorded = recordedBy(version);
@@ -26,6 +25,5 @@ describe.each(RECORDED)("a table that version %s wrote", async (version) => {
 it("the latest recorded version wrote the same items as this one", { timeout: 60_000 }, async () => {
   const latest = RECORDED.at(-1) ?? VERSION;
   const file = join(FOLDER, `${inject("isRecording") ? VERSION : latest}.json`);
-  const text = await format(JSON.stringify(await written()), { ...(await resolveConfig(file)), parser: "json" });
-  await expect(text, `other items than those of ${latest}: see the top of this file`).toMatchFileSnapshot(file);
+  await expect(textOf(await written()), `other items than those of ${latest}: see the top of this file`).toMatchFileSnapshot(file);
 });

@@ -36,6 +36,15 @@ export function recordedBy(version: string): Readonly<Record<string, Stored>> {
   return JSON.parse(readFileSync(join(FOLDER, `${version}.json`), "utf8")) as Record<string, Stored>;
 }
 
+/** The text of a file of items, one a line. */
+export function textOf(stored: Readonly<Record<string, Stored>>): string {
+  const stories = Object.entries(stored).map(
+    ([name, { atMs, items }]) =>
+      `${JSON.stringify(name)}: { "atMs": ${atMs}, "items": [\n${items.map((item) => JSON.stringify(item)).join(",\n")}\n] }`,
+  );
+  return `{\n${stories.join(",\n")}\n}\n`;
+}
+
 /** Writes the items of all stories with the code as it is. */
 export async function written(): Promise<Readonly<Record<string, Stored>>> {
   const { client, calls, tableName } = await freshTable();

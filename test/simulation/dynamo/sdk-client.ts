@@ -4,15 +4,27 @@
  */
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { systemClock } from "../../../lib/core/time.js";
 import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
 import type { WireItem } from "../../../lib/store/dynamo/calls.js";
-import type { DynamoTable, Input } from "./table.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
+import { TABLE } from "../../../lib/store/dynamo/table.js";
+import type { FreshTable } from "../../support/engine.js";
+import type { Input } from "./table.js";
+import { DynamoTable } from "./table.js";
 import type { ValueMap } from "./values.js";
 import { itemToWire } from "./values.js";
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+}
+
+/** Returns a new table in memory. A store on it passes the conformance suite, as on an engine. */
+export function tableInMemory(): Pick<FreshTable, "client" | "calls" | "tableName"> {
+  const tableName = "simulated";
+  const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
+  return { client, calls: sdkCalls(client), tableName };
 }
 
 /** A client of this table alone. `config` is the SDK's. */

@@ -1,12 +1,10 @@
-/** Runs the whole conformance suite for each store. */
+/** Runs the whole conformance suite for each store, in memory. The slow tier runs it on the engine. */
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { sdkClientOf } from "../../simulation/dynamo/sdk-client.js";
-import { DynamoTable } from "../../simulation/dynamo/table.js";
+import { tableInMemory } from "../../simulation/dynamo/sdk-client.js";
 import { freshTable } from "../../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
@@ -17,15 +15,9 @@ import { mutate } from "../mutate.js";
 
 lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
 
-lockStoreConformance("dynamo-store", async () => {
-  const { calls, tableName } = await freshTable();
+lockStoreConformance("dynamo-store, on the table in memory", () => {
+  const { calls, tableName } = tableInMemory();
   return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
-});
-
-lockStoreConformance("dynamo-store, on the simulation's table", () => {
-  const tableName = "simulated";
-  const client = sdkClientOf(new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs()));
-  return createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 });
 
 describe("control: of fifty at once", () => {

@@ -17,7 +17,7 @@ import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 
-/** A table on an engine. */
+/** A table on an engine, or in memory. */
 export interface EngineTable {
   /** The AWS SDK's client, for what a test reads and writes itself. */
   readonly client: DynamoDBClient;

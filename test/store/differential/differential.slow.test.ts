@@ -1,4 +1,4 @@
-/** Both stores agree in all histories of each kind, which reach every kind of outcome. A search finds each mistake. */
+/** Both stores agree in all histories of each kind on the engine, and reach every kind of outcome. A search finds each mistake. */
 import { describe, expect, it } from "vitest";
 import { searchWitnesses } from "../../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";

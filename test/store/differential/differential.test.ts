@@ -1,4 +1,4 @@
-/** Both stores agree in some of the histories of each kind. The witness of each mistake shows a difference. */
+/** Both stores agree in some of the histories of each kind, on a table in memory. The witness of each mistake shows a difference. */
 import { describe, it } from "vitest";
 import { replayWitnesses } from "../../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";

@@ -4,7 +4,7 @@
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";
-import { freshTable, throughSdk } from "../../support/engine.js";
+import { tableOfTier } from "../../support/tier.js";
 import type { MustFail } from "../../support/witnesses.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 
@@ -59,7 +59,7 @@ export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, m
 
   /** Returns the path of the first history in which the stores differ; undefined if there is none. */
   async function toldApart({ change, histories }: Mistake<H>, bounds: { path?: string; numRuns: number }): Promise<string | undefined> {
-    const table = throughSdk(await freshTable());
+    const table = await tableOfTier();
     const changed = change(table);
     const { errorInstance, counterexamplePath } = await fc.check(samePlayed(play(table), histories), {
       seed,
@@ -78,7 +78,7 @@ export function row<H>({ name, seed, atOnce, play, parts, reached, searchRuns, m
     runs: parts.reduce((sum, { runs }) => sum + runs, 0),
     async play(oneOf) {
       const told = new Set<string>();
-      const table = await freshTable();
+      const table = await tableOfTier();
       const stores = play(table);
       for (const { histories, runs } of parts)
         await fc.assert(

@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import { consoleOf } from "../../bin/console/server.js";
-import type { LocalServerOptions, Serve } from "../../infra/local/local-server.js";
-import { createLocalServer } from "../../infra/local/local-server.js";
+import { consoleOf } from "../../../bin/console/server.js";
+import type { LocalServerOptions, Serve } from "../../../infra/local/local-server.js";
+import { createLocalServer } from "../../../infra/local/local-server.js";
 
 const servers: Server[] = [];
 afterEach(() => {

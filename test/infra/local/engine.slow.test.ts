@@ -11,14 +11,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it } from "vitest";
-import { createTable } from "../../infra/local/create-table.js";
-import { engineClient } from "../../infra/local/engine-client.js";
-import { startProcess } from "../../infra/local/engine-process.js";
-import { startEngine } from "../../infra/local/engine.js";
-import { StartError } from "../../infra/local/start-error.js";
+import { createTable } from "../../../infra/local/create-table.js";
+import { engineClient } from "../../../infra/local/engine-client.js";
+import { startProcess } from "../../../infra/local/engine-process.js";
+import { startEngine } from "../../../infra/local/engine.js";
+import { StartError } from "../../../infra/local/start-error.js";
 
 const HAS_DYNOXIDE = process.platform === "linux" && process.arch === "x64";
-const ENGINE_MODULE = new URL("../../infra/local/engine.ts", import.meta.url).href;
+const ENGINE_MODULE = new URL("../../../infra/local/engine.ts", import.meta.url).href;
 
 describe.runIf(HAS_DYNOXIDE)("an embedded engine", () => {
   it("serves a table as the stack defines it, and creating it again changes nothing", async () => {

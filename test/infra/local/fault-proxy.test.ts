@@ -2,9 +2,9 @@
 import { GetItemCommand, ListTablesCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { freshTable } from "../support/engine.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { freshTable } from "../../support/engine.js";
+import type { FaultProxy } from "../../support/fault-proxy.js";
+import { startFaultProxy } from "../../support/fault-proxy.js";
 
 const Key = { p: { S: "p" }, k: { S: "k" } };
 

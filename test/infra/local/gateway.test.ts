@@ -6,9 +6,9 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Gateway, GatewayOptions } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
-import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import type { Gateway, GatewayOptions } from "../../../infra/local/gateway.js";
+import { startGateway } from "../../../infra/local/gateway.js";
+import { VirtualClock } from "../../../lib/testing/virtual-clock.js";
 
 const LEASE = "/v1/locks/ORDER_1231/leases/01900000-0000-7000-8000-000000000000";
 

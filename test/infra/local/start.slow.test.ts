@@ -8,11 +8,11 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createLockClient } from "../../lib/index.js";
+import { createLockClient } from "../../../lib/index.js";
 import { afterEach, describe, expect, inject, it } from "vitest";
 
-const START = fileURLToPath(new URL("../../infra/local/start.ts", import.meta.url));
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const START = fileURLToPath(new URL("../../../infra/local/start.ts", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const HAS_CURL = spawnSync("curl", ["--version"]).status === 0;
 const run = promisify(execFile);
 

@@ -8,9 +8,9 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endAll, start } from "../bin/holdfast.js";
-import { plainEnvironment } from "../docs/npm-start.js";
-import { Random } from "../simulation/random.js";
+import { endAll, start } from "../../bin/holdfast.js";
+import { plainEnvironment } from "../../docs/npm-start.js";
+import { Random } from "../../simulation/random.js";
 
 /** The requests to each listener, and how many are on their way at once. */
 const REQUESTS = 20_000;
@@ -93,7 +93,7 @@ interface Listener {
 const HEALTHY = ["/v1/health", 200] as const;
 
 async function npmStart(): Promise<Listener> {
-  const file = fileURLToPath(new URL("../../infra/local/start.ts", import.meta.url));
+  const file = fileURLToPath(new URL("../../../infra/local/start.ts", import.meta.url));
   const env = plainEnvironment({ PORT: "0", HOLDFAST_ENGINE: "memory" });
   const child = spawn(process.execPath, ["--import", "tsx", file], { env, stdio: ["ignore", "pipe", "pipe"] });
   const ended = once(child, "exit");

@@ -1,0 +1,9 @@
+/** The simulation finds one mistake against each property in its recorded history. The slow tier searches for all mistakes. */
+import { afterAll, describe } from "vitest";
+import { replayWitnesses } from "../support/witnesses.js";
+import { BUGS } from "./bugs/bugs.js";
+import { endBundling } from "./bundle.js";
+import { mistakes, ONE_OF_EACH, TIMEOUT_MS } from "./must-fail.js";
+
+afterAll(endBundling);
+describe("the simulation", { timeout: TIMEOUT_MS }, () => replayWitnesses(mistakes(...BUGS), ONE_OF_EACH));
