@@ -9,7 +9,8 @@ import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, RESET, START } fro
 import { BOB } from "../support/http-event.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
-import { runsOf, told } from "../lambda/runs.js";
+import { told } from "../lambda/kinds.js";
+import { runsOf } from "../lambda/runs.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
