@@ -7,7 +7,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { ACQUIRE, COMPLETE_RUN, directService, INSPECT_RUN, START } from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, INSPECT_RUN, RELEASE, START } from "../support/direct-service.js";
 import { DECISIONS, ENDINGS } from "./every-request.js";
 
 /** A store that fails every call with `error`. */
@@ -45,10 +45,19 @@ describe("an event", () => {
     expect((await ask(ACQUIRE, { key: "refund:42~a", leaseId: newId() })).body.instance).toBe("/v1/locks/refund:42~a");
   });
 
-  it.each(["", ".", "..", "%", "%41", "%zz", "%00", "a%2F..", "é", "x".repeat(201), undefined])("with the key %j is 400", async (key) => {
+  it.each(["", ".", "..", "%", "%41", "%252e", "%zz", "%00", "a%2F..", "é", "x".repeat(201), undefined])(
+    "with the key %j is 400",
+    async (key) => {
+      const { ask, newId } = directService();
+      const reply = await ask(ACQUIRE, { leaseId: newId(), ...{ key: key! } });
+      expect([reply.status, reply.body.field]).toEqual([400, "key"]);
+    },
+  );
+
+  it("with a leaseId that is escaped is 400: the gateway decodes once, and nobody else", async () => {
     const { ask, newId } = directService();
-    const reply = await ask(ACQUIRE, { leaseId: newId(), ...{ key: key! } });
-    expect([reply.status, reply.body.field]).toEqual([400, "key"]);
+    const reply = await ask(RELEASE, { leaseId: newId().replace("-", "%2D") });
+    expect([reply.status, reply.body.field]).toEqual([400, "leaseId"]);
   });
 
   it("may have its body in base64", async () => {

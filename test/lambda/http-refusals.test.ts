@@ -98,6 +98,7 @@ describe("a body", () => {
     ["outcome", "state", STATE_RULE, '{"state":"Succeeded"}'],
     ["outcome", "error", UNKNOWN, '{"state":"succeeded","error":1}'],
     ["outcome", "resultOmitted", "must be true, or left out", '{"state":"succeeded","resultOmitted":false}'],
+    ["outcome", "error", REQUIRED, '{"state":"failed","retryable":false}'],
     ["outcome", "retryable", REQUIRED, '{"state":"failed","error":1}'],
     ["outcome", "retryable", "must be true or false", '{"state":"failed","error":1,"retryable":"no"}'],
     ["reset", "reason", REQUIRED, "{}"],

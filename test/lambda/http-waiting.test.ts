@@ -76,6 +76,8 @@ describe("a start that waits", () => {
     ["with words", "wait=long", 0],
     ["by another name", "await=5", 0],
     ["by a longer name", "wait-minutes=5", 0],
+    ["with a unit", "wait=5 s", 0],
+    ["with a fraction", "wait=1.5", 0],
     ["something else altogether", '"', 0],
   ])("that prefers %s (%s) is told 409 after %i ms", async (_what, header, waitedMs) => {
     const { key } = await runs.begin();
