@@ -68,20 +68,6 @@ describe("a signal while the service says nothing", () => {
   });
 });
 
-describe("a signal to a lock on a service that answers", () => {
-  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("leaves the queue by %s: nothing stays behind", async (name) => {
-    await using _theirs = await service.locks.acquire("queued");
-    const running = start(["lock", "queued", "--", "echo", "ran"], service.env);
-    await vi.waitFor(async () => expect((await service.locks.inspect("queued")).waiters).toHaveLength(1), {
-      timeout: 15_000,
-      interval: 20,
-    });
-    running.signal(name);
-    expect(await running.ended).toMatchObject({ status: 128 + constants.signals[name], stdout: "" });
-    expect((await service.locks.inspect("queued")).waiters).toEqual([]);
-  });
-});
-
 /** Runs it with its output on a full disk. */
 function onFullDisk(args: readonly string[]): Promise<{ readonly status: number; readonly stderr: string }> {
   return new Promise((resolve) => {
