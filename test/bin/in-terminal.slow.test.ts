@@ -17,9 +17,7 @@ const LONG_MS = 600_000;
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
+beforeAll(async () => void (service = await serve()));
 afterAll(async () => {
   await endAll();
   await service.close();

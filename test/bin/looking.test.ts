@@ -4,26 +4,17 @@ import type { CommandContext } from "../../bin/context.js";
 import { ls } from "../../bin/inspect/ls.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { run } from "./in-process.js";
+import { jsonOf, run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
-afterAll(async () => {
-  await service.close();
-});
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
 
 const holdfast = (...args: readonly string[]) => run(args, service.env);
-/** Returns the printed JSON, which must be one document on one line. */
-async function json(...args: readonly string[]) {
-  const { status, stdout, stderr } = await holdfast("--json", ...args);
-  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
-  return JSON.parse(stdout) as unknown;
-}
+const json = (...args: readonly string[]) => jsonOf(args, service.env);
 /** The lines, split into words. */
 const words = (text: string): readonly (readonly string[])[] =>
   text
