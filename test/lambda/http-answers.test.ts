@@ -121,6 +121,14 @@ describe("a run", () => {
     expect([reply.headers["etag"], reply.headers["idempotent-replayed"]]).toEqual([`"v${reply.body.version}"`, undefined]);
   });
 
+  it("that is started again with another value of any field is 422 lease-reused", async () => {
+    const { url } = await runs.begin(undefined, { body: { owner: "a" } });
+    const kept = [{ keepResultMs: 60_000 }, { keepResultMs: "forever" }];
+    for (const other of [{ leaseMs: 31_000 }, { owner: "b" }, { fingerprint: "g" }, { maxAttempts: 6 }, ...kept])
+      expect(told(await service.send("PUT", url, { body: { owner: "a", ...other } }))).toEqual([422, "lease-reused"]);
+    expect((await service.send("PUT", url, { body: { owner: "a" } })).status).toBe(200);
+  });
+
   it("that is under way is refused with the time at which its lease is over, and without its id, principal and fingerprint", async () => {
     const { key, leaseId } = await runs.begin(undefined, { body: { leaseMs: LEASE_MS, fingerprint: "secret-of-it" }, as: "alice" });
     await service.clock.advance(1_500);
