@@ -113,6 +113,13 @@ describe("a set", () => {
   });
 });
 
+it("a renewal that is refused among others is a whole problem, with the path of its key", async () => {
+  const key = freshKey();
+  const { body } = await post("/v1/renewals", { leases: [{ key, leaseId: newId() }] });
+  const problem = { status: 410, code: "lease-lost", reason: "never", definite: true, retry: "new-lease" };
+  expect(body.results).toMatchObject([{ key, instance: `/v1/locks/${key}`, ...problem }]);
+});
+
 describe("a run", () => {
   it("is started with the run and its lease in one flat body", async () => {
     const { key, leaseId, reply } = await runs.begin(undefined, { body: { leaseMs: LEASE_MS, owner: "billing-3", fingerprint: "f" } });
