@@ -123,28 +123,14 @@ describe("straight on the table", () => {
     expect(printed.match(/^AWS\w+/gm)?.toSorted()).toEqual(given.toSorted());
   });
 
-  it("excludes who comes by the service, with or without the name of the namespace that both have", async () => {
-    await using _lease = await service.locks.acquire("both-ways");
-    for (const named of [[], ["--namespace", "default"]]) {
-      const { status, stdout } = await run(["lock", "both-ways", "-n", ...named, "--", "echo", "got"], service.tableEnv);
-      expect({ status, stdout }).toEqual({ status: 75, stdout: "" });
-    }
-  });
-
   it("refuses a namespace that can't be right, by name", async () => {
-    await using _lease = await service.locks.acquire("both-ways");
-    expect(await run(["lock", "both-ways", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv)).toEqual({
+    expect(await run(["lock", "k", "-n", "--namespace", "mine", "--", "echo", "got"], service.tableEnv)).toEqual({
       status: 78,
       stdout: "",
       stderr:
-        'holdfast: lock both-ways: namespace: "mine" can\'t be right: all callers of this table share the namespace "default"\n' +
+        'holdfast: lock k: namespace: "mine" can\'t be right: all callers of this table share the namespace "default"\n' +
         "The command was not run. Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.\n",
     });
-  });
-
-  it("runs once what the service's callers ran, and the other way round", async () => {
-    expect((await run(["once", "both", "--", "echo", "by the table"], service.tableEnv)).stdout).toBe("by the table\n");
-    expect(await run(["once", "both", "--", "echo", "by the service"], service.env)).toMatchObject({ status: 0, stdout: "by the table\n" });
   });
 
   it("that isn't there is told in a line", async () => {

@@ -160,20 +160,6 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       await lease.release();
     });
 
-    it("ends a hold's bar where the last answer was, and hatches what is not known", async () => {
-      const lease = await locks.acquire("CUT_2", { leaseMs: 10_000 });
-      const page = await open("#/locks/CUT_2", true);
-      await page.locator(".timeline rect.hold").waitFor();
-      await cut(page);
-      await page.clock.runFor(30_000);
-      await page.locator(".timeline rect.unknown").waitFor();
-      const [hold, now] = [page.locator(".timeline rect.hold"), page.locator(".timeline line.now")];
-      const end = Number(await hold.getAttribute("x")) + Number(await hold.getAttribute("width"));
-      expect(end).toBeLessThan(Number(await now.getAttribute("x1")));
-      expect(await page.locator(".timeline rect.future").count()).toBe(0);
-      await lease.release();
-    });
-
     it("says the same of a list, of a run, and of the activity", async () => {
       const lease = await locks.acquire("CUT_3", { leaseMs: 10_000, waitMs: MINUTE_MS });
       await locks.runOnce("CUT_RUN", () => 1);

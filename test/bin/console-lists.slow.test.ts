@@ -1,4 +1,4 @@
-/** The console's lists in a real Chromium, among 500 and 5,000 held keys: what needs a look, order and search over all keys, and runs that need a person. */
+/** The console's lists in a real Chromium, among 5,000 held keys: what needs a look, order and search over all keys, and runs that need a person. */
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Operator } from "../../bin/console/face.js";
@@ -46,7 +46,8 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
   const keysOf = (page: Page) => page.locator("table.rows .row-link .key > bdi").allTextContents();
   const textOf = (page: Page) => page.evaluate(() => document.body.innerText);
 
-  describe.each([500, 5000])("among %i other held keys", (others) => {
+  describe("among thousands of other held keys", () => {
+    const others = 5000;
     beforeAll(async () => {
       for (let at = 0; at < others; at += 100)
         await Promise.all(
@@ -57,7 +58,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     }, 120_000);
     const all = others + 2;
 
-    it("sorts all of them by the longest wait, and counts all", async () => {
+    it("sorts, counts and searches all of them, wherever their names are", async () => {
       const page = await open(`${here}#/locks`);
       await page.getByText(`${all} held keys`, { exact: true }).waitFor();
       expect((await keysOf(page)).slice(0, 2)).toEqual(["ORDER_91231", "ZONE_hot"]);
@@ -69,18 +70,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
         "0 leases lost in the last 10 min",
       ]);
       expect(await textOf(page)).not.toMatch(/\d+ms/);
-    });
-
-    it("finds those that are waited for, wherever their names are", async () => {
-      const page = await open(`${here}#/locks`);
       await page.getByLabel("Only keys with waiters").check();
       await page.getByText(`2 of ${all} held keys`, { exact: true }).waitFor();
-      expect(await keysOf(page)).toEqual(["ORDER_91231", "ZONE_hot"]);
-    });
-
-    it.each(["91231", "order_9", "checkout-7", "CHECKOUT-9"])("finds %s: a part of a key, a holder or a waiter", async (find) => {
-      const page = await open(`${here}#/locks`);
-      await page.getByRole("searchbox").fill(find);
+      await page.getByRole("searchbox").fill("CHECKOUT-9");
       await page.getByText(`1 of ${all} held keys`, { exact: true }).waitFor();
       expect(await keysOf(page)).toEqual(["ORDER_91231"]);
     });

@@ -1,7 +1,6 @@
 /** The console in a real Chromium: its policy, its accessibility, hostile text, the keyboard, thousands of keys, and its polls. */
 import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { LOOK_REQUESTS } from "../../bin/console/face.js";
 import type { LockClient } from "../../lib/index.js";
 import { FinalError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
@@ -252,19 +251,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.getByText("No event fits").waitFor();
   });
 
-  it("shows a key that is granted, waited for and released, without a reload", async () => {
-    const page = await openView(["#/locks/LIVE_1", "Free. No holder is on record."]);
-    const lease = await locks.acquire("LIVE_1", { owner: "first" });
-    await page.getByText("Held by first since").waitFor();
-    const second = locks.scope("a-scope-of-its-own").acquire("LIVE_1", { owner: "second" });
-    await page.getByLabel("Queue").getByText("second").waitFor();
-    await lease.release();
-    await (await second).release();
-    await page.getByText(/^Free since [\d:]+\. second released it; nobody has taken the key since\.$/).waitFor();
-    expect(await page.locator(".timeline rect.hold").count()).toBe(2);
-    expect(await page.locator(".timeline rect.wait").count()).toBe(1);
-  });
-
   it("shows a holder that is killed: held, late, then the next in the queue, and its end as lost", async () => {
     const page = await openView(["#/locks/CRASH_1", "Free. No holder is on record."]);
     await page.evaluate("window.isSamePage = true");
@@ -299,19 +285,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
       await arrives(1);
       return { page, asked, arrives };
     }
-
-    it("never overlap, however slow the service is", async () => {
-      const { page, asked, arrives } = await polled();
-      await page.clock.runFor(60_000);
-      await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-      expect(asked.length).toBe(1);
-      await asked[0]?.continue();
-      await page.getByText("ORDER_1").first().waitFor();
-      await page.clock.runFor(1000);
-      await arrives(2);
-      await page.clock.runFor(60_000);
-      expect(asked.length).toBe(2);
-    });
 
     it("rest while the tab is hidden, and while they are paused", async () => {
       const { page, asked, arrives } = await polled();
@@ -375,24 +348,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await later.getByText("doesn't know the running console").first().waitFor();
     ui.signal("SIGINT");
     expect((await ui.ended).status).toBe(0);
-  });
-
-  it("says that a bounded look at idle keys found none so far, and reads all on demand", async () => {
-    const lastPage = 2 * LOOK_REQUESTS;
-    const cursors: string[] = [];
-    const list = async ({ cursor = "0" }: { readonly cursor?: string }) => {
-      cursors.push(cursor);
-      return { items: [], ...(Number(cursor) + 1 < lastPage && { cursor: String(Number(cursor) + 1) }), namespace: "default" };
-    };
-    const health = async () => ({ status: "ok", version: "1.0.0", serverTimeMs: 0 });
-    const none = async () => ({ items: [] });
-    const idle = { health, list, runs: { list: none } } as unknown as LockClient;
-    const page = await consoles.open(`${await consoles.serve({ locks: idle, canChange: false, pollMs: 60_000 })}#/locks`);
-    await page.getByText("None of the keys that were read is held").waitFor();
-    expect(cursors).toHaveLength(LOOK_REQUESTS);
-    await page.getByRole("button", { name: "Read all" }).click();
-    await page.getByText("No key is held").waitFor();
-    expect(cursors).toHaveLength(LOOK_REQUESTS + lastPage);
   });
 
   it(`stays quick with ${MANY.keys} keys; control: a slow task is counted`, async () => {

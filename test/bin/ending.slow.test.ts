@@ -14,9 +14,7 @@ import type { Service } from "./service.js";
 import { serve } from "./service.js";
 
 let service: Service;
-beforeAll(async () => {
-  service = await serve();
-});
+beforeAll(async () => void (service = await serve()));
 afterAll(async () => {
   await endAll();
   await service.close();
@@ -65,20 +63,6 @@ describe("a signal while the service says nothing", () => {
     const { status, stdout } = await running.ended;
     expect({ status, stdout }).toEqual({ status: 128 + constants.signals[name], stdout: "" });
     expect(new Set(silent.received.slice(1).map(({ method }) => method))).toEqual(new Set(["DELETE"]));
-  });
-});
-
-describe("a signal to a lock on a service that answers", () => {
-  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("leaves the queue by %s: nothing stays behind", async (name) => {
-    await using _theirs = await service.locks.acquire("queued");
-    const running = start(["lock", "queued", "--", "echo", "ran"], service.env);
-    await vi.waitFor(async () => expect((await service.locks.inspect("queued")).waiters).toHaveLength(1), {
-      timeout: 15_000,
-      interval: 20,
-    });
-    running.signal(name);
-    expect(await running.ended).toMatchObject({ status: 128 + constants.signals[name], stdout: "" });
-    expect((await service.locks.inspect("queued")).waiters).toEqual([]);
   });
 });
 

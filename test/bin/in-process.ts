@@ -5,6 +5,7 @@
  */
 import { EventEmitter, once } from "node:events";
 import { Writable } from "node:stream";
+import { expect } from "vitest";
 import { main } from "../../bin/main.js";
 import type { CliProcess } from "../../bin/main.js";
 import type { Ended, Environment } from "./holdfast.js";
@@ -12,6 +13,13 @@ import type { Ended, Environment } from "./holdfast.js";
 /** Runs it to its end. */
 export function run(args: readonly string[], env: Environment): Promise<Ended> {
   return start(args, env).ended;
+}
+
+/** Runs it with --json, and returns what it printed: one document on one line. */
+export async function jsonOf(args: readonly string[], env: Environment): Promise<unknown> {
+  const { status, stdout, stderr } = await run(["--json", ...args], env);
+  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
+  return JSON.parse(stdout) as unknown;
 }
 
 /** A running one. */

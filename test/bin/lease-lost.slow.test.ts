@@ -11,9 +11,7 @@ import type { Service } from "./service.js";
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
+beforeAll(async () => void (service = await serve()));
 afterAll(async () => {
   await endAll();
   await service.close();

@@ -4,26 +4,17 @@ import type { CommandContext } from "../../bin/context.js";
 import { ls } from "../../bin/inspect/ls.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { run } from "./in-process.js";
+import { jsonOf, run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
-afterAll(async () => {
-  await service.close();
-});
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
 
 const holdfast = (...args: readonly string[]) => run(args, service.env);
-/** Returns the printed JSON, which must be one document on one line. */
-async function json(...args: readonly string[]) {
-  const { status, stdout, stderr } = await holdfast("--json", ...args);
-  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
-  return JSON.parse(stdout) as unknown;
-}
+const json = (...args: readonly string[]) => jsonOf(args, service.env);
 /** The lines, split into words. */
 const words = (text: string): readonly (readonly string[])[] =>
   text
@@ -123,14 +114,12 @@ describe("ls", () => {
     expect(await json("ls", "nothing:")).toEqual({ namespace: "default", items: [], more: false });
   });
 
-  it("reads on page after page, and says when there are more than it was to show", async () => {
-    const keys = Array.from({ length: 120 }, (_, at) => `page:${String(at).padStart(3, "0")}`);
-    await Promise.all(keys.map((key) => service.locks.acquire(key, { leaseMs: LONG_MS })));
-    expect(words((await holdfast("ls", "page:")).stdout).map(([key]) => key)).toEqual(["KEY", ...keys]);
-    const { stdout, stderr } = await holdfast("ls", "page:", "--max", "110");
-    expect(words(stdout)).toHaveLength(111);
-    expect(stderr).toBe("holdfast: there are more than these 110: give a prefix, or a larger --max\n");
-    expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: keys[0] }], more: true });
+  it("says when there are more than it was to show", async () => {
+    for (const name of ["page:1", "page:2"]) await service.locks.acquire(name, { leaseMs: LONG_MS });
+    const { stdout, stderr } = await holdfast("ls", "page:", "--max", "1");
+    expect(words(stdout).map(([key]) => key)).toEqual(["KEY", "page:1"]);
+    expect(stderr).toBe("holdfast: there are more than these 1: give a prefix, or a larger --max\n");
+    expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: "page:1" }], more: true });
   });
 
   it("shows what others wrote as text, whatever a terminal would make of it", async () => {

@@ -54,13 +54,6 @@ describe("a command that succeeded", () => {
     expect(await timesRun()).toBe(2);
   });
 
-  it("by two who came at once ran once, and both print the same", async () => {
-    const ends = await Promise.all([1, 2, 3].map(() => writing("at-once", "echo $$; sleep 0.3")));
-    expect(await timesRun()).toBe(1);
-    expect(new Set(ends.map(({ stdout }) => stdout)).size).toBe(1);
-    expect(ends.map(({ status }) => status)).toEqual([0, 0, 0]);
-  });
-
   it("prints at once what it prints, before it is kept", async () => {
     const running = start(["once", "shown", "--", "sh", "-c", "echo first; read line; echo $line"], service.env);
     await running.printed(/^first\n$/);
@@ -209,17 +202,6 @@ describe("a run", () => {
     expect(forEver?.keptForMs).toBe("forever");
   });
 
-  it("whose lease is lost is ended, and is not recorded", async () => {
-    const running = start(["once", "lost", "--lease", "1s", "--", "sh", "-c", "echo runs; sleep 60"], service.env);
-    await running.printed(/runs/);
-    running.signal("SIGSTOP");
-    expect(await service.locks.runOnce("lost", ({ takeover }) => ({ takeover }))).toMatchObject({ value: { takeover: true }, attempt: 2 });
-    running.signal("SIGCONT");
-    const { status, stderr } = await running.ended;
-    expect({ status, stderr }).toEqual({ status: 76, stderr: expect.stringContaining("the command was ended") });
-    expect(await service.locks.runs.get("lost")).toMatchObject({ state: "succeeded", attempt: 2, result: { takeover: true } });
-  });
-
   it("of the SDK's is replayed: text as it is, everything else as JSON; one that failed for good is 65", async () => {
     await service.locks.runOnce("sdk-text", () => "text");
     await service.locks.runOnce("sdk-json", () => ({ refund: "re_1" }));
@@ -269,14 +251,6 @@ describe("output that is too large to be kept", () => {
       stderr: `holdfast: dropped: what the command printed was not kept: ${bytes} bytes are too many\n`,
     });
     expect(await timesRun()).toBe(1);
-  });
-
-  it("is judged as JSON, which what is not text makes longer", async () => {
-    const controls = `head -c ${KEPT_BYTES / 4} /dev/zero`;
-    expect(await writing("controls", controls)).toMatchObject({ status: 73 });
-    const fits = KEPT_BYTES - JSON.stringify({ exitCode: 0, stdout: "" }).length;
-    expect(await writing("fits", `head -c ${fits} /dev/zero | tr '\\0' x`)).toMatchObject({ status: 0, stderr: "" });
-    expect((await writing("fits", "true")).stdout).toHaveLength(fits);
   });
 });
 

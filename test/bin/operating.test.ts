@@ -1,25 +1,16 @@
 /** `break` and `reset`: their effects, and their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "./in-process.js";
+import { jsonOf, run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
-afterAll(async () => {
-  await service.close();
-});
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
 
 const holdfast = (...args: readonly string[]) => run(args, service.env);
-/** Returns the printed JSON, which must be one document on one line. */
-async function json(...args: readonly string[]) {
-  const { status, stdout, stderr } = await holdfast("--json", ...args);
-  expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 2 });
-  return JSON.parse(stdout) as unknown;
-}
+const json = (...args: readonly string[]) => jsonOf(args, service.env);
 const A_NUMBER = expect.any(Number) as number;
 const LONG_MS = 600_000;
 

@@ -10,16 +10,15 @@ const CONTROLS = [
 ].map((code) => String.fromCharCode(code));
 
 describe("plain text", () => {
-  it.each(CONTROLS.map((character) => [character.charCodeAt(0).toString(16), character]))(
-    "has no U+%s, also as JSON",
-    (_code, character) => {
+  it("has no character that a terminal obeys, also as JSON", () => {
+    for (const character of CONTROLS) {
       const owner = `a${character}b`;
       expect(plain(owner)).toBe("a\uFFFDb");
       const json = plainJson({ owner });
       expect(json).not.toContain(character);
       expect(JSON.parse(json)).toEqual({ owner });
-    },
-  );
+    }
+  });
 
   it("keeps its line ends and tabs, where it has several lines", () => {
     expect(plainLines("a\tb\r\nc\n\rd\u001B[2J")).toBe("a\tb\nc\n\uFFFDd\uFFFD[2J");

@@ -11,9 +11,7 @@ const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await serve();
-});
+beforeAll(async () => void (service = await serve()));
 afterAll(async () => {
   await endAll();
   await service.close();

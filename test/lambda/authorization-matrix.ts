@@ -80,8 +80,16 @@ const LOST = "410 lease-lost";
 const lockLease = ({ key, leaseId }: Owned) => ({ key, leaseId });
 const runLease = ({ key, runId }: Owned) => ({ key, leaseId: runId });
 
-/** Makes a row. The callers' answers are in the order owner, peer, operator, tenant. */
-function row(asks: string, request: Row["request"], [owner, peer, operator, tenant]: readonly [string, string, string, string]): Row {
+/** The callers' answers, in the order owner, peer, operator, tenant. */
+type Answers = readonly [string, string, string, string];
+/** A change that its owner alone may make. */
+const CHANGES: Answers = ["200 → changed", FORBIDDEN, FORBIDDEN, LOST];
+/** The same answer to all callers of the namespace. Another tenant meets a free key, which it is granted. */
+const toAll = (answer: string): Answers => [answer, answer, answer, "201"];
+/** An answer to operators alone, and the answer to another tenant's operator. */
+const toOperators = (answer: string, tenant: string): Answers => [answer, AT_THE_GATEWAY, answer, tenant];
+
+function row(asks: string, request: Row["request"], [owner, peer, operator, tenant]: Answers): Row {
   return { asks, request, owner, peer, operator, tenant };
 }
 
@@ -89,42 +97,22 @@ function row(asks: string, request: Row["request"], [owner, peer, operator, tena
 export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
   acquire: [
     row("the owner's lease", (of) => ({ ...lockLease(of), body: lockBody(of) }), ["200", FORBIDDEN, FORBIDDEN, "201"]),
-    row("a lease of its own", ({ key, newId }) => ({ key, leaseId: newId }), ["423 locked", "423 locked", "423 locked", "201"]),
-    row("a place in the owner's queue", ({ key, newId }) => ({ key, leaseId: newId, headers: { prefer: "wait=0" } }), [
-      "202 → changed",
-      "202 → changed",
-      "202 → changed",
-      "201",
-    ]),
+    row("a lease of its own", ({ key, newId }) => ({ key, leaseId: newId }), toAll("423 locked")),
+    row(
+      "a place in the owner's queue",
+      ({ key, newId }) => ({ key, leaseId: newId, headers: { prefer: "wait=0" } }),
+      toAll("202 → changed"),
+    ),
     // The scope is a secret that its callers share on purpose.
-    row("a lease within the owner's scope", ({ key, newId, scope }) => ({ key, leaseId: newId, body: { scope } }), [
-      "201 → changed",
-      "201 → changed",
-      "201 → changed",
-      "201",
-    ]),
+    row("a lease within the owner's scope", ({ key, newId, scope }) => ({ key, leaseId: newId, body: { scope } }), toAll("201 → changed")),
     // A transferred lease belongs to its first caller, so until then its id alone gives it.
-    row("a lease that was handed over", ({ handedKey, handedId }) => ({ key: handedKey, leaseId: handedId }), [
-      "200 → changed",
-      "200 → changed",
-      "200 → changed",
-      "201",
-    ]),
+    row("a lease that was handed over", ({ handedKey, handedId }) => ({ key: handedKey, leaseId: handedId }), toAll("200 → changed")),
   ],
   check: [row("the owner's lease", lockLease, ["200", FORBIDDEN, FORBIDDEN, LOST])],
   release: [row("the owner's lease", lockLease, ["204 released → changed", FORBIDDEN, FORBIDDEN, "204 never"])],
-  renew: [row("the owner's lease", lockLease, ["200 → changed", FORBIDDEN, FORBIDDEN, LOST])],
-  changeMode: [
-    row("the owner's lease", (of) => ({ ...lockLease(of), body: { mode: "shared", fencingToken: of.fencingToken } }), [
-      "200 → changed",
-      FORBIDDEN,
-      FORBIDDEN,
-      LOST,
-    ]),
-  ],
-  transfer: [
-    row("the owner's lease", (of) => ({ ...lockLease(of), body: { leaseId: of.newId } }), ["200 → changed", FORBIDDEN, FORBIDDEN, LOST]),
-  ],
+  renew: [row("the owner's lease", lockLease, CHANGES)],
+  changeMode: [row("the owner's lease", (of) => ({ ...lockLease(of), body: { mode: "shared", fencingToken: of.fencingToken } }), CHANGES)],
+  transfer: [row("the owner's lease", (of) => ({ ...lockLease(of), body: { leaseId: of.newId } }), CHANGES)],
   wait: [
     row("the owner's lease", (of) => ({ ...lockLease(of), body: { condition: "ready", leaseId: of.newId } }), [
       "202 → changed",
@@ -139,31 +127,18 @@ export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
   ],
   inspect: [row("the owner's key", ({ key }) => ({ key }), ["200 of 1", "200 of 1", "200 of 1", "200 of 0"])],
   break: [
-    row("the owner's hold", ({ key, fencingToken }) => ({ key, body: { reason: "stuck", fencingToken } }), [
-      "202 → changed",
-      AT_THE_GATEWAY,
-      "202 → changed",
-      "404 not-found",
-    ]),
+    row(
+      "the owner's hold",
+      ({ key, fencingToken }) => ({ key, body: { reason: "stuck", fencingToken } }),
+      toOperators("202 → changed", "404 not-found"),
+    ),
   ],
-  list: [row("the owner's key", ({ key }) => ({ query: { prefix: key } }), ["200 of 4", AT_THE_GATEWAY, "200 of 4", "200 of 0"])],
+  list: [row("the owner's key", ({ key }) => ({ query: { prefix: key } }), toOperators("200 of 4", "200 of 0"))],
   acquireSet: [
     row("the owner's set", ({ setId, setKeys }) => ({ leaseId: setId, body: { keys: setKeys } }), ["200", FORBIDDEN, FORBIDDEN, "201"]),
-    row("the owner's keys", ({ newId, setKeys }) => ({ leaseId: newId, body: { keys: setKeys } }), [
-      "423 locked",
-      "423 locked",
-      "423 locked",
-      "201",
-    ]),
+    row("the owner's keys", ({ newId, setKeys }) => ({ leaseId: newId, body: { keys: setKeys } }), toAll("423 locked")),
   ],
-  renewSet: [
-    row("the owner's set", ({ setId, setKeys }) => ({ leaseId: setId, body: { keys: setKeys } }), [
-      "200 → changed",
-      FORBIDDEN,
-      FORBIDDEN,
-      LOST,
-    ]),
-  ],
+  renewSet: [row("the owner's set", ({ setId, setKeys }) => ({ leaseId: setId, body: { keys: setKeys } }), CHANGES)],
   releaseSet: [
     row("the owner's set", ({ setId, setKeys }) => ({ leaseId: setId, body: { keys: setKeys } }), [
       "200 released,released → changed",
@@ -182,31 +157,19 @@ export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
   ],
   start: [
     row("the owner's run", (of) => ({ ...runLease(of), body: RUN_BODY }), ["200", FORBIDDEN, FORBIDDEN, "201"]),
-    row("a run of its own", ({ key, newId }) => ({ key, leaseId: newId }), [
-      "409 run-in-progress",
-      "409 run-in-progress",
-      "409 run-in-progress",
-      "201",
-    ]),
+    row("a run of its own", ({ key, newId }) => ({ key, leaseId: newId }), toAll("409 run-in-progress")),
     // A run's result is for every caller of the namespace that starts it again.
-    row("an ended run", ({ endedKey, newId }) => ({ key: endedKey, leaseId: newId }), ["200", "200", "200", "201"]),
+    row("an ended run", ({ endedKey, newId }) => ({ key: endedKey, leaseId: newId }), toAll("200")),
   ],
   checkRun: [row("the owner's run", runLease, ["200", FORBIDDEN, FORBIDDEN, LOST])],
   abandonRun: [row("the owner's run", runLease, ["204 released → changed", FORBIDDEN, FORBIDDEN, "204 never"])],
-  renewRun: [
-    row("the owner's run", (of) => ({ ...runLease(of), body: { checkpoint: "another's" } }), ["200 → changed", FORBIDDEN, FORBIDDEN, LOST]),
-  ],
+  renewRun: [row("the owner's run", (of) => ({ ...runLease(of), body: { checkpoint: "another's" } }), CHANGES)],
   complete: [
-    row("the owner's run", (of) => ({ ...runLease(of), body: { state: "succeeded", result: "another's" } }), [
-      "200 → changed",
-      FORBIDDEN,
-      FORBIDDEN,
-      LOST,
-    ]),
+    row("the owner's run", (of) => ({ ...runLease(of), body: { state: "succeeded", result: "another's" } }), CHANGES),
     row(
       "the owner's run, with a large result",
       (of) => ({ ...runLease(of), body: { state: "succeeded", result: "another's".repeat(500) } }),
-      ["200 → changed", FORBIDDEN, FORBIDDEN, LOST],
+      CHANGES,
     ),
     row(
       "an ended run",
@@ -216,14 +179,9 @@ export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
   ],
   run: [row("the owner's run", ({ key }) => ({ key }), ["200", "200", "200", "404 not-found"])],
   resetRun: [
-    row("an ended run", ({ endedKey }) => ({ key: endedKey, body: { reason: "stuck" } }), [
-      "200 → changed",
-      AT_THE_GATEWAY,
-      "200 → changed",
-      "404 not-found",
-    ]),
+    row("an ended run", ({ endedKey }) => ({ key: endedKey, body: { reason: "stuck" } }), toOperators("200 → changed", "404 not-found")),
   ],
-  runs: [row("the owner's runs", ({ key }) => ({ query: { prefix: key } }), ["200 of 2", AT_THE_GATEWAY, "200 of 2", "200 of 0"])],
+  runs: [row("the owner's runs", ({ key }) => ({ query: { prefix: key } }), toOperators("200 of 2", "200 of 0"))],
   health: [
     row("the service", () => ({ query: { deep: "1" } }), ["200", "200", "200", "200"]),
     row("the service, and the caller's own identity", () => ({ query: { caller: "1" } }), ["200", "200", "200", "200"]),

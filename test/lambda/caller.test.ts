@@ -31,6 +31,10 @@ describe("the principal", () => {
     ["a token without a subject", { jwt: { claims: { iss: "https://id.example.com" } } }],
     ["a token with an empty issuer", { jwt: { claims: { iss: "", sub: "s" } } }],
     ["a subject that is no text", { jwt: { claims: { iss: "i", sub: 7 } } }],
+    // Text that UTF-8 can't encode was a failure of the service.
+    ["half a surrogate pair as subject", { jwt: { claims: { iss: "i", sub: "user-\ud800" } } }],
+    ["half a surrogate pair as issuer", { jwt: { claims: { iss: "\ud800", sub: "s" } } }],
+    ["half a surrogate pair as role", { iam: { accountId: "111122223333", userId: "\ud800" } }],
   ])("is nobody with %s", (_what, authorizer) => {
     expect(caller(authorizer)).toBeUndefined();
   });

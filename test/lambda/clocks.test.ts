@@ -6,22 +6,21 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import {
   ACQUIRE,
+  CANCEL_START,
   CHECK,
-  CHECK_RUN,
   COMPLETE_RUN,
   directService,
-  CANCEL_START,
   INSPECT_RUN,
   RELEASE,
   RENEW,
-  RENEW_RUN,
-  RESET,
   START,
 } from "../support/direct-service.js";
+import { DECISIONS } from "./every-request.js";
 
 const LEASE_MS = 10_000;
 const MARGIN_MS = takeoverMarginMs(LEASE_MS);
 const OFF_MS = 5_000;
+const WAIT = { headers: { prefer: "wait=5" } };
 /** The clock that is ahead by {@link OFF_MS}. */
 const AHEAD = [["the function's"], ["the gateway's"]] as const;
 
@@ -35,7 +34,8 @@ function apart(ahead: (typeof AHEAD)[number][0]) {
     ...service,
     earliestMs,
     latestMs: () => earliestMs() + OFF_MS,
-    askBoth: (routeKey: string, leaseId: string, body?: object) => service.ask(routeKey, { leaseId, body, timeEpoch: gatewayMs() }),
+    askBoth: (routeKey: string, leaseId: string, body?: object, headers = {}) =>
+      service.ask(routeKey, { leaseId, body, headers, timeEpoch: gatewayMs() }),
   };
 }
 
@@ -75,13 +75,18 @@ describe.each(AHEAD)("when %s clock is ahead", (ahead) => {
     expect(taken.body.fencingToken).toBeGreaterThan(first.body.fencingToken);
   });
 
-  it("a renewal is granted as long as the earlier clock is not past the lease", async () => {
-    const { askBoth, newId, clock } = apart(ahead);
+  it("a lease that is granted after a wait runs from its grant, by the later clock, and is of full length", async () => {
+    const { askBoth, newId, clock, latestMs } = apart(ahead);
     const leaseId = newId();
-    await askBoth(ACQUIRE, leaseId, { leaseMs: LEASE_MS });
-    await clock.advance(LEASE_MS + OFF_MS - 1);
-    const renewed = await askBoth(RENEW, leaseId);
-    expect([renewed.status, renewed.body.remainingMs]).toEqual([200, LEASE_MS]);
+    await askBoth(START, leaseId, { leaseMs: LEASE_MS });
+    const waiting = askBoth(START, newId(), { leaseMs: 3_000 }, WAIT.headers);
+    await clock.advance(4_000);
+    await askBoth(COMPLETE_RUN, leaseId, { state: "failed", error: "no", retryable: true });
+    const { status, body } = await clock.settle(waiting);
+    expect([status, body.remainingMs, body.serverTimeMs]).toEqual([201, 3_000, latestMs()]);
+    // By the clocks at the time of the request it would be over by now; for other callers it isn't.
+    const refused = await askBoth(START, newId());
+    expect([refused.status, refused.body.retryAfterMs]).toEqual([409, 3_000 + OFF_MS + takeoverMarginMs(3_000)]);
   });
 });
 
@@ -99,59 +104,32 @@ describe("clocks that disagree too much", () => {
     await ask(ACQUIRE, { leaseId });
     await ask(START, { leaseId });
     const skewed = { leaseId, timeEpoch: clock.wallMs() + offMs };
-    const asked: readonly (readonly [string, object?])[] = [
-      [ACQUIRE],
-      [RENEW],
-      [CHECK],
-      ["POST /v1/locks/{key}/leases/{leaseId}/transfer", { leaseId: newId() }],
-      ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
-      ["GET /v1/locks/{key}"],
-      ["GET /v1/locks"],
-      [START],
-      [CHECK_RUN],
-      [RENEW_RUN],
-      [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
-      [COMPLETE_RUN, { state: "succeeded" }],
-      [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
-      [RESET, { reason: "x" }],
-      [INSPECT_RUN],
-      ["GET /v1/runs"],
-      ["GET /v1/health"],
-    ];
-    for (const [routeKey, body] of asked) {
-      const reply = await ask(routeKey, { ...skewed, body, headers: { prefer: "wait=5" } });
-      expect([routeKey, reply.status, reply.body.code, reply.body.definite, reply.body.retry, reply.headers["retry-after"]]).toEqual([
-        routeKey,
-        503,
-        "clock-skew",
-        true,
-        "later",
-        "1",
-      ]);
+    for (const [routeKey, body] of [...DECISIONS, ["GET /v1/health"] as const]) {
+      const { body: problem } = await ask(routeKey, { ...skewed, body, ...WAIT });
+      expect(problem, routeKey).toMatchObject({ status: 503, code: "clock-skew", definite: true, retry: "later", retryAfterMs: 1_000 });
     }
     expect(lines.filter(({ event }) => event !== "refused")).toHaveLength(2);
   });
 
-  it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])("release and cancel all the same (%i ms apart)", async (offMs) => {
-    const { ask, newId, clock } = directService();
-    const [leaseId, late] = [newId(), newId()];
-    await ask(ACQUIRE, { leaseId });
-    const timeEpoch = clock.wallMs() + offMs;
-    for (const _time of [1, 2]) expect((await ask(RELEASE, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
-    expect((await ask(RELEASE, { leaseId: late, timeEpoch })).status).toBe(204);
-    expect((await ask("GET /v1/locks/{key}")).body.holders).toEqual([]);
-  });
-
-  it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])("give a run up all the same (%i ms apart)", async (offMs) => {
-    const { ask, newId, clock } = directService();
-    const [leaseId, late] = [newId(), newId()];
-    await ask(START, { leaseId });
-    const timeEpoch = clock.wallMs() + offMs;
-    for (const _time of [1, 2]) expect((await ask(CANCEL_START, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
-    expect((await ask(CANCEL_START, { leaseId: late, timeEpoch })).status).toBe(204);
-    expect((await ask(INSPECT_RUN)).status).toBe(404);
-    expect((await ask(START, { leaseId: late })).body.code).toBe("lease-over");
-  });
+  it.each([guardMs + 1, -guardMs - 1, 3_600_000, -3_600_000])(
+    "end a lease all the same, and cancel what comes late (%i ms apart)",
+    async (offMs) => {
+      const { ask, newId, clock } = directService();
+      const [leaseId, late] = [newId(), newId()];
+      const timeEpoch = clock.wallMs() + offMs;
+      for (const [start, end] of [
+        [ACQUIRE, RELEASE],
+        [START, CANCEL_START],
+      ] as const) {
+        await ask(start, { leaseId });
+        for (const _time of [1, 2]) expect((await ask(end, { leaseId, timeEpoch })).headers["lease-state"]).toBe(endedBy(offMs));
+        expect((await ask(end, { leaseId: late, timeEpoch })).status).toBe(204);
+        expect((await ask(start, { leaseId: late })).body.code).toBe("lease-over");
+      }
+      expect((await ask("GET /v1/locks/{key}")).body.holders).toEqual([]);
+      expect((await ask(INSPECT_RUN)).status).toBe(404);
+    },
+  );
 
   it.each([guardMs, -guardMs, 0])("still decide at the guard (%i ms apart)", async (offMs) => {
     const { ask, newId, clock } = directService();
@@ -159,8 +137,43 @@ describe("clocks that disagree too much", () => {
   });
 });
 
-it("one clock has to do where there is no gateway", async () => {
+describe("a clock that goes astray during a wait", () => {
+  const FAR_MS = DEFAULTS.clockGuardMs + 1;
+
+  it.each([FAR_MS, -FAR_MS, 3_600_000, -3_600_000])("by %i ms decides nothing, though the run is free: 503 clock-skew", async (jumpMs) => {
+    const { ask, newId, clock, lines } = directService();
+    const leaseId = newId();
+    await ask(START, { leaseId });
+    const waiting = ask(START, { leaseId: newId(), ...WAIT });
+    await clock.advance(1_000);
+    const nowMs = clock.wallMs();
+    await ask(COMPLETE_RUN, { leaseId, body: { state: "failed", error: "no", retryable: true } });
+    clock.jumpWall(jumpMs);
+    const { status, body } = await clock.settle(waiting);
+    expect([status, body.code, body.definite]).toEqual([503, "clock-skew", true]);
+    expect(lines.filter(({ event }) => event === "granted")).toHaveLength(1);
+    // Control: without the jump, it runs.
+    clock.jumpWall(nowMs - clock.wallMs());
+    expect((await ask(START, { leaseId: newId() })).status).toBe(201);
+  });
+
+  it("ends a look that waits: by such clocks nothing is told", async () => {
+    const { ask, newId, clock } = directService();
+    await ask(START, { leaseId: newId() });
+    const tag = (await ask(INSPECT_RUN)).headers["etag"] ?? "";
+    const waiting = ask(INSPECT_RUN, { headers: { "if-none-match": tag, prefer: "wait=5" } });
+    await clock.advance(1_000);
+    clock.jumpWall(3_600_000);
+    expect((await clock.settle(waiting)).status).toBe(503);
+  });
+});
+
+it("one clock has to do where there is no gateway, through a wait as well", async () => {
   const { ask, newId, clock } = directService();
-  const { status, body } = await ask(ACQUIRE, { leaseId: newId(), timeEpoch: null });
-  expect([status, body.serverTimeMs]).toEqual([201, clock.wallMs()]);
+  const leaseId = newId();
+  await ask(START, { leaseId, timeEpoch: null });
+  const waiting = ask(START, { leaseId: newId(), timeEpoch: null, ...WAIT });
+  await clock.advance(1_000);
+  await ask(COMPLETE_RUN, { leaseId, timeEpoch: null, body: { state: "succeeded", result: 1 } });
+  expect((await clock.settle(waiting)).body).toEqual({ state: "succeeded", attempt: 1, result: 1 });
 });

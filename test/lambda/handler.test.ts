@@ -7,20 +7,8 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import type { LockStore } from "../../lib/store/port.js";
-import {
-  ACQUIRE,
-  CHECK,
-  CHECK_RUN,
-  COMPLETE_RUN,
-  directService,
-  CANCEL_START,
-  INSPECT_RUN,
-  RELEASE,
-  RENEW,
-  RENEW_RUN,
-  RESET,
-  START,
-} from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, INSPECT_RUN, RELEASE, START } from "../support/direct-service.js";
+import { DECISIONS, ENDINGS } from "./every-request.js";
 
 /** A store that fails every call with `error`. */
 function failing(error: unknown): LockStore {
@@ -30,28 +18,7 @@ function failing(error: unknown): LockStore {
   return { parameters, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
-const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
-  [ACQUIRE],
-  [RENEW],
-  [RELEASE],
-  [CHECK],
-  ["POST /v1/locks/{key}/leases/{leaseId}/transfer", { leaseId: "01a1fadb-2b13-71b0-b423-0517604dd9ad" }],
-  ["POST /v1/locks/{key}/leases/{leaseId}/wait", { condition: "x", leaseId: "01a1fadb-2b13-71b0-b423-0517604dd9ad" }],
-  ["POST /v1/locks/{key}/leases/{leaseId}/notify", { condition: "x", sequence: 1 }],
-  ["POST /v1/locks/{key}/break", { reason: "x", fencingToken: 1 }],
-  ["GET /v1/locks/{key}"],
-  ["GET /v1/locks"],
-  [START],
-  [CHECK_RUN],
-  [CANCEL_START],
-  [RENEW_RUN],
-  [RENEW_RUN, { checkpoint: "x".repeat(2_000) }],
-  [COMPLETE_RUN, { state: "succeeded" }],
-  [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
-  [RESET, { reason: "x" }],
-  [INSPECT_RUN],
-  ["GET /v1/runs"],
-];
+const EVERYTHING = [...DECISIONS, ...ENDINGS];
 
 describe("an event", () => {
   it("is taken by its route key and path parameters; what its raw path says is ignored", async () => {
@@ -78,10 +45,19 @@ describe("an event", () => {
     expect((await ask(ACQUIRE, { key: "refund:42~a", leaseId: newId() })).body.instance).toBe("/v1/locks/refund:42~a");
   });
 
-  it.each(["", ".", "..", "%", "%41", "%zz", "%00", "a%2F..", "é", "x".repeat(201), undefined])("with the key %j is 400", async (key) => {
+  it.each(["", ".", "..", "%", "%41", "%252e", "%zz", "%00", "a%2F..", "é", "x".repeat(201), undefined])(
+    "with the key %j is 400",
+    async (key) => {
+      const { ask, newId } = directService();
+      const reply = await ask(ACQUIRE, { leaseId: newId(), ...{ key: key! } });
+      expect([reply.status, reply.body.field]).toEqual([400, "key"]);
+    },
+  );
+
+  it("with a leaseId that is escaped is 400: the gateway decodes once, and nobody else", async () => {
     const { ask, newId } = directService();
-    const reply = await ask(ACQUIRE, { leaseId: newId(), ...{ key: key! } });
-    expect([reply.status, reply.body.field]).toEqual([400, "key"]);
+    const reply = await ask(RELEASE, { leaseId: newId().replace("-", "%2D") });
+    expect([reply.status, reply.body.field]).toEqual([400, "leaseId"]);
   });
 
   it("may have its body in base64", async () => {

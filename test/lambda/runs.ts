@@ -58,8 +58,3 @@ export function runsOf(service: () => HttpService, prefix: string): RunCalls {
   };
   return calls;
 }
-
-/** A reply in short. */
-export function told({ status, body }: Reply): readonly unknown[] {
-  return [status, (body as { code?: unknown }).code];
-}

@@ -10,28 +10,7 @@ import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-sto
 import { QueueScene, READER } from "../store/queue-fixture.js";
 import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
-
-/** Two processes of one table. */
-type Processes = readonly [here: LockStore, there: LockStore];
-
-const BACKENDS: readonly (readonly [name: string, processes: () => Promise<Processes>])[] = [
-  [
-    "the table",
-    async () => {
-      const { calls, tableName } = await freshTable();
-      const process = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
-      return [process(), process()];
-    },
-  ],
-  [
-    "memory",
-    async () => {
-      const table = createMemoryTable();
-      const process = (): LockStore => createMemoryStore({ policy: POLICY, table });
-      return [process(), process()];
-    },
-  ],
-];
+import { BACKENDS } from "./backends.js";
 
 describe.each(BACKENDS)("in %s", (_name, processes) => {
   it.each(["another process", "the same process"])(

@@ -1,4 +1,4 @@
-/** Sets, reentrant holds and segments that got something other than they asked for. */
+/** Sets, scopes and segments that got something other than they asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHarness } from "../client/harness.js";
 import { kindsOn, told } from "../lambda/kinds.js";
@@ -6,26 +6,11 @@ import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 
 const LEASE_MS = 20_000;
-const SCOPE = "trace-4bf92f3577b34da6a3ce929d0e0e4736";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { freshKey, newId, put, get, release } = kindsOn(() => service, "FAMILY");
-
-describe("an inspection", () => {
-  it("has another ETag when one level of a scope took the place of another", async () => {
-    const key = freshKey();
-    await put(key, { scope: SCOPE, owner: "outer" });
-    const first = await put(key, { scope: SCOPE, owner: "first" });
-    const before = await get(`/v1/locks/${key}`);
-    await release(first.url);
-    await put(key, { scope: SCOPE, owner: "second" });
-    const after = await get(`/v1/locks/${key}`);
-    expect(JSON.stringify(after.body.holders)).not.toBe(JSON.stringify(before.body.holders));
-    expect(after.headers["etag"]).not.toBe(before.headers["etag"]);
-  });
-});
+const { freshKey, newId, get } = kindsOn(() => service, "FAMILY");
 
 describe("a set", () => {
   it("that names a key in both modes means the stronger, in whatever order", async () => {
@@ -77,19 +62,19 @@ describe("a set", () => {
   });
 });
 
-describe("a level that asks for more permits than its scope has", () => {
-  it("is not told that it was granted what it did not get", async () => {
-    const key = freshKey();
-    await put(key, { limit: 3, permits: 1, scope: SCOPE });
-    const more = await put(key, { limit: 3, permits: 3, scope: SCOPE });
-    expect(more.status === 201 ? more.body.permits : 3).toBe(3);
-  });
-});
-
 describe("segments", () => {
   it("tried inside of work under one of them: the next, not a self-deadlock", async () => {
     const { locks } = createHarness({ random: () => 0 });
     const stock = locks.segments("STOCK", 2);
     expect(await stock.withLock(async () => (await stock.tryAcquire())?.key)).toBe("STOCK:1");
+  });
+});
+
+describe("a scope", () => {
+  it("of 15 characters is too short, also if one of them takes two units of UTF-16", () => {
+    const { locks } = createHarness();
+    const tooShort = `${"x".repeat(14)}𝒳`;
+    expect(() => locks.scope(tooShort)).toThrow(expect.objectContaining({ field: "scope" }));
+    expect(() => locks.scope(`${tooShort}x`)).not.toThrow();
   });
 });

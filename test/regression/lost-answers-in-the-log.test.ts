@@ -17,6 +17,7 @@ import { leaseIdAt } from "../support/lease-ids.js";
 
 const KEY = "ORDER_1231";
 const HOLDER = "app/holder";
+const kind = "runs";
 
 /** A service whose table's responses can be lost, and a lease of it. */
 async function losingAnswers() {
@@ -101,6 +102,21 @@ describe("a request whose answer was lost leaves a line when it is sent again:",
     const fencingToken = await acquired();
     const lines = await twice(() => operator.breakHold({ key: KEY, fencingToken, reason: "stuck", drainMs: 0 }));
     expect(lines).toMatchObject([{ event: "ended", fencingToken, by: "app/operator", reason: "broken: stuck", repeated: true }]);
+  });
+
+  it("an outcome, repeated", async () => {
+    const { service, leaseId, twice } = await losingAnswers();
+    await service.start({ kind, key: KEY, leaseId });
+    const lines = await twice(() => service.complete({ kind, key: KEY, leaseId, outcome: { state: "succeeded" } }));
+    expect(lines).toMatchObject([{ event: "recorded", outcome: "succeeded", attempt: 1, repeated: true }]);
+  });
+
+  it("a reset, repeated, with its reason", async () => {
+    const { service, operator, leaseId, twice } = await losingAnswers();
+    await service.start({ kind, key: KEY, leaseId });
+    await service.complete({ kind, key: KEY, leaseId, outcome: { state: "succeeded" } });
+    const lines = await twice(() => operator.resetRun({ key: KEY, reason: "stuck" }));
+    expect(lines).toMatchObject([{ event: "reset", by: "app/operator", reason: "stuck", repeated: true }]);
   });
 });
 

@@ -3,20 +3,13 @@
  * the checkpoint again, as the first of its lease, over a newer one that was saved meanwhile without a sequence.
  */
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { RunCaller } from "../store/costs/run-caller.js";
-import { A, methodsOf, POLICY } from "../store/fixture.js";
-import { freshTable } from "../support/engine.js";
+import { A, methodsOf } from "../store/fixture.js";
+import { BACKENDS } from "./backends.js";
 
 const DAY_MS = 86_400_000;
 const OLD = "old".padEnd(2000);
-const STORES: readonly (readonly [name: string, open: () => Promise<LockStore>])[] = [
-  ["memory-store", async () => createMemoryStore({ policy: POLICY })],
-  ["dynamo-store", async () => createDynamoStore({ ...(await freshTable()), policy: POLICY, clock: systemClock, random: () => 0.5 })],
-];
 
 /** A run of several days with a large checkpoint, just before the heartbeat that extends the record beyond the checkpoint's item. */
 async function longRun(store: LockStore, sequence?: number) {
@@ -39,7 +32,9 @@ async function longRun(store: LockStore, sequence?: number) {
   return { run, held, prolonged, saved: async () => (await store.read(run.address))?.run?.checkpoint };
 }
 
-describe.each(STORES)("%s, a heartbeat that keeps a large checkpoint for longer", (_name, open) => {
+describe.each(BACKENDS)("in %s, a heartbeat that keeps a large checkpoint for longer", (_name, processes) => {
+  const open = async (): Promise<LockStore> => (await processes())[0];
+
   it.each([
     ["small", "newer"],
     ["large", "newer".padEnd(2000)],

@@ -5,11 +5,12 @@ import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
-import { runsOf, told } from "../lambda/runs.js";
+import { told } from "../lambda/kinds.js";
+import { runsOf } from "../lambda/runs.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
@@ -17,19 +18,14 @@ afterAll(() => service.close());
 const runs = runsOf(() => service, "regression");
 const LARGE = "x".repeat(5_000);
 
-/** A service whose store fails on the test's request. */
+/** A service whose payloads can't be read on the test's request, and are counted. */
 function failing() {
   const clock = new VirtualClock();
   const kept = createMemoryStore({ policy: createPolicy(), clock });
-  const at = { payloads: false, afterApply: false };
+  const at = { payloads: false };
   let stored = 0;
   const store: typeof kept = {
     ...kept,
-    async apply(address, command, clocks) {
-      const applied = await kept.apply(address, command, clocks);
-      if (at.afterApply) throw new StoreUnavailable("the answer was lost", false, false);
-      return applied;
-    },
     async readPayload(address, digest) {
       if (at.payloads) throw new StoreUnavailable("slow down", true, true);
       return kept.readPayload(address, digest);
@@ -57,51 +53,19 @@ describe("a start that was granted", () => {
   });
 });
 
-describe("a request whose answer was lost leaves a line when it is sent again:", () => {
-  it("an outcome", async () => {
-    const { ask, newId, at, lines } = failing();
-    const leaseId = newId();
-    await ask(START, { leaseId });
-    at.afterApply = true;
-    expect((await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } })).body.definite).toBe(false);
-    at.afterApply = false;
-    expect((await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } })).status).toBe(200);
-    expect(lines.filter(({ event }) => event === "recorded")).toMatchObject([{ outcome: "succeeded", attempt: 1, repeated: true }]);
-  });
-
-  it("a reset", async () => {
-    const { ask, newId, at, lines } = failing();
-    const leaseId = newId();
-    await ask(START, { leaseId });
-    await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } });
-    at.afterApply = true;
-    await ask(RESET, { body: { reason: "stuck" } });
-    at.afterApply = false;
-    expect((await ask(RESET, { body: { reason: "stuck" } })).status).toBe(200);
-    expect(lines.filter(({ event }) => event === "reset")).toMatchObject([{ reason: "stuck", repeated: true }]);
-  });
-});
-
 it("who waited in vain is told when to come back from now, not from before the wait", async () => {
   const { key } = await runs.begin();
   const { answer } = await service.clock.passUntil(runs.ask(key, { headers: { prefer: "wait=5" } }));
   expect([answer.status, answer.body.retryAfterMs]).toEqual([409, 25_000 + takeoverMarginMs(30_000)]);
 });
 
-it.each(["weak", "list", "any"])("a look waits by a tag that is %s", async (how) => {
+it("a look waits by a tag that is weak, in a list, or any", async () => {
   const { key } = await runs.begin();
   const tag = (await runs.look(key)).headers["etag"] ?? "";
-  const known = { weak: `W/${tag}`, list: `"a", ${tag}`, any: "*" }[how] ?? "";
-  const { answer, passedMs } = await service.clock.passUntil(runs.look(key, { "if-none-match": known, prefer: "wait=2" }));
-  expect([answer.status, passedMs]).toEqual([304, 2_000]);
-});
-
-it("a retryable outcome that was recorded is told so when it is sent again, also once the next attempt runs", async () => {
-  const { key, url } = await runs.begin();
-  const outcome = { state: "failed", error: "e", retryable: true };
-  await runs.complete(url, outcome);
-  await runs.begin(key);
-  expect(told(await runs.complete(url, outcome))).toEqual([200, undefined]);
+  for (const known of [`W/${tag}`, `"a", ${tag}`, "*"]) {
+    const { answer, passedMs } = await service.clock.passUntil(runs.look(key, { "if-none-match": known, prefer: "wait=2" }));
+    expect([answer.status, passedMs]).toEqual([304, 2_000]);
+  }
 });
 
 it("a start that waited and was answered leaves no refusal in the log", async () => {
@@ -113,14 +77,6 @@ it("a start that waited and was answered leaves no refusal in the log", async ()
   await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded" } });
   expect((await clock.settle(waiting)).status).toBe(200);
   expect(lines.filter(({ event }) => event === "refused")).toEqual([]);
-});
-
-it("another principal learns nothing of an outcome by the lease that recorded it", async () => {
-  const { ask, newId } = directService();
-  const leaseId = newId();
-  await ask(START, { leaseId });
-  await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: 1 } });
-  expect((await ask(COMPLETE_RUN, { leaseId, authorizer: BOB, body: { state: "succeeded", result: 1 } })).status).toBe(403);
 });
 
 it("a result under 256 KB is recorded, however its text is escaped", async () => {
@@ -146,20 +102,4 @@ it("a look says that a result is gone, as a start does", async () => {
   await ask(COMPLETE_RUN, { leaseId, body: { state: "succeeded", result: LARGE } });
   expect((await ask(START, { leaseId: newId() })).body.resultOmitted).toBe(true);
   expect((await ask(INSPECT_RUN)).body.resultOmitted).toBe(true);
-});
-
-it.each(["wait=5x", "wait=1.5", "wait=5 s"])("the malformed preference %s is ignored", async (prefer) => {
-  const { key } = await runs.begin();
-  expect((await service.clock.passUntil(runs.ask(key, { headers: { prefer } }))).passedMs).toBe(0);
-});
-
-it.each(['{"state":"failed","retryable":false}', '{"state":"succeeded","result":1,"resultOmitted":true}'])("%s is 400", async (body) => {
-  const { url } = await runs.begin();
-  expect((await runs.complete(url, body)).status).toBe(400);
-});
-
-it("a second attempt that is given up leaves the error of the first", async () => {
-  const key = await runs.finished({ state: "failed", error: "again", retryable: true });
-  await service.send("DELETE", (await runs.begin(key)).url);
-  expect((await runs.look(key)).body.error).toBe("again");
 });

@@ -3,28 +3,14 @@
  * releases by a function whose clock was days off. Each bug was in the pure core; the stores follow it.
  */
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { QueueScene } from "../store/queue-fixture.js";
-import { freshTable } from "../support/engine.js";
 import { inspection } from "../../lib/core/lock/views.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { LEASE_MS, leaseId, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
+import { LEASE_MS, leaseId, MARGIN_MS, START_MS } from "../store/fixture.js";
+import { QueueScene } from "../store/queue-fixture.js";
+import { SetScene, setOutcome } from "../store/sets-fixture.js";
 import { QueueKey } from "../core/queue-key.js";
 import { ID } from "../core/kinds-key.js";
-
-const BACKENDS: readonly (readonly [name: string, store: () => Promise<LockStore>])[] = [
-  [
-    "the table",
-    async () => {
-      const { calls, tableName } = await freshTable();
-      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
-    },
-  ],
-  ["memory", async () => createMemoryStore({ policy: POLICY })],
-];
+import { BACKENDS } from "./backends.js";
 
 const DAY_MS = 86_400_000;
 /** The letters of a hundred waiters, after A's. */
@@ -205,35 +191,20 @@ describe("the floor that readers' resources compare", () => {
   });
 });
 
-describe.each(BACKENDS)("a set with a key whose holder and waiters died together, in %s", (_name, makeStore) => {
+describe.each(BACKENDS)("a set with a key whose holder and waiters died together, in %s", (_name, processes) => {
   it("is granted to a caller that only tries, two windows after the lease at the latest", { timeout: 120_000 }, async () => {
-    const store = await makeStore();
-    const key = new QueueScene(store);
+    const [store] = await processes();
+    const sets = new SetScene(store);
+    const key = new QueueScene(store, sets.key("a").address);
     await key.acquire(leaseId(1), { leaseMs: LEASE_MS });
     const dead = Array.from({ length: 20 }, (_, index) => leaseId(index + 2));
     for (const id of dead) await key.queue(id);
     for (const id of dead) await key.at(8000).queue(id);
-    const other = { ...key.address, key: `${key.address.key}.other` };
     const overMs = LEASE_MS + MARGIN_MS;
     let grantedMs: number | undefined;
     for (let ms = overMs; grantedMs === undefined && ms < 4 * overMs; ms += 1000) {
-      const command = (name: string) =>
-        ({
-          type: "acquire",
-          key: name,
-          leaseId: leaseId(99, ms),
-          principal: "P",
-          owner: "",
-          leaseMs: LEASE_MS,
-          mode: "exclusive",
-          limit: 1,
-          permits: 1,
-          priority: 0,
-          requestHash: "",
-        }) as const;
-      const parts = [key.address, other].map((address) => ({ address, command: command(address.key) }));
-      const answers = await store.applyAll(parts, () => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms }));
-      if (answers.every((one) => one?.answer.ok)) grantedMs = ms;
+      const outcome = setOutcome(["a", "b"], await sets.at(ms).acquire(leaseId(99, ms), ["a", "b"]));
+      if (outcome === "granted") grantedMs = ms;
     }
     expect((grantedMs ?? Infinity) - overMs).toBeLessThanOrEqual(2 * DEFAULTS.offerWindowMs);
   });

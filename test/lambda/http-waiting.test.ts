@@ -1,0 +1,249 @@
+/**
+ * Requests that wait (`Prefer: wait=N`), over HTTP with a clock that the test advances meanwhile: for a turn, for the outcome of another
+ * caller's run, or for a change. Nothing here depends on the speed of the machine.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import type { HttpService } from "../support/http-service.js";
+import { serve } from "../support/http-service.js";
+import type { Reply } from "../support/reply.js";
+import { kindsOn, told } from "./kinds.js";
+import { runsOf } from "./runs.js";
+
+let service: HttpService;
+beforeAll(async () => void (service = await serve()));
+afterAll(() => service.close());
+const { freshKey, newId, put, queue, post, release } = kindsOn(() => service, "WAIT");
+const runs = runsOf(() => service, "WAIT");
+
+/** The time within which a waiting request notices a change. */
+const NOTICED_MS = 400;
+const CAP_MS = LIMITS.serverWaitMs;
+const prefer = (wait: string) => ({ headers: { prefer: wait } });
+const waits = (seconds: number) => prefer(`wait=${seconds}`);
+
+describe("an acquire that waits", () => {
+  const acquire = (key: string, seconds: number, leaseId = newId()) =>
+    service.send("PUT", `/v1/locks/${key}/leases/${leaseId}`, { body: {}, ...waits(seconds) });
+
+  it("is kept while it is next, and answered as soon as it is its turn", async () => {
+    const held = await put(freshKey());
+    const { leaseId } = await queue(held.key);
+    const waiting = service.clock.passUntil(acquire(held.key, 5, leaseId));
+    await release(held.url);
+    expect((await waiting).answer.status).toBe(201);
+  });
+
+  it("is answered at once when others are ahead of it", async () => {
+    const { key } = await put(freshKey());
+    await queue(key);
+    expect((await acquire(key, 5)).body).toMatchObject({ state: "waiting", position: 2 });
+  });
+
+  it("is answered 202 after its time, at the latest after the service's own", async () => {
+    const { key } = await put(freshKey());
+    const { answer, passedMs } = await service.clock.passUntil(acquire(key, 60));
+    expect(answer.status).toBe(202);
+    expect(passedMs).toBeLessThanOrEqual(CAP_MS + 1000);
+  });
+});
+
+describe("a start that waits", () => {
+  it("is answered with the outcome as soon as it is there: 200, a replay", async () => {
+    const { key, url } = await runs.begin();
+    const waiting = runs.ask(key, waits(5));
+    await service.clock.passWaiting(2_000);
+    await runs.complete(url, { state: "succeeded", result: { id: 7 } });
+    const { answer, passedMs } = await service.clock.passUntil(waiting);
+    expect([answer.status, answer.headers["idempotent-replayed"]]).toEqual([200, "true"]);
+    expect(answer.body).toEqual({ state: "succeeded", attempt: 1, result: { id: 7 } });
+    expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
+  });
+
+  it.each([
+    ["none", "", 0],
+    ["wait=0", "wait=0", 0],
+    ["wait=3", "wait=3", 3_000],
+    ["the cap", "wait=5", CAP_MS],
+    ["more than the cap", "wait=6", CAP_MS],
+    ["far more than the cap", "wait=99999999999999999999", CAP_MS],
+    ["in quotes", 'wait="2"', 2_000],
+    ["in capitals, among others", "respond-async, Wait=2, handling=lenient", 2_000],
+    ["with spaces", "return=minimal ,  wait = 2", 2_000],
+    ["without a number", "wait", 0],
+    ["with an empty one", "wait=", 0],
+    ["with a negative one", "wait=-5", 0],
+    ["with words", "wait=long", 0],
+    ["by another name", "await=5", 0],
+    ["by a longer name", "wait-minutes=5", 0],
+    ["with a unit", "wait=5 s", 0],
+    ["with a fraction", "wait=1.5", 0],
+    ["something else altogether", '"', 0],
+  ])("that prefers %s (%s) is told 409 after %i ms", async (_what, header, waitedMs) => {
+    const { key } = await runs.begin();
+    const { answer, passedMs } = await service.clock.passUntil(runs.ask(key, prefer(header)));
+    expect([...told(answer), passedMs]).toEqual([409, "run-in-progress", waitedMs]);
+  });
+
+  it("doesn't wait where it needn't: it runs, it ran, or it is refused for another reason", async () => {
+    const run = await runs.begin(undefined, { body: { fingerprint: "f" }, ...waits(5) });
+    expect(told(await service.send("PUT", run.url, { body: { fingerprint: "f" }, ...waits(5) }))).toEqual([200, undefined]);
+    expect(told(await runs.ask(run.key, { body: { fingerprint: "g" }, ...waits(5) }))).toEqual([422, "fingerprint-mismatch"]);
+    await runs.complete(run.url, { state: "succeeded" });
+    expect(told(await runs.ask(run.key, waits(5)))).toEqual([200, undefined]);
+  });
+
+  it("runs the next attempt itself when the one that it waited for fails and may be tried again, with a lease of full length", async () => {
+    const { key, url, reply } = await runs.begin();
+    const waiting = runs.ask(key, { body: { leaseMs: 4_000 }, ...waits(5) });
+    await service.clock.passWaiting(4_500);
+    await runs.complete(url, { state: "failed", error: "e", retryable: true });
+    const { answer } = await service.clock.passUntil(waiting);
+    expect(answer.status).toBe(201);
+    expect(answer.body).toMatchObject({ attempt: 2, takeover: false, remainingMs: 4_000, serverTimeMs: service.clock.wallMs() });
+    expect(answer.body.fencingToken).toBeGreaterThanOrEqual((reply.body.fencingToken as number) + 4_500);
+    // Other callers, who go by the record, see the full length too.
+    expect((await runs.ask(key)).body.retryAfterMs).toBe(4_000 + takeoverMarginMs(4_000));
+  });
+
+  it("takes over as soon as the other's lease and margin are over", async () => {
+    const leaseMs = 2_000;
+    const { key } = await runs.begin(undefined, { body: { leaseMs } });
+    const { answer, passedMs } = await service.clock.passUntil(runs.ask(key, waits(5)));
+    expect(answer.body).toMatchObject({ state: "running", attempt: 2, takeover: true, remainingMs: 30_000 });
+    expect(passedMs).toBeGreaterThanOrEqual(leaseMs + takeoverMarginMs(leaseMs));
+    expect(passedMs).toBeLessThanOrEqual(leaseMs + takeoverMarginMs(leaseMs) + NOTICED_MS);
+  });
+
+  const failed = (retryable: boolean) => (url: string) => runs.complete(url, { state: "failed", error: "no", retryable });
+  it.each<[event: string, maxAttempts: number, end: (url: string) => Promise<unknown>, answer: object]>([
+    ["gives up", 5, (url) => release(url), { state: "running", attempt: 1, takeover: false }],
+    ["fails for good", 5, failed(false), { state: "failed", error: "no" }],
+    ["fails for the last time that this caller allows", 1, failed(true), { code: "attempts-exhausted" }],
+  ])("is answered when the other %s", async (_event, maxAttempts, end, answer) => {
+    const { key, url } = await runs.begin();
+    const waiting = runs.ask(key, { body: { maxAttempts }, ...waits(5) });
+    await service.clock.untilPaused();
+    await end(url);
+    expect((await service.clock.passUntil(waiting)).answer.body).toMatchObject(answer);
+  });
+
+  it("is one of many: one runs, and the rest get its outcome, within one wait", async () => {
+    const first = await runs.begin();
+    const waiting = Array.from({ length: 4 }, () => runs.ask(first.key, waits(5)));
+    await service.clock.passWaiting(1_000, 4);
+    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
+    const next = await service.clock.passUntil(Promise.race(waiting));
+    expect([next.answer.status, next.answer.body.attempt]).toEqual([201, 2]);
+    await service.clock.untilPaused(3);
+    await runs.complete(runs.url(first.key, next.answer.body.leaseId as string), { state: "succeeded", result: "once" });
+    const { answer: all, passedMs } = await service.clock.passUntil(Promise.all(waiting));
+    expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
+    expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
+    for (const { status, body } of all) if (status === 200) expect(body).toEqual({ state: "succeeded", attempt: 2, result: "once" });
+  });
+
+  it("is told 409 by its own time when others are always first, and never comes to run", async () => {
+    const first = await runs.begin();
+    const waiting = runs.ask(first.key, waits(3));
+    await service.clock.passWaiting(1_500);
+    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
+    const second = await runs.begin(first.key);
+    const { answer, passedMs } = await service.clock.passUntil(waiting);
+    expect([...told(answer), passedMs]).toEqual([409, "run-in-progress", 1_500]);
+    await runs.complete(second.url, { state: "failed", error: "no", retryable: true });
+    expect((await runs.look(first.key)).body).toMatchObject({ state: "failed", attempt: 2 });
+  });
+
+  it("control: stays where it is while the clock stands still", async () => {
+    const { key, url } = await runs.begin();
+    const waiting = runs.ask(key, waits(1));
+    await service.clock.untilPaused();
+    await runs.complete(url, { state: "succeeded" });
+    expect(await Promise.race([waiting, runs.look(key).then(() => "not answered")])).toBe("not answered");
+    await service.clock.passUntil(waiting);
+  });
+});
+
+/** A thing that was looked at while it was held, and the tag that it had then. */
+interface Seen {
+  readonly url: string;
+  readonly tag: string;
+  look(headers: Readonly<Record<string, string>>): Promise<Reply>;
+}
+
+async function seenRun(): Promise<Seen> {
+  const { key, url } = await runs.begin(undefined, { body: { leaseMs: 10_000 } });
+  return { url, tag: (await runs.look(key)).headers["etag"]!, look: (headers) => runs.look(key, headers) };
+}
+
+async function seenLock(): Promise<Seen> {
+  const { key, url } = await put(freshKey(), { leaseMs: 10_000 });
+  const look: Seen["look"] = (headers) => service.send("GET", `/v1/locks/${key}`, { headers });
+  return { url, tag: (await look({})).headers["etag"]!, look };
+}
+
+const waitFor = ({ look, tag }: Seen, seconds: number) => look({ "if-none-match": tag, prefer: `wait=${seconds}` });
+
+describe.each<[what: string, see: () => Promise<Seen>, end: (url: string) => Promise<unknown>]>([
+  ["a key", seenLock, (url) => release(url)],
+  ["a run", seenRun, (url) => runs.complete(url, { state: "succeeded" })],
+])("a look at %s that waits", (_what, see, end) => {
+  it("is answered as soon as there is a change, with another tag", async () => {
+    const seen = await see();
+    const waiting = waitFor(seen, 5);
+    await service.clock.passWaiting(2_000);
+    await end(seen.url);
+    const { answer, passedMs } = await service.clock.passUntil(waiting);
+    expect([answer.status, answer.headers["etag"] === seen.tag]).toEqual([200, false]);
+    expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
+  });
+
+  it.each([
+    [0, 0],
+    [2, 2_000],
+    [60, CAP_MS],
+  ])("(%i s) is told 304 after %i ms without a change; a heartbeat is none", async (seconds, waitedMs) => {
+    const seen = await see();
+    const waiting = waitFor(seen, seconds);
+    if (waitedMs > 0) await service.clock.passWaiting(1_000);
+    if (waitedMs > 0) await post(`${seen.url}/renew`);
+    const { answer, passedMs } = await service.clock.passUntil(waiting);
+    expect([answer.status, answer.text, answer.headers["etag"]]).toEqual([304, "", seen.tag]);
+    expect(passedMs).toBe(Math.max(0, waitedMs - 1_000));
+  });
+
+  it("doesn't wait without a tag, nor with one of another time", async () => {
+    const { look } = await see();
+    for (const headers of [{}, { "if-none-match": '"another"' }]) {
+      const { answer, passedMs } = await service.clock.passUntil(look({ ...headers, prefer: "wait=5" }));
+      expect([answer.status, passedMs]).toEqual([200, 0]);
+    }
+  });
+});
+
+describe("a look at a run that waits", () => {
+  it("is told of a checkpoint", async () => {
+    const run = await seenRun();
+    const waiting = waitFor(run, 5);
+    await service.clock.untilPaused();
+    await post(`${run.url}/renew`, { checkpoint: { step: 2 } });
+    expect((await service.clock.passUntil(waiting)).answer.body).toMatchObject({ state: "running", checkpoint: { step: 2 } });
+  });
+
+  it("is told of a lease that ran out, which no write tells", async () => {
+    const run = await seenRun();
+    await service.clock.advance(8_000);
+    const { answer, passedMs } = await service.clock.passUntil(waitFor(run, 5));
+    expect(answer.body.state).toBe("interrupted");
+    expect(passedMs).toBeLessThanOrEqual(2_000 + takeoverMarginMs(10_000) + NOTICED_MS);
+  });
+
+  it("is told 404 when the run is given up meanwhile", async () => {
+    const run = await seenRun();
+    const waiting = waitFor(run, 5);
+    await service.clock.untilPaused();
+    await release(run.url);
+    expect(told((await service.clock.passUntil(waiting)).answer)).toEqual([404, "not-found"]);
+  });
+});

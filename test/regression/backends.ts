@@ -1,0 +1,30 @@
+/** Both stores, for bugs that each of them could have: two processes that share the records of one table. */
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import type { LockStore } from "../../lib/store/port.js";
+import { POLICY } from "../store/fixture.js";
+import { freshTable } from "../support/engine.js";
+
+/** Two processes of one table. */
+export type Processes = readonly [here: LockStore, there: LockStore];
+
+/** The stores by name. */
+export const BACKENDS: readonly (readonly [name: string, processes: () => Promise<Processes>])[] = [
+  [
+    "the table",
+    async () => {
+      const { calls, tableName } = await freshTable();
+      const process = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+      return [process(), process()];
+    },
+  ],
+  [
+    "memory",
+    async () => {
+      const table = createMemoryTable();
+      const process = (): LockStore => createMemoryStore({ policy: POLICY, table });
+      return [process(), process()];
+    },
+  ],
+];
