@@ -68,12 +68,7 @@ export type TickResult<T> = { readonly occurrence: Date } & (
 const { leaseMs, waitMs, signal } = CHECKS;
 const OPTIONS: Checks<TickOptions> = {
   ...OCCURRENCE_OPTIONS,
-  overlap: oneOf("skip", "queue"),
-  keepMs,
-  leaseMs,
-  maxAttempts,
-  waitMs,
-  signal,
+  ...{ overlap: oneOf("skip", "queue"), keepMs, leaseMs, maxAttempts, waitMs, signal },
 };
 const DAY_MS = 86_400_000;
 /** A repeated delivery comes hours later at most; people repeat one by hand after a weekend. */

@@ -1,7 +1,9 @@
 /** The options of a run, and the checks that name the option and the rule before anything is sent. */
 import * as LIMITS from "../../core/request-limits.js";
+import { InvalidRequestError } from "../errors.js";
 import type { Check, Checks, WhenUnavailable } from "../options.js";
 import { CHECKS, checkOptions, ms, must, oneOf, unchecked, WHEN_UNAVAILABLE, whole } from "../options.js";
+import { toJson, UnkeepableError } from "./json-codec.js";
 
 /** Options of a run. */
 export interface RunOptions {
@@ -68,4 +70,13 @@ const OPTIONS: Checks<RunOptions & WhenUnavailable> = {
 /** @throws InvalidRequestError naming the invalid option of a run. */
 export function checkRun(options: RunOptions & WhenUnavailable): void {
   checkOptions("runOnce", options, OPTIONS);
+}
+
+/** Returns a caller's `value` as JSON, as {@link toJson} does. @throws InvalidRequestError naming the member of `field` that can't be JSON */
+export function inputToJson(value: unknown, field: string): unknown {
+  try {
+    return toJson(value, field);
+  } catch (error) {
+    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, field) : error;
+  }
 }
