@@ -1,6 +1,9 @@
-/** The context of a `holdfast` command: the lock client, and the user or program that called it. */
+/**
+ * The context of a `holdfast` command: the lock client, and the user or program that called it, with its signals. They end the process unless
+ * an operation handles them. The host provides the context.
+ */
 import type { LockClient } from "../lib/index.js";
-import type { Signals } from "./exec/signals.js";
+import type { ConnectionOptions } from "./connection.js";
 import type { Screen } from "./terminal.js";
 
 /** The context of commands that need no locks from elsewhere. */
@@ -32,4 +35,51 @@ export interface RunContext extends CommandContext {
   readonly tellsWaits: boolean;
   /** Prints a line to stderr with `--verbose`. */
   readonly tell: (line: string) => void;
+}
+
+/** Options of every command. */
+export interface GlobalOptions extends ConnectionOptions {
+  readonly json?: boolean;
+}
+
+/** The services for carrying out a command. */
+export interface CliHost {
+  /** Returns the context of a command that inspects or operates. */
+  context(options: GlobalOptions, mode: "changes" | "looks"): Promise<CommandContext>;
+  /** Returns the context of a command that runs another command. */
+  runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
+  /** Returns the context of a command that needs no locks from elsewhere. */
+  processContext(options: GlobalOptions): ProcessContext;
+  /** All arguments, in order. */
+  readonly argv: readonly string[];
+  readonly print: CommandContext["print"];
+  /** Sets the exit status. */
+  ends(status: number): void;
+}
+
+const CAUGHT = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"] as const satisfies readonly NodeJS.Signals[];
+
+/** Handles signals from its construction on. */
+export class Signals {
+  readonly #end: (name: NodeJS.Signals) => void;
+  #listener: (name: NodeJS.Signals) => void;
+
+  /**
+   * @param host the process that receives the signals
+   * @param end cancels the current operation at once
+   */
+  constructor(host: Pick<NodeJS.Process, "on">, end: (name: NodeJS.Signals) => void) {
+    this.#end = this.#listener = end;
+    for (const name of CAUGHT) host.on(name, () => this.#listener(name));
+  }
+
+  /** Passes all further signals to `listener` only. */
+  handTo(listener: (name: NodeJS.Signals) => void): void {
+    this.#listener = listener;
+  }
+
+  /** Makes signals end the process again. */
+  handBack(): void {
+    this.#listener = this.#end;
+  }
 }

@@ -1,122 +1,137 @@
 /** Carries out a command line and reports a failure once, in a line or two, with a status for its kind. */
 import { createRequire } from "node:module";
-import { CommanderError } from "commander";
-import type { CliHost, GlobalOptions } from "./cli-host.js";
 import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Command } from "commander";
+import { CommanderError } from "commander";
 import { CliError, Interrupted } from "./cli-error.js";
+import type { Where } from "./connection.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
+import type { CliHost, CommandContext, GlobalOptions, ProcessContext, RunContext } from "./context.js";
+import { Signals } from "./context.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
 import type { CommandMode } from "./format-failure.js";
-import type { Where } from "./connection.js";
 import { failureOf, formatFailure } from "./format-failure.js";
-import { printerOn } from "./output.js";
-import { programFor } from "./program.js";
-import type { CommandContext, ProcessContext, RunContext } from "./context.js";
-import { Signals } from "./exec/signals.js";
 import { plain } from "./plain-text.js";
-import { screenOn } from "./terminal.js";
+import { programFor } from "./program.js";
+import { printerOn, screenOn } from "./terminal.js";
 
 /** The process of a command line: its environment, its output, and its signals. */
 export type CliProcess = Pick<NodeJS.Process, "env" | "stdout" | "stderr" | "on">;
 
 /** Carries out a command line. Resolves with the exit status; never rejects. */
-// Over 60 lines: the host that it gives to the commands shares its variables.
-export async function main(argv: readonly string[], host: CliProcess = process): Promise<number> {
-  const { stdout, stderr } = host;
-  // A copy: variables that are set here, for the AWS SDK, must not reach the command.
-  const env = { ...host.env };
-  let status: number = EXITS.ok.status;
-  let mode: CommandMode = "looks";
-  let command = "";
-  let where: Where | undefined;
-  let unprinted: CliError | undefined;
-  let giveUp: (reason: Error) => void = () => undefined;
-  const givenUp = new Promise<never>((_, reject) => (giveUp = reject));
-  givenUp.catch(() => undefined); // Avoids an unhandled rejection.
-  const print = printerOn(stdout, {
-    onClosed: () => {
-      if (mode !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
-    },
-    // A running command goes on, and so does the record of its run.
-    onFailed: ({ message }) => {
-      unprinted = new CliError("notPrinted", `the output could not be written: ${message}`);
-      if (mode !== "runs") giveUp(unprinted);
-    },
-  });
-  const printError = printerOn(stderr, { onClosed: () => undefined, onFailed: () => undefined });
-  const say = (line: string): void => void printError(`holdfast: ${plain(line)}\n`);
+export function main(argv: readonly string[], host: CliProcess = process): Promise<number> {
+  return new CommandLine(argv, host).end();
+}
 
-  const caller: CliHost = {
-    argv,
-    print,
-    ends: (ended) => void (status = ended),
-    processContext,
-    async context(options, what) {
-      mode = what;
-      where = whereOf(options, env);
-      return contextWith(await connect(options, env), options);
-    },
-    async runContext({ verbose = false, ...options }) {
-      mode = "runs";
-      where = whereOf(options, env);
-      const owner = options.owner ?? ownerHere();
-      const tell = verbose ? say : () => undefined;
-      const lost = new Set<number | undefined>();
-      const locks = await connect({ ...options, owner }, env, ({ type, key, fencingToken, error }) => {
-        const why = error instanceof Error ? error.message : "";
-        if (type === "lost") lost.add(fencingToken);
-        else if (type === "renew-failed") tell(`${key} could not be renewed yet: ${why}`);
-        else if (type === "release-failed" && !lost.has(fencingToken)) say(`${key} is free only when its lease is over: ${why}`);
-      });
-      // For a pipe, isTTY is undefined, whatever its type says.
-      const tellsWaits = verbose || (process.stderr.isTTY as boolean | undefined) === true;
-      return { ...contextWith(locks, options), tell, owner, tellsWaits } satisfies RunContext;
-    },
-  };
+/** A command line that is carried out: the host of its command, and what is known for the report of a failure. */
+class CommandLine implements CliHost {
+  readonly argv: readonly string[];
+  readonly print: CliHost["print"];
+  readonly #host: CliProcess;
+  /** A copy: variables that are set here, for the AWS SDK, must not reach the command. */
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #printError: CliHost["print"];
+  readonly #say = (line: string): void => void this.#printError(`holdfast: ${plain(line)}\n`);
+  #status: number = EXITS.ok.status;
+  #mode: CommandMode = "looks";
+  #command = "";
+  #where: Where | undefined;
+  #unprinted: CliError | undefined;
+  #giveUp: (reason: Error) => void = () => undefined;
+  /** Rejects when the command is given up. */
+  readonly #givenUp = new Promise<never>((_, reject) => (this.#giveUp = reject));
 
-  function contextWith(locks: CommandContext["locks"], options: GlobalOptions): CommandContext {
-    return { ...processContext(options), locks };
+  constructor(argv: readonly string[], host: CliProcess) {
+    this.argv = argv;
+    this.#host = host;
+    this.#env = { ...host.env };
+    this.#givenUp.catch(() => undefined); // Avoids an unhandled rejection.
+    this.print = printerOn(host.stdout, {
+      onClosed: () => {
+        if (this.#mode !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
+      },
+      // A running command goes on, and so does the record of its run.
+      onFailed: ({ message }) => {
+        this.#unprinted = new CliError("notPrinted", `the output could not be written: ${message}`);
+        if (this.#mode !== "runs") this.#giveUp(this.#unprinted);
+      },
+    });
+    this.#printError = printerOn(host.stderr, { onClosed: () => undefined, onFailed: () => undefined });
   }
 
-  function processContext({ json = false }: GlobalOptions): ProcessContext {
+  ends(status: number): void {
+    this.#status = status;
+  }
+
+  async context(options: GlobalOptions, mode: CommandMode): Promise<CommandContext> {
+    this.#mode = mode;
+    this.#where = whereOf(options, this.#env);
+    const locks = await connect(options, this.#env);
+    return { ...this.processContext(options), locks };
+  }
+
+  async runContext({ verbose = false, ...options }: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext> {
+    this.#mode = "runs";
+    this.#where = whereOf(options, this.#env);
+    const owner = options.owner ?? ownerHere();
+    const tell = verbose ? this.#say : () => undefined;
+    const lost = new Set<number | undefined>();
+    const locks = await connect({ ...options, owner }, this.#env, ({ type, key, fencingToken, error }) => {
+      const why = error instanceof Error ? error.message : "";
+      if (type === "lost") lost.add(fencingToken);
+      else if (type === "renew-failed") tell(`${key} could not be renewed yet: ${why}`);
+      else if (type === "release-failed" && !lost.has(fencingToken)) this.#say(`${key} is free only when its lease is over: ${why}`);
+    });
+    // For a pipe, isTTY is undefined, whatever its type says.
+    const tellsWaits = verbose || (process.stderr.isTTY as boolean | undefined) === true;
+    return { ...this.processContext(options), locks, tell, owner, tellsWaits };
+  }
+
+  processContext({ json = false }: GlobalOptions): ProcessContext {
     return {
-      env,
+      env: this.#env,
       version: version(),
-      signals: new Signals(host, (name) => giveUp(new Interrupted(name))),
-      screen: screenOn(stdout),
+      signals: new Signals(this.#host, (name) => this.#giveUp(new Interrupted(name))),
+      screen: screenOn(this.#host.stdout),
       asJson: json,
-      print,
-      say,
+      print: this.print,
+      say: this.#say,
     };
   }
 
-  const program = programFor(caller, version(), { writeOut: (text) => void print(text), writeErr: (text) => void printError(text) });
-  program.hook("preAction", (_program, called) => void (command = called.name()));
-  async function carryOut(): Promise<void> {
+  /** Carries it out and reports a failure. Resolves with the exit status; never rejects. */
+  async end(): Promise<number> {
+    const output = { writeOut: (text: string) => void this.print(text), writeErr: (text: string) => void this.#printError(text) };
+    const program = programFor(this, version(), output);
+    program.hook("preAction", (_program, called) => void (this.#command = called.name()));
+    try {
+      await this.#carryOut(program);
+      await this.print(""); // Waits for everything printed before, so that a failure is known.
+      if (this.#unprinted && this.#status === EXITS.ok.status) throw this.#unprinted;
+      return this.#status;
+    } catch (error) {
+      const failure = failureOf(error, this.#mode, this.#where, this.#command);
+      await this.#printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
+      return failure.status;
+    }
+  }
+
+  async #carryOut(program: Command): Promise<void> {
+    const { argv } = this;
     if (argv[0] === "complete") {
       const { complete } = await import("./completion.js");
-      await complete(program, argv.slice(argv[1] === "--" ? 2 : 1), (of, prefix) => keysFor(of, prefix, env));
+      await complete(program, argv.slice(argv[1] === "--" ? 2 : 1), (of, prefix) => keysFor(of, prefix, this.#env));
       return;
     }
     try {
-      await Promise.race([program.parseAsync(argv, { from: "user" }), givenUp]);
+      await Promise.race([program.parseAsync(argv, { from: "user" }), this.#givenUp]);
     } catch (error) {
       if (!(error instanceof CommanderError)) throw error;
       if (error.exitCode === 0) return; // Help or the version was printed.
       if (error.code !== "commander.help") throw misuse(error, argv);
-      status = EXITS.usage.status;
+      this.#status = EXITS.usage.status;
     }
-  }
-  try {
-    await carryOut();
-    await print(""); // Waits for everything printed before, so that a failure is known.
-    if (unprinted && status === EXITS.ok.status) throw unprinted;
-    return status;
-  } catch (error) {
-    const failure = failureOf(error, mode, where, command);
-    await printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
-    return failure.status;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { OutputConfiguration } from "commander";
 import { Command, Help, Option } from "commander";
-import type { CliHost } from "./cli-host.js";
+import type { CliHost } from "./context.js";
 import { addUiCommand } from "./console/commands.js";
 import { addCompletion, addLookCommands, addOperateCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";

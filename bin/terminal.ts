@@ -1,6 +1,6 @@
 /**
  * Terminal output. Colours are used only if the terminal supports them and NO_COLOR isn't set. Text from other users, such as an owner,
- * reaches a terminal only as plain text (plain-text.ts).
+ * reaches a terminal only as plain text (plain-text.ts). A stream can be slow, full or closed.
  */
 import pico from "picocolors";
 import stringWidth from "fast-string-truncated-width";
@@ -54,4 +54,32 @@ function fitting(characters: readonly string[], columns: number): readonly strin
 export function cutEnd(text: string, columns: number): string {
   const { index, ellipsed } = stringWidth(text, { limit: columns, ellipsis: ELLIPSIS, ellipsisWidth: 1 });
   return ellipsed ? text.slice(0, index) + ELLIPSIS : text;
+}
+
+/** The callbacks for a stream that accepts no more. */
+export interface PrintFailures {
+  /** Called if the reader has closed the stream. */
+  readonly onClosed: () => void;
+  /** Called once if the text could not be written, for example on a full disk. */
+  readonly onFailed: (error: Error) => void;
+}
+
+/** Returns a function that prints to `stream` and resolves when the text is written or lost, so that more can be printed. */
+export function printerOn(stream: NodeJS.WriteStream, { onClosed, onFailed }: PrintFailures): (text: string | Uint8Array) => Promise<void> {
+  let isGone = false;
+  const lost = (error: Error): void => {
+    if (isGone) return;
+    isGone = true;
+    if ((error as NodeJS.ErrnoException).code === "EPIPE") onClosed();
+    else onFailed(error);
+  };
+  stream.on("error", lost);
+  return (text) =>
+    new Promise((resolve) => {
+      if (isGone) return resolve();
+      stream.write(text, (error) => {
+        if (error) lost(error);
+        resolve();
+      });
+    });
 }

@@ -1,10 +1,11 @@
 /**
- * Bundles the functions' code into one ES module. The AWS SDK, in the tested version, is in a second file for functions that need it.
+ * Bundles the functions' code into one ES module. What few requests need is beside it, and loaded on use: the AWS SDK, in the tested version,
+ * and the maker of the OpenAPI document.
  * `cdk` runs this before each synth (cdk.json's `build`). The package includes the bundle, so deploying the construct needs neither
  * esbuild nor Docker.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OutputFile, Plugin, PluginBuild } from "esbuild";
 import { build } from "esbuild";
@@ -17,9 +18,14 @@ import { bundledPackages, licencesText } from "./bundled-licences.js";
  */
 export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
 
-/** The file with the AWS SDK's client. Only functions whose environment requires the SDK load it. */
-const SDK_FILE = "sdk.mjs";
-const SDK_ENTRY = fileURLToPath(new URL("../lib/store/dynamo/table-access.ts", import.meta.url));
+/**
+ * The files beside the function's own, each by the source that it is made of: the AWS SDK's client, for functions whose environment requires
+ * it, and the maker of the OpenAPI document.
+ */
+const APART: ReadonlyMap<string, string> = new Map([
+  [fileURLToPath(new URL("../lib/store/dynamo/table-access.ts", import.meta.url)), "sdk.mjs"],
+  [fileURLToPath(new URL("../lib/contract/openapi.ts", import.meta.url)), "openapi.mjs"],
+]);
 
 /** The file with the licences of the packages in the bundle. */
 export const LICENCES_FILE = "licences.txt";
@@ -37,11 +43,8 @@ export async function bundleFunction(
   plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
   const inputs: string[] = [];
-  // The SDK's file is written first, because the function's file imports it.
-  for (const [from, to] of [
-    [SDK_ENTRY, SDK_FILE],
-    [entry, "index.mjs"],
-  ] as const) {
+  // The function's file is written last, because it imports the others.
+  for (const [from, to] of [...APART, [entry, "index.mjs"] as const]) {
     const { outputFiles, metafile } = await bundled(directory, from, to, plugins);
     writeWhole(directory, outputFiles);
     inputs.push(...Object.keys(metafile.inputs));
@@ -52,7 +55,7 @@ export async function bundleFunction(
   return packages;
 }
 
-/** Bundles a file with its imports, except those that the other file provides. */
+/** Bundles a file with its imports, except those that another file provides. */
 function bundled(directory: string, entry: string, outfile: string, plugins: readonly Plugin[]) {
   return build({
     entryPoints: [entry],
@@ -71,12 +74,16 @@ function bundled(directory: string, entry: string, outfile: string, plugins: rea
     sourcemap: true,
     sourcesContent: false,
     logLevel: "warning",
-    plugins: [...plugins, ...(entry === SDK_ENTRY ? [] : [{ name: "sdk-apart", setup: setSdkApart }])],
+    plugins: [...plugins, { name: "apart", setup: setApart }],
   });
 }
 
-function setSdkApart({ onResolve }: PluginBuild): void {
-  onResolve({ filter: /\/table-access\.js$/ }, () => ({ path: `./${SDK_FILE}`, external: true }));
+/** Leaves what is loaded on use to its own file. */
+function setApart({ onResolve }: PluginBuild): void {
+  onResolve({ filter: /^\.{1,2}\// }, ({ kind, path, resolveDir }) => {
+    const file = kind === "dynamic-import" ? APART.get(resolve(resolveDir, path.replace(/\.js$/, ".ts"))) : undefined;
+    return file === undefined ? undefined : { path: `./${file}`, external: true };
+  });
 }
 
 function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {

@@ -4,7 +4,6 @@ import type { Refusal } from "../lib/core/errors.js";
 import type { Decoded, Schema } from "../lib/contract/decode.js";
 import { decode, decodeBody } from "../lib/contract/decode.js";
 import { Key, LeaseId } from "../lib/contract/fields.js";
-import { openapi } from "../lib/contract/openapi.js";
 import type { Answer, Asked, Operation } from "../lib/contract/operation.js";
 import { OPERATIONS } from "../lib/contract/operations.js";
 import { REQUESTS } from "../lib/contract/requests.js";
@@ -16,7 +15,11 @@ const NOTHING = { ok: true, value: {} } as const;
 
 /** Answers `event` by the row of `name`, or refuses it. */
 export async function serve(name: OperationName, event: HttpEvent, api: ServiceApi): Promise<HttpResult | Refusal> {
-  if (name === "openapi") return json(200, openapi());
+  if (name === "openapi") {
+    // Loaded on use: few functions are asked for the document, and its maker would be a sixth of their code.
+    const { openapi } = await import("../lib/contract/openapi.js");
+    return json(200, openapi());
+  }
   // Each row's own types hold: what it is served was decoded by its route and its schemas.
   const row = OPERATIONS[name] as Operation<object, object, object>;
   const asked = decodeRequest(row, event);

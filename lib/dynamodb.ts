@@ -5,7 +5,9 @@
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { ClientOptions } from "./client/client-options.js";
-import { checkClient, checkType } from "./client/client-options.js";
+import { checkClient } from "./client/client-options.js";
+import type { Checks } from "./client/options.js";
+import { ofType, unchecked } from "./client/options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
@@ -15,7 +17,7 @@ import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
 import type { HttpOptions } from "./client/transport/http-options.js";
 import { callersOf, httpApi } from "./client/transport/http.js";
-import { checkHttp, checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
+import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import type { PolicyOptions } from "./core/policy.js";
@@ -76,11 +78,11 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
   readonly log?: Log | undefined;
 }
 
-const OPTIONS = [
-  ...["tableName", "namespace", "client", "region", "endpoint", "credentials"],
-  ...["log", "clockErrorMs", "retentionMs", "via"],
+const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
+  ...{ tableName: unchecked, namespace: unchecked, client: ofType("object"), region: unchecked, endpoint: ofType("string") },
+  ...{ credentials: unchecked, log: unchecked, clockErrorMs: unchecked, retentionMs: unchecked, via: unchecked },
   ...HTTP_OPTIONS,
-];
+};
 
 /**
  * Creates a client on the table. The client sends nothing until it is asked for a lock.
@@ -129,19 +131,16 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
 
 /** Returns the operations over HTTP; undefined without a URL. @throws InvalidRequestError if `via` needs one, or it is invalid */
 function serviceOf(options: DynamoClientOptions, via: Via): ServiceApi | undefined {
-  checkType("url", options.url, "string");
   const url = via === "table" ? options.url : givenOrSet("url", options.url, "HOLDFAST_URL");
   if (url === undefined) return undefined;
-  checkHttp(options, url);
+  checkUrl("url", url);
   return httpApi({ ...options, url });
 }
 
 /** @throws InvalidRequestError naming the option that is invalid, or that a client of the caller's has already */
 function checkLocation({ client, region, endpoint, credentials }: DynamoClientOptions): void {
-  checkType("client", client, "object");
   if (region !== undefined && !(typeof region === "string" && region !== ""))
     throw new InvalidRequestError("region: must be the name of a Region, such as eu-west-1", "region");
-  checkType("endpoint", endpoint, "string");
   if (endpoint !== undefined) checkUrl("endpoint", endpoint);
   if (credentials !== undefined && !isCredentials(credentials))
     throw new InvalidRequestError("credentials: must have an accessKeyId and a secretAccessKey, or be a function", "credentials");

@@ -3,13 +3,13 @@
  * node:crypto, node:events; node:http and node:https, or `fetch` where they are missing).
  */
 import type { ClientOptions } from "./client/client-options.js";
-import { checkClient, checkType } from "./client/client-options.js";
+import { checkClient } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { givenOrSet } from "./client/environment.js";
 import type { HttpOptions } from "./client/transport/http-options.js";
 import { callersOf, httpApi } from "./client/transport/http.js";
-import { checkHttp, HTTP_OPTIONS } from "./client/transport/http-options.js";
+import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
 export { currentLease } from "./client/wrap/reentrancy-guard.js";
@@ -65,9 +65,8 @@ export interface HttpClientOptions extends ClientOptions, Omit<HttpOptions, "url
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkClient(options, HTTP_OPTIONS);
-  checkType("url", options.url, "string");
   const url = givenOrSet("url", options.url, "HOLDFAST_URL");
-  checkHttp(options, url);
+  checkUrl("url", url);
   const http = { ...options, url };
   return createClient({ ...systemRuntime(httpApi(http)), callers: callersOf(http) }, options);
 }

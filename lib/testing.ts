@@ -5,6 +5,7 @@
 import { LeaseIds } from "./client/acquire/lease-ids.js";
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient } from "./client/client-options.js";
+import { unchecked } from "./client/options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { randomBytes } from "./client/runtime.js";
@@ -42,7 +43,7 @@ export interface TestLockClient extends LockClient {
 
 /** Creates a client whose locks are in memory and whose time stands still until `clock` is advanced. */
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
-  checkClient(options, ["clock", "store", "principal", "log"]);
+  checkClient(options, { clock: unchecked, store: unchecked, principal: unchecked, log: unchecked });
   const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
   const { store = createMemoryStore({ policy: createPolicy(), clock }) } = options;
   const faults = new Faults();

@@ -1,6 +1,6 @@
 /** The command that opens the console on a service or a table, `ui`, with its options. */
 import type { Command } from "commander";
-import type { CliHost, GlobalOptions } from "../cli-host.js";
+import type { CliHost, GlobalOptions } from "../context.js";
 import { whereOf } from "../connection.js";
 import { port, portsFrom } from "../values.js";
 

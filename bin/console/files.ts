@@ -1,4 +1,4 @@
-/** The files of the console's page by their names. */
+/** The files of the console's page by their names, and the headers with which they are sent, on this machine and in an account. */
 
 /** The code and the style of the page. */
 export interface Bundled {
@@ -27,3 +27,15 @@ export function assetsOf({ page, icon, script, style }: Bundled & { readonly pag
     [MADE.style]: { type: "text/css; charset=utf-8", body: style },
   };
 }
+
+/** The page loads only its own files, sends only to its own origin, and is embedded in nothing. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; " +
+    "frame-ancestors 'none'; require-trusted-types-for 'script'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};

@@ -3,7 +3,7 @@
  * asks the API for data, with its user's token.
  */
 import type { Assets } from "./files.js";
-import { PAGE_HEADERS } from "./headers.js";
+import { PAGE_HEADERS } from "./files.js";
 
 /** The part of the gateway's event that is read: the file after `/console/`, if one is asked for. */
 export interface FileEvent {

@@ -1,5 +1,5 @@
 /** The query of CloudWatch Logs Insights for one key's history, and its rows as lines. Pure. */
-import { deedOf } from "./audit.js";
+import { deedOf } from "./activity.js";
 import type { Line } from "./data.js";
 
 /** The largest number of lines that the query returns. */

@@ -1,6 +1,6 @@
 /** The last lines of the log, for the console: a ring of bounded size, without ids of requests, and without principals except an operator's. */
 import type { LogLine } from "../../lib/dynamodb.js";
-import { deedOf } from "./audit.js";
+import { deedOf } from "./activity.js";
 import type { Line, Lines } from "./data.js";
 
 /** The number of lines that are kept. */

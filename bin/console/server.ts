@@ -2,19 +2,18 @@
  * The console over HTTP: its page at `/console` and its data below `/console/api/`. A browser that asks for `/` is sent there. It takes no
  * other requests, so it can stand before another server. Text from keys, owners and values never becomes markup: the page gets it as JSON.
  */
+import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitUrl } from "../../infra/local/local-server.js";
 import { LockError } from "../../lib/index.js";
 import { partsOf } from "../inspect/holds.js";
-import { loadAssets } from "./assets.js";
 import type { Failure } from "./data.js";
 import type { FaceOptions } from "./face.js";
 import { faceOf } from "./face.js";
-import type { Assets } from "./files.js";
-import { refusalOf } from "./guard.js";
-import { PAGE_HEADERS } from "./headers.js";
+import type { Assets, Bundled } from "./files.js";
+import { assetsOf, MADE, PAGE_HEADERS } from "./files.js";
 import type { Session } from "./session.js";
-import { sessionOf } from "./session.js";
+import { refusalOf, sessionOf } from "./session.js";
 
 /** The path of the console. */
 export const CONSOLE_PATH = "/console";
@@ -136,4 +135,20 @@ function failed(error: unknown): Reply {
   const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
   const failure: Failure = { code: error instanceof LockError ? error.code : "internal", message };
   return json(failure.code === "invalid-request" ? 400 : 502, failure);
+}
+
+/** Returns the page's files. The package has them made; in a clone they are made from their sources at the first request. */
+export async function loadAssets(): Promise<Assets> {
+  const [page, icon, made] = await Promise.all([readPage("index.html"), readPage("icon.svg"), codeOf()]);
+  return assetsOf({ ...made, page, icon });
+}
+
+async function codeOf(): Promise<Bundled> {
+  if (!import.meta.url.endsWith(".ts")) return { script: await readPage(MADE.script), style: await readPage(MADE.style) };
+  const { bundlePage } = await import("./bundle.js");
+  return bundlePage();
+}
+
+function readPage(name: string): Promise<string> {
+  return readFile(new URL(`page/${name}`, import.meta.url), "utf8");
 }

@@ -1,6 +1,7 @@
 /**
  * The secret of a start of `holdfast ui`, and the cookie for which it is exchanged. The secret is good for one exchange, so the address that
- * a browser keeps in its history opens nothing. The page's script can't read the cookie, and no other site's page sends it.
+ * a browser keeps in its history opens nothing. The page's script can't read the cookie, and no other site's page sends it. What other
+ * pages of this machine send is refused here too.
  */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -41,4 +42,16 @@ function cookiesOf({ headers }: IncomingMessage): ReadonlyMap<string, string> {
 function isSame(given: unknown, secret: string): boolean {
   const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
   return typeof given === "string" && timingSafeEqual(hash(given), hash(secret));
+}
+
+/**
+ * Returns the reason for which a request is refused, or undefined. It stands behind the guard of the server (infra/local/local-server.ts). A page
+ * of another port of this machine is no page of another site for a browser, and its requests have the console's cookie: only the console's
+ * own page may read data and make changes. Only a change must say that it comes from the page: a program reads too.
+ */
+export function refusalOf({ headers, method }: IncomingMessage, isData: boolean): string | undefined {
+  const site = headers["sec-fetch-site"];
+  if (method !== "POST") return isData && site === "same-site" ? "Only the console's own page may read its data" : undefined;
+  if (site !== "same-origin") return "Only the console's own page may make changes";
+  return /^application\/json\b/.test(headers["content-type"] ?? "") ? undefined : "A change must be sent as application/json";
 }

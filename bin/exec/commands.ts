@@ -5,7 +5,7 @@ import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
 import type { LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
-import type { CliHost, GlobalOptions } from "../cli-host.js";
+import type { CliHost, GlobalOptions } from "../context.js";
 import { count, countAfterDashes, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
 
 /** The parsed options of both commands. */

@@ -3,10 +3,9 @@ import type { HolderView, Lease, LockClient } from "../../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { lostUnder, statusOf } from "./exit-status.js";
+import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { RunContext } from "../context.js";
 import type { Outcome } from "./supervise.js";
-import { supervise } from "./supervise.js";
 import { tellWaiting } from "../inspect/waiting.js";
 
 /** The key, the way to hold it, and the command. */

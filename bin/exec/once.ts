@@ -3,13 +3,12 @@ import type { LockClient, Run, RunOptions, RunResult } from "../../lib/index.js"
 import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { lostUnder, statusOf } from "./exit-status.js";
+import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { Kept } from "./kept-output.js";
 import { Output, replayOf } from "./kept-output.js";
 import type { RunContext } from "../context.js";
 import { plainLines } from "../plain-text.js";
 import type { Outcome } from "./supervise.js";
-import { supervise } from "./supervise.js";
 
 /** The command, its key, and the storage of its result. */
 export interface OnceArgs {

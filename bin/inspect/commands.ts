@@ -2,9 +2,8 @@
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
 import { CliError } from "../cli-error.js";
-import type { CliHost, GlobalOptions } from "../cli-host.js";
-import type { RunsArgs } from "./runs.js";
-import type { CommandContext } from "../context.js";
+import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
+import type { RunsArgs } from "./lists.js";
 import { count, duration, some } from "../values.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
@@ -53,7 +52,7 @@ function addLs(program: Command, withLocks: WithLocks): void {
     .addHelpText("after", example("holdfast ls ORDER_"))
     .action(
       withLocks("looks", async (context, prefix: string | undefined, options: ListOptions & { readonly owner?: string }) => {
-        const { ls } = await import("./ls.js");
+        const { ls } = await import("./lists.js");
         return ls({ prefix: prefix ?? "", ...options }, context);
       }),
     );
@@ -91,7 +90,7 @@ function addBreak(program: Command, withLocks: WithLocks): void {
     .action(
       withLocks("changes", async (context, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
         const { reason, token, drain, yes = false } = options;
-        const { breakHold } = await import("../operate/break.js");
+        const { breakHold } = await import("../operate.js");
         const which = { ...(token !== undefined && { fencingToken: token }), ...(drain !== undefined && { drainMs: drain }) };
         return breakHold({ key, reason, asks: !yes, ...which }, context);
       }),
@@ -126,7 +125,7 @@ function addRuns(program: Command, withLocks: WithLocks): void {
     .addHelpText("after", example("holdfast runs report: --state failed"))
     .action(
       withLocks("looks", async (context, prefix: string | undefined, options: Omit<RunsArgs, "prefix">) => {
-        const { runs } = await import("./runs.js");
+        const { runs } = await import("./lists.js");
         return runs({ prefix: prefix ?? "", ...options }, context);
       }),
     );
@@ -143,7 +142,7 @@ function addReset(program: Command, withLocks: WithLocks): void {
     .addHelpText("after", example('holdfast reset report:2026-01-31 --reason "the source was wrong"'))
     .action(
       withLocks("changes", async (context, key: string, { reason }: { readonly reason: string }) => {
-        const { reset } = await import("../operate/reset.js");
+        const { reset } = await import("../operate.js");
         return reset(key, reason, context);
       }),
     );

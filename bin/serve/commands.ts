@@ -1,7 +1,7 @@
 /** The command that serves the API on this machine, `dev`, with its options. */
 import type { Command } from "commander";
 import { CliError } from "../cli-error.js";
-import type { CliHost, GlobalOptions } from "../cli-host.js";
+import type { CliHost, GlobalOptions } from "../context.js";
 import { countAfterDashes, port, portsFrom } from "../values.js";
 
 interface DevOptions {

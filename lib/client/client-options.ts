@@ -1,8 +1,8 @@
 /** The options of every client, and their checks. An error names the option and the rule. */
 import { isKey } from "../core/key.js";
-import * as LIMITS from "../core/request-limits.js";
 import { InvalidRequestError } from "./errors.js";
-import { checkMs, checkNames, checkOwner } from "./options.js";
+import type { Checks } from "./options.js";
+import { CHECKS, checkOptions, ofType } from "./options.js";
 
 /** A client event, for metrics and logs. It never carries a leaseId. */
 export interface LockClientEvent {
@@ -47,26 +47,16 @@ export interface ClientOptions {
   readonly closeOnSigterm?: boolean | undefined;
 }
 
-const OPTIONS = ["prefix", "owner", "leaseMs", "waitMs", "onEvent", "closeOnSigterm"];
+const OPTIONS: Checks<ClientOptions> = {
+  prefix(name, value) {
+    if (value !== "" && !(typeof value === "string" && isKey(`${value}:`)))
+      throw new InvalidRequestError("prefix: must be characters of A-Z a-z 0-9 . _ : ~ -", name);
+  },
+  ...{ owner: CHECKS.owner, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs },
+  ...{ onEvent: ofType("function"), closeOnSigterm: ofType("boolean") },
+};
 
 /** @throws InvalidRequestError naming the invalid option of a client that also has the options in `own`. */
-export function checkClient(options: ClientOptions, own: readonly string[]): void {
-  checkNames("createLockClient", options, [...own, ...OPTIONS]);
-  const { prefix, owner, leaseMs, waitMs, onEvent, closeOnSigterm } = options;
-  if (prefix !== undefined && prefix !== "" && !(typeof prefix === "string" && isKey(`${prefix}:`)))
-    throw new InvalidRequestError("prefix: must be characters of A-Z a-z 0-9 . _ : ~ -", "prefix");
-  checkOwner(owner);
-  checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
-  checkMs("waitMs", waitMs, 0, Number.MAX_SAFE_INTEGER);
-  checkType("onEvent", onEvent, "function");
-  checkType("closeOnSigterm", closeOnSigterm, "boolean");
-}
-
-/** @throws InvalidRequestError if the option is given and has another type. */
-export function checkType(name: string, value: unknown, ...types: readonly string[]): void {
-  if (value !== undefined && !types.includes(typeof value))
-    throw new InvalidRequestError(
-      `${name}: must be ${types.map((type) => (type === "object" ? "an object" : `a ${type}`)).join(" or ")}`,
-      name,
-    );
+export function checkClient(options: ClientOptions, own: Checks): void {
+  checkOptions("createLockClient", options, { ...own, ...OPTIONS });
 }

@@ -9,9 +9,9 @@ import { setCalls } from "./acquire/set-calls.js";
 import { WaitEstimator } from "./acquire/wait-estimator.js";
 import type { ClientOptions } from "./client-options.js";
 import type { ElectOptions, Lead } from "./coordination/elect.js";
-import { checkElect, elect } from "./coordination/elect.js";
+import { ELECT_OPTIONS, elect } from "./coordination/elect.js";
 import { handleCalls } from "./coordination/lock-handles.js";
-import { checkWatch, watch } from "./coordination/watch.js";
+import { WATCH_OPTIONS, watch } from "./coordination/watch.js";
 import type { InvocationContext } from "./invocation.js";
 import { checkContext } from "./invocation.js";
 import type { WithUnscoped } from "./jobs/job-calls.js";
@@ -20,7 +20,7 @@ import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
-import { checkScope, checkWork } from "./options.js";
+import { checkOptions, checkScope, checkWork } from "./options.js";
 import { Registry } from "./registry.js";
 import type { Run, RunResult } from "./run/run-once.js";
 import { runOnce } from "./run/run-once.js";
@@ -114,7 +114,7 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
   return {
     watch(name, options = {}) {
       const key = session.keyOf(name);
-      checkWatch(options);
+      checkOptions("watch", options, WATCH_OPTIONS);
       return watch(session, key, options);
     },
 
@@ -122,7 +122,7 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
       const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = session.keyOf(name);
       checkWork("elect", "lead", lead);
-      checkElect(electOptions);
+      checkOptions("elect", electOptions, ELECT_OPTIONS);
       return elect(session, key, electOptions, lead);
     },
   };

@@ -2,8 +2,16 @@
 import type { Inspected } from "../core/api/locks.js";
 import * as LIMITS from "../core/request-limits.js";
 import type { LockClient } from "./lock-client.js";
-import { checkMs, checkNames, checkPage, checkText, refused } from "./options.js";
+import type { Checks } from "./options.js";
+import { CHECKS, checkOptions, ms, must, PAGE, refused } from "./options.js";
 import type { Session } from "./session.js";
+
+const LIST_OPTIONS = { prefix: PAGE.prefix, owner: CHECKS.owner, max: PAGE.max, cursor: PAGE.cursor };
+const BREAK_OPTIONS: Checks<Parameters<LockClient["forceRelease"]>[1]> = {
+  reason: CHECKS.reason,
+  fencingToken: must((value) => Number.isSafeInteger(value) && (value as number) >= 0, "it must be the hold's token"),
+  drainMs: ms(0, LIMITS.drainMaxMs),
+};
 
 /** Returns the calls of `session` that read locks and end other holders' leases. */
 export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health" | "use"> {
@@ -19,8 +27,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     },
 
     async list(options = {}) {
-      checkNames("list", options, ["prefix", "owner", "max", "cursor"]);
-      checkPage(options);
+      checkOptions("list", options, LIST_OPTIONS);
       const { prefix: within = "", ...query } = options;
       const { ok: _ok, ...listed } = await session.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
       return listed;
@@ -28,15 +35,8 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
 
     async forceRelease(name, options) {
       const key = session.keyOf(name);
-      checkNames("forceRelease", options, ["reason", "fencingToken", "drainMs"]);
-      const { reason, fencingToken, drainMs } = options;
-      checkMs("drainMs", drainMs, 0, LIMITS.drainMaxMs);
-      checkText("reason", reason, 1, LIMITS.reasonChars);
-      if (!Number.isSafeInteger(fencingToken) || fencingToken < 0)
-        throw refused("fencingToken", fencingToken, "it must be the hold's token");
-      const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) =>
-        api.breakHold({ key, reason, fencingToken, drainMs }, attempt),
-      );
+      checkOptions("forceRelease", options, BREAK_OPTIONS, "reason", "fencingToken");
+      const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) => api.breakHold({ key, ...options }, attempt));
       return { breakInMs };
     },
 

@@ -62,33 +62,102 @@ export interface WhenUnavailable {
 /** Options of a set of keys. */
 export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
 
-const LEASE_OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "heartbeat", "maxHoldMs"];
-const SET_OPTIONS = ["leaseMs", "owner", "meta", "heartbeat", "maxHoldMs", "waitMs", "signal"];
-const ACQUIRE_OPTIONS = [...LEASE_OPTIONS, "waitMs", "signal"];
+/** Refuses the given value of an option. @throws InvalidRequestError naming the option and the rule */
+export type Check = (name: string, value: unknown) => void;
+
+/** The check of each option of a call. The compiler asks for that of a new option. */
+export type Checks<Options = Readonly<Record<string, unknown>>> = { readonly [Name in keyof Options]-?: Check };
+
+/** A whole number within these bounds. */
+export const whole =
+  (min: number, max: number, rule?: string): Check =>
+  (name, value) =>
+    checkWhole(name, value, min, max, rule);
+
+/** A duration within these bounds. */
+export const ms = (minMs: number, maxMs = Number.MAX_SAFE_INTEGER): Check => whole(minMs, maxMs, "it is a whole number of ms");
+
+/** A value for which `isRight`. */
+export const must =
+  (isRight: (value: unknown) => boolean, rule: string): Check =>
+  (name, value) => {
+    if (!isRight(value)) throw refused(name, value, rule);
+  };
+
+/** One of these words. */
+export const oneOf = (...words: readonly string[]): Check =>
+  must((value) => words.includes(value as string), `it must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`);
+
+/** Text of this length. */
+export const text =
+  (minChars: number, maxChars: number): Check =>
+  (name, value) =>
+    checkText(name, value, minChars, maxChars);
+
+/** A value of one of these types. */
+export const ofType =
+  (...types: readonly string[]): Check =>
+  (name, value) => {
+    const rule = types.map((type) => (type === "object" ? "an object" : `a ${type}`)).join(" or ");
+    if (!types.includes(typeof value)) throw new InvalidRequestError(`${name}: must be ${rule}`, name);
+  };
+
+/** Anything: the option is checked where it is used. */
+export const unchecked: Check = () => undefined;
+
+const meta: Check = (_name, value) => void metaOf(value);
+
+/** The checks of options that several calls have. */
+export const CHECKS = {
+  leaseMs: ms(LIMITS.leaseMinMs, LIMITS.leaseMaxMs),
+  owner: text(0, LIMITS.ownerChars),
+  reason: text(1, LIMITS.reasonChars),
+  meta,
+  heartbeat: must((value) => typeof value === "boolean", "it must be true or false"),
+  waitMs: ms(0),
+  signal: must((value) => value instanceof AbortSignal, "it must be an AbortSignal"),
+};
+
+const { leaseMs, owner, heartbeat, waitMs, signal } = CHECKS;
+const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs: ms(1), waitMs, signal };
+const LEASE: Checks<LeaseOptions> = {
+  ...{ leaseMs, owner, meta },
+  ...{ mode: oneOf("exclusive", "shared"), limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax) },
+  ...{ priority: whole(0, LIMITS.priorityMax), heartbeat, maxHoldMs: SET.maxHoldMs },
+};
+const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
+
+/** The option of a wrapper, in addition to those of its acquire. */
+export const WHEN_UNAVAILABLE: Checks<WhenUnavailable> = { whenUnavailable: unchecked };
+
+/** @throws InvalidRequestError naming the option of `what` that is invalid, unknown, or required and missing. */
+export function checkOptions(what: string, options: unknown, checks: Checks, ...required: readonly string[]): void {
+  checkNames(what, options, Object.keys(checks));
+  checkValues(options, checks, required);
+}
+
+function checkValues(options: object, checks: Checks, required: readonly string[] = []): void {
+  for (const [name, check] of Object.entries(checks)) {
+    const value: unknown = Reflect.get(options, name);
+    if (value !== undefined || required.includes(name)) check(name, value);
+  }
+}
 
 /** @throws InvalidRequestError naming the invalid option of an acquire that asks once. */
 export function checkTryAcquire(options: LeaseOptions & { readonly signal?: AbortSignal | undefined }): void {
-  checkNames("tryAcquire", options, [...LEASE_OPTIONS, "signal"]);
-  checkLease(options);
-  checkSignal(options.signal);
+  checkOptions("tryAcquire", options, { ...LEASE, signal });
+  checkKind(options);
 }
 
 /** @throws InvalidRequestError naming the invalid option of an acquire that waits, which also has the options in `more`. */
-export function checkAcquire(options: AcquireOptions, more: readonly string[] = []): void {
-  checkWaiting("acquire", options, [...ACQUIRE_OPTIONS, ...more]);
+export function checkAcquire(options: AcquireOptions, more: Checks = {}): void {
+  checkOptions("acquire", options, { ...ACQUIRE, ...more });
+  checkKind(options);
 }
 
 /** @throws InvalidRequestError naming the invalid option of a set, which also has the options in `more`. */
-export function checkSet(what: string, options: SetOptions, more: readonly string[] = []): void {
-  checkWaiting(what, options, [...SET_OPTIONS, ...more]);
-}
-
-/** @throws InvalidRequestError naming the invalid option of a call that may wait. */
-export function checkWaiting(what: string, options: AcquireOptions, known: readonly string[]): void {
-  checkNames(what, options, known);
-  checkLease(options);
-  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
-  checkSignal(options.signal);
+export function checkSet(what: string, options: SetOptions, more: Checks = {}): void {
+  checkOptions(what, options, { ...SET, ...more });
 }
 
 /** @throws InvalidRequestError unless `key` is a valid key. */
@@ -123,7 +192,7 @@ function shown(given: unknown): string {
 
 /** @throws InvalidRequestError if a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
-  checkWhole(name, value, minMs, maxMs, "it is a whole number of ms");
+  ms(minMs, maxMs)(name, value);
 }
 
 /** @throws InvalidRequestError if a number is given and out of bounds. */
@@ -140,18 +209,18 @@ export function checkText(name: string, value: unknown, minChars: number, maxCha
 
 /** @throws InvalidRequestError if a value is given that is not in the list. */
 export function checkOneOf(name: string, value: unknown, ...known: readonly string[]): void {
-  if (value !== undefined && !known.includes(value as string))
-    throw refused(name, value, `it must be ${known.map((one) => JSON.stringify(one)).join(" or ")}`);
+  if (value !== undefined) oneOf(...known)(name, value);
 }
 
-/** @throws InvalidRequestError if the options of a page are invalid. */
-export function checkPage(page: Readonly<Partial<Record<"prefix" | "max" | "cursor" | "owner", unknown>>>): void {
-  const { prefix = "", max, cursor = "-", owner } = page;
-  for (const [name, value] of Object.entries({ prefix, cursor }))
-    if (typeof value !== "string" || !/^[\w.:~-]{0,200}$/.test(value) || (name === "cursor" && value === ""))
-      throw refused(name, value, name === "prefix" ? "it must be the beginning of a key" : "it must be an earlier page's");
-  checkWhole("max", max, 1, LIMITS.listMax);
-  checkOwner(owner);
+/** The checks of a page's options. */
+export const PAGE = {
+  prefix: must((value) => isPartOfKey(value), "it must be the beginning of a key"),
+  max: whole(1, LIMITS.listMax),
+  cursor: must((value) => isPartOfKey(value) && value !== "", "it must be an earlier page's"),
+};
+
+function isPartOfKey(value: unknown): boolean {
+  return typeof value === "string" && /^[\w.:~-]{0,200}$/.test(value);
 }
 
 /** @throws InvalidRequestError unless these are known options: a misspelt option, or a bare number, must not be ignored. */
@@ -178,23 +247,10 @@ export function checkWork(what: string, field: string, work: unknown, rule = "th
   if (Object.prototype.toString.call(work).includes("Generator")) throw new InvalidRequestError(`${what}: ${rule}, not a generator`, field);
 }
 
-/** The option of a wrapper, in addition to those of its acquire. */
-export const WHEN_UNAVAILABLE = ["whenUnavailable"];
-
 /** @throws InvalidRequestError naming the invalid option of a lease. */
-export function checkLease({ leaseMs, owner, meta, mode, limit, permits, priority, maxHoldMs, heartbeat }: LeaseOptions): void {
-  checkKind(mode, limit, permits);
-  checkWhole("priority", priority, 0, LIMITS.priorityMax);
-  checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
-  checkMs("maxHoldMs", maxHoldMs, 1, Number.MAX_SAFE_INTEGER);
-  if (heartbeat !== undefined && typeof heartbeat !== "boolean") throw refused("heartbeat", heartbeat, "it must be true or false");
-  checkOwner(owner);
-  metaOf(meta);
-}
-
-/** @throws InvalidRequestError if an invalid owner is given. */
-export function checkOwner(owner: unknown): void {
-  if (owner !== undefined) checkText("owner", owner, 0, LIMITS.ownerChars);
+export function checkLease(options: LeaseOptions): void {
+  checkValues(options, LEASE);
+  checkKind(options);
 }
 
 /**
@@ -221,13 +277,10 @@ function refuseCode(name: string, value: unknown): unknown {
   return value;
 }
 
-/** @throws InvalidRequestError if mode, limit and permits are invalid or don't fit together. */
-function checkKind(mode: unknown, limit: number | undefined, permits: number | undefined): void {
-  checkOneOf("mode", mode, "exclusive", "shared");
-  checkWhole("limit", limit, 1, LIMITS.permitsMax);
-  checkWhole("permits", permits, 1, LIMITS.permitsMax);
-  if ((permits ?? 1) > (limit ?? 1)) throw refused("permits", permits, `it must be at most the limit of ${limit ?? 1}`);
-  if (mode === "shared" && (limit ?? 1) !== 1) throw refused("limit", limit, "a shared lease takes none");
+/** @throws InvalidRequestError if mode, limit and permits don't fit together. */
+function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void {
+  if (permits > limit) throw refused("permits", permits, `it must be at most the limit of ${limit}`);
+  if (mode === "shared" && limit !== 1) throw refused("limit", limit, "a shared lease takes none");
 }
 
 /** @throws InvalidRequestError unless `scope` is text that is long enough not to be guessed. */
@@ -236,6 +289,6 @@ export function checkScope(scope: unknown): asserts scope is string {
 }
 
 /** @throws InvalidRequestError if it is given and not an AbortSignal. */
-export function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw refused("signal", signal, "it must be an AbortSignal");
+export function checkSignal(given: unknown): void {
+  if (given !== undefined) CHECKS.signal("signal", given);
 }

@@ -1,7 +1,10 @@
 /** The answers of the service, for the OpenAPI document and the tests. checks.ts has the client's own checks of them. */
 import * as v from "valibot";
+import type { LeaseView, Waiting as WaitingAnswer } from "../core/commands.js";
 import { ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
+import type { Inspection as InspectionView, RunView } from "../core/lock/views.js";
+import type { Entries } from "./fields.js";
 import { condition, durationMs, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState } from "./fields.js";
 
 const renewAfterMs = v.pipe(
@@ -212,7 +215,7 @@ const Health = v.strictObject({
 /** The error of a gateway that answers in place of the service. */
 const GatewayAnswer = v.object({ message: v.string() });
 
-/** The answers, by their names in the OpenAPI document. */
+/** The answers, by their names in the OpenAPI document. The compiler asks for each member that the core shows. */
 export const ANSWERS = {
   Lease,
   Waiting,
@@ -232,4 +235,9 @@ export const ANSWERS = {
   Health,
   Problem,
   GatewayAnswer,
-} as const satisfies Record<string, v.GenericSchema>;
+} as const satisfies Record<string, v.GenericSchema> & {
+  readonly Lease: Entries<LeaseView>;
+  readonly Waiting: Entries<Omit<WaitingAnswer, "ok">>;
+  readonly Inspection: Entries<InspectionView>;
+  readonly Run: Entries<RunView>;
+};

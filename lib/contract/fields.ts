@@ -7,6 +7,11 @@ import { LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
 
+/** The schema of a message that has an entry for each member of `Message`, also for one that may be absent. */
+export interface Entries<Message> {
+  readonly entries: { readonly [Name in keyof Message]-?: v.GenericSchema };
+}
+
 /** The rule of a key, in words. */
 export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
 const LEASE_ID_RULE = "must be a UUIDv7 in lower case";

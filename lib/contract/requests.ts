@@ -5,7 +5,10 @@
  */
 import * as v from "valibot";
 import { JSON_DEPTH } from "../core/canonical.js";
+import type { AcquireParameters, ConditionRequest, RenewRequest as Renewal } from "../core/api/locks.js";
+import type { AcquireSetRequest as SetOfLocks } from "../core/api/sets.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
+import type { Entries } from "./fields.js";
 import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
 
 const acquireFields = v.strictObject({
@@ -33,6 +36,10 @@ const acquireFields = v.strictObject({
   meta: v.optional(meta),
 });
 
+/** The fields of an acquire that is exclusive, and of one of several keys, which does not queue. */
+const { mode: _mode, limit: _limit, permits: _permits, ...exclusive } = acquireFields.entries;
+const { priority: _priority, ...ofSet } = exclusive;
+
 /** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
 const AcquireRequest = v.pipe(
   acquireFields,
@@ -57,11 +64,7 @@ const TransferRequest = v.strictObject({ leaseId: LeaseId, owner: v.optional(own
 const WaitRequest = v.strictObject({
   condition,
   leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
-  leaseMs: acquireFields.entries.leaseMs,
-  owner: acquireFields.entries.owner,
-  scope: acquireFields.entries.scope,
-  priority: acquireFields.entries.priority,
-  meta: acquireFields.entries.meta,
+  ...exclusive,
 });
 
 /** `POST …/notify` */
@@ -113,10 +116,7 @@ const AcquireSetRequest = v.pipe(
         v.maxLength(LIMITS.setKeys, setKeysRule),
       ),
     ),
-    leaseMs: acquireFields.entries.leaseMs,
-    owner: acquireFields.entries.owner,
-    scope: acquireFields.entries.scope,
-    meta: acquireFields.entries.meta,
+    ...ofSet,
   }),
   v.forward(
     v.check(({ keys, locks }) => (keys === undefined) !== (locks === undefined), "is required, or locks in its place, and not both"),
@@ -206,7 +206,7 @@ const flag = v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0");
 /** The query of `GET /v1/health`. */
 export const HealthQuery = v.strictObject({ deep: flag, caller: flag });
 
-/** The bodies, by their names in the OpenAPI document. */
+/** The bodies, by their names in the OpenAPI document. The compiler asks for each parameter of an acquire. */
 export const REQUESTS = {
   AcquireRequest,
   RenewRequest,
@@ -223,4 +223,9 @@ export const REQUESTS = {
   RenewRunRequest,
   OutcomeRequest,
   ResetRequest,
-} as const satisfies Record<string, v.GenericSchema<unknown, object>>;
+} as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
+  readonly AcquireRequest: Entries<AcquireParameters>;
+  readonly RenewRequest: Entries<Pick<Renewal, "leaseMs" | "meta">>;
+  readonly WaitRequest: Entries<ConditionRequest["to"]>;
+  readonly AcquireSetRequest: Entries<Omit<SetOfLocks, "leaseId">>;
+};

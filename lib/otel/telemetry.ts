@@ -8,9 +8,9 @@ import { VERSION } from "../core/version.js";
 import type { Clock } from "../core/time.js";
 import type { LockLostError } from "../client/errors.js";
 import { LockTimeoutError } from "../client/errors.js";
-import { checkType } from "../client/client-options.js";
 import type { SetKey } from "../client/lease/lease-set.js";
-import { checkNames } from "../client/options.js";
+import type { Checks } from "../client/options.js";
+import { checkOptions, ofType } from "../client/options.js";
 import type { Instruments } from "./instruments.js";
 import { endReason, failure, instrumentsOf } from "./instruments.js";
 
@@ -26,6 +26,12 @@ export interface TracedOptions {
   /** @default the global one, as it is set when the client is wrapped */
   readonly meterProvider?: MeterProvider | undefined;
 }
+
+const OPTIONS: Checks<TracedOptions> = {
+  keyAttribute: ofType("function"),
+  tracerProvider: ofType("object"),
+  meterProvider: ofType("object"),
+};
 
 /** The keys of an operation and their mode, as the caller gave them: nothing of it is checked yet. */
 export interface Use {
@@ -61,10 +67,7 @@ export class Telemetry {
   readonly #holds = new WeakMap<AbortSignal, Followed>();
 
   constructor(options: TracedOptions, transport: string, clock: Clock) {
-    checkNames("traced", options, ["keyAttribute", "tracerProvider", "meterProvider"]);
-    checkType("keyAttribute", options.keyAttribute, "function");
-    checkType("tracerProvider", options.tracerProvider, "object");
-    checkType("meterProvider", options.meterProvider, "object");
+    checkOptions("traced", options, OPTIONS);
     this.#tracer = (options.tracerProvider ?? trace).getTracer("holdfast", VERSION);
     this.#instruments = instrumentsOf((options.meterProvider ?? metrics).getMeter("holdfast", VERSION));
     this.#keyAttribute = options.keyAttribute;

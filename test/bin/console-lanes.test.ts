@@ -1,7 +1,6 @@
 /** Lines of the log as lanes, as counts over time and as the deeds of operators: the pure parts of the console. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, isLoss, refusalsSince } from "../../bin/console/activity.js";
-import { deedOf, reasonOf } from "../../bin/console/audit.js";
+import { bucketsOf, deedOf, isLoss, reasonOf, refusalsSince } from "../../bin/console/activity.js";
 import type { Line } from "../../bin/console/data.js";
 import type { Gone } from "../../bin/console/lanes.js";
 import { arranged, beginning, ending, lanesOf, withPresent } from "../../bin/console/lanes.js";

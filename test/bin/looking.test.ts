@@ -1,7 +1,7 @@
 /** `ls`, `show` and `runs`: their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { CommandContext } from "../../bin/context.js";
-import { ls } from "../../bin/inspect/ls.js";
+import { ls } from "../../bin/inspect/lists.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { jsonOf, run } from "./in-process.js";

@@ -80,6 +80,6 @@ describe("the client's leaseMs", () => {
     [{ waitMs: -1 }, "waitMs: -1 given; it is a whole number of ms of at least 0"],
   ];
   it.each(REFUSED)("is checked when the client is made: %j", (options, message) => {
-    expect(() => checkClient(options, [])).toThrow(message);
+    expect(() => checkClient(options, {})).toThrow(message);
   });
 });

@@ -1,4 +1,7 @@
-/** The functions' code as deployed: one ES module that works without the SDK, and the SDK next to it. Both load without node_modules. */
+/**
+ * The functions' code as deployed: one ES module that works without the SDK, and next to it the SDK and the maker of the OpenAPI document. All
+ * load without node_modules.
+ */
 import { build } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -48,31 +51,40 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
   const asset = join(directory, assets[0] ?? "none");
   const code = join(asset, "index.mjs");
 
-  it("is one ES module of at most 155 KB for the whole API, the SDK beside it, their source maps and licences", () => {
+  it("is one ES module of at most 135 KB for the whole API; the SDK and the document are beside it, with source maps and licences", () => {
     expect(status, said).toBe(0);
     expect(assets).toHaveLength(1);
-    expect(readdirSync(asset).sort()).toEqual(["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"]);
-    expect(statSync(code).size).toBeLessThanOrEqual(155_000);
+    expect(readdirSync(asset).sort()).toEqual([
+      "index.mjs",
+      "index.mjs.map",
+      "licences.txt",
+      "openapi.mjs",
+      "openapi.mjs.map",
+      "sdk.mjs",
+      "sdk.mjs.map",
+    ]);
+    expect(statSync(code).size).toBeLessThanOrEqual(135_000);
     expect(statSync(join(asset, "sdk.mjs")).size).toBeLessThanOrEqual(260_000);
   });
 
-  it("needs nothing but Node and the SDK beside it; the SDK has no ways to credentials that a function never goes", () => {
+  it("needs nothing but Node and the files beside it; the SDK has no ways to credentials that a function never goes", () => {
     const packages = (file: string, pattern: RegExp): (string | undefined)[] =>
       [...new Set([...readFileSync(join(asset, file), "utf8").matchAll(pattern)].map((match) => match[1]))].filter(
         (name) => !name?.startsWith("node:"),
       );
-    for (const file of ["index.mjs", "sdk.mjs"]) expect(packages(file, /\bfrom"([\w@./:-]+)"/g)).toEqual([]);
-    expect(packages("index.mjs", /\bimport\("([\w@./:-]+)"\)/g)).toEqual(["./sdk.mjs"]);
+    for (const file of ["index.mjs", "openapi.mjs", "sdk.mjs"]) expect(packages(file, /\bfrom"([\w@./:-]+)"/g)).toEqual([]);
+    expect(packages("index.mjs", /\bimport\("([\w@./:-]+)"\)/g).sort()).toEqual(["./openapi.mjs", "./sdk.mjs"]);
     expect(packages("sdk.mjs", /\bimport\("([\w@./:-]+)"\)/g).sort()).toEqual([...UNREACHABLE_IN_LAMBDA].sort());
   });
 
-  it("answers with and without the SDK, which is loaded only where the environment takes it", async () => {
+  it("answers with and without the SDK, which is loaded only where the environment takes it, and has the document", async () => {
     const program = `
       const { handler } = await import(process.argv[1]);
-      const event = { version: "2.0", routeKey: "GET /v1/health", headers: {}, queryStringParameters: { deep: "1" },
+      const event = { version: "2.0", headers: {}, queryStringParameters: { deep: "1" },
         requestContext: { requestId: "1", timeEpoch: Date.now(), authorizer: { iam: { accountId: "1", userId: "2" } } } };
-      const { statusCode } = await handler(event);
-      console.log(statusCode);`;
+      const { statusCode } = await handler({ ...event, routeKey: "GET /v1/health" });
+      const { body } = await handler({ ...event, routeKey: "GET /v1/openapi.json" });
+      console.log(statusCode, JSON.parse(body).openapi);`;
     const said = [];
     for (const more of [{}, { AWS_RETRY_MODE: "standard" }]) {
       const { tableName, endpoint } = await freshTable();
@@ -83,7 +95,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
       });
       said.push(stdout.trim() || stderr);
     }
-    expect(said).toEqual(["200", "200"]);
+    expect(said).toEqual(["200 3.1.0", "200 3.1.0"]);
   });
 
   it("is imported in at most 0.8 times what the SDK's client and three commands take, each at its shortest in the same run", async () => {

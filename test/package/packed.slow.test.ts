@@ -51,7 +51,8 @@ describe("the package", () => {
     const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|infra\/local|bin)\/.*\.(?:js|d\.ts)$/;
     const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|CHANGELOG\.md|LICENSE|package\.json|examples\/.*\.(?:ts|json))$/;
     const odd = packed.files.filter((path) => !built.test(path) && !read.test(path));
-    const functions = ["index.mjs", "index.mjs.map", "licences.txt", "sdk.mjs", "sdk.mjs.map"].map((file) => `infra/function/${file}`);
+    const modules = ["index.mjs", "openapi.mjs", "sdk.mjs"].flatMap((file) => [file, `${file}.map`]);
+    const functions = [...modules, "licences.txt"].sort().map((file) => `infra/function/${file}`);
     const hosted = ["index.mjs", "licences.txt"].map((file) => `infra/console/${file}`);
     const cjs = [...hosted, ...functions, "infra/here.cjs", "package.json"].map((file) => `dist/cjs/${file}`);
     const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/bin/console/page/${file}`);

@@ -67,7 +67,6 @@ const ROOMS: readonly Room[] = [
       "bin/console/face.ts",
       "bin/console/lanes.ts",
       "bin/console/activity.ts",
-      "bin/console/audit.ts",
       "bin/console/overview.ts",
       "bin/duration.ts",
       "bin/held-text.ts",

@@ -1,6 +1,6 @@
 /** The filters of a list. They are kept in the address, and applied a moment after the last key. */
 import { useEffect, useState } from "preact/hooks";
-import { deedOf } from "../audit.js";
+import { deedOf } from "../activity.js";
 import type { Line } from "../data.js";
 import { canBeKey } from "../overview.js";
 import type { Children, Content } from "./html.js";

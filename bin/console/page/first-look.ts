@@ -5,13 +5,12 @@ import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
 import { isLoss } from "../activity.js";
 import type { Exhausted, KeyView, Line, Locks, RunOfKey } from "../data.js";
 import { longestWaitMs, LOOKS_MAX, shortestHold } from "../overview.js";
-import type { Polled } from "./hooks.js";
+import type { Polled, Since } from "./hooks.js";
 import { useAge, useIsOld } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { keyName, mark } from "./parts.js";
 import { hrefOf } from "./route.js";
-import type { Since } from "./since.js";
 import { keyTone, nameOf } from "./words.js";
 
 /** The time over which losses are counted, in ms. */

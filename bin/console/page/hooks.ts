@@ -1,9 +1,11 @@
-/** Hooks of the page: polls, the time, the width of an element. */
+/** Hooks of the page: polls, the time, the time since which a hold lasts, the width of an element. */
 import { createContext } from "preact";
 import type { RefObject } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { KeyView, Locks } from "../data.js";
 import { read } from "./api.js";
 import { isOld, poll } from "./poll.js";
+import { timeText } from "./words.js";
 
 /** Things that every part of the page may need. */
 export interface Shared {
@@ -114,4 +116,32 @@ export function useWidth(element: RefObject<Element | null>): number {
     return () => observer.disconnect();
   }, []);
   return width;
+}
+
+type Holder = KeyView["holders"][number];
+
+/** Returns the clock time since which a hold lasts. */
+export type Since = (key: string, holder: Holder) => string;
+
+/**
+ * Keeps the earliest times of what `data` shows, which arrived at `atMs`. The service tells durations only, and each answer is some time on its
+ * way, so each shifts the time by a little: the earliest that was seen is the nearest to the truth, and stands still.
+ */
+export function useSince(data: Locks | undefined, atMs: number): Since {
+  const { isUtc } = useContext(SharedContext);
+  const known = useRef<ReadonlyMap<string, number>>(new Map());
+  const seen = useRef(0);
+  if (data && seen.current !== atMs) {
+    const shown = [...data.items, ...data.looks].flatMap(({ key, holders }) =>
+      holders.map((holder) => [holderName(key, holder), holder] as const),
+    );
+    const sinceMs = ([name, { heldMs }]: (typeof shown)[number]): number => Math.min(known.current.get(name) ?? Infinity, atMs - heldMs);
+    known.current = new Map(shown.map((each) => [each[0], sinceMs(each)]));
+    seen.current = atMs;
+  }
+  return (key, holder) => timeText(known.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, isUtc);
+}
+
+function holderName(key: string, { fencingToken }: Holder): string {
+  return `${fencingToken} ${key}`;
 }

@@ -6,16 +6,14 @@ import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { Figures, NeedsALook } from "./first-look.js";
-import type { Polled } from "./hooks.js";
-import { SharedContext, useIsOld } from "./hooks.js";
+import type { Polled, Since } from "./hooks.js";
+import { SharedContext, useIsOld, useSince } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import type { List } from "./list.js";
 import { ROWS, useList } from "./list.js";
 import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
-import type { Since } from "./since.js";
-import { useSince } from "./since.js";
 import { keyTone, kindOf, timeText, WORDS } from "./words.js";
 
 const ORDER_NAMES: Readonly<Record<Order, string>> = {

@@ -16,8 +16,8 @@ import type { Session } from "../session.js";
 import { CALL_BUDGET_MS } from "../session.js";
 import { capWaitMs } from "../invocation.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
-import type { LeaseOptions } from "../options.js";
-import { checkLease, checkNames, checkSignal } from "../options.js";
+import type { Checks, LeaseOptions } from "../options.js";
+import { CHECKS } from "../options.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 
 /** Options of an election. */
@@ -34,12 +34,13 @@ const SPREAD_MS = 500;
 /** The pauses while the service can't be reached: the first, which doubles up to the longest. */
 const RETRIES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
-/** @throws InvalidRequestError naming the invalid option of an election. */
-export function checkElect(options: ElectOptions): void {
-  checkNames("elect", options, ["leaseMs", "owner", "meta", "signal"]);
-  checkLease(options);
-  checkSignal(options.signal);
-}
+/** The checks of the options. */
+export const ELECT_OPTIONS: Checks<ElectOptions> = {
+  leaseMs: CHECKS.leaseMs,
+  owner: CHECKS.owner,
+  meta: CHECKS.meta,
+  signal: CHECKS.signal,
+};
 
 /** Campaigns for `key` and leads whenever it is elected, until the signal aborts, or the client or the invocation ends. */
 export async function elect(session: Session, key: string, options: ElectOptions, lead: Lead): Promise<void> {

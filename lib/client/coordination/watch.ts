@@ -8,7 +8,8 @@ import { retry, pause } from "../transport/retry.js";
 import { errorOf } from "../errors.js";
 import type { Session } from "../session.js";
 import { CALL_BUDGET_MS, closedError } from "../session.js";
-import { checkMs, checkNames, checkSignal } from "../options.js";
+import type { Checks } from "../options.js";
+import { CHECKS, ms } from "../options.js";
 
 /** Options of a watch. */
 export interface WatchOptions {
@@ -22,12 +23,8 @@ const INTERVAL_MS = 1000;
 const INTERVAL_MIN_MS = 100;
 const INTERVAL_MAX_MS = 3_600_000;
 
-/** @throws InvalidRequestError naming the invalid option of a watch. */
-export function checkWatch(options: WatchOptions): void {
-  checkNames("watch", options, ["intervalMs", "signal"]);
-  checkMs("intervalMs", options.intervalMs, INTERVAL_MIN_MS, INTERVAL_MAX_MS);
-  checkSignal(options.signal);
-}
+/** The checks of the options. */
+export const WATCH_OPTIONS: Checks<WatchOptions> = { intervalMs: ms(INTERVAL_MIN_MS, INTERVAL_MAX_MS), signal: CHECKS.signal };
 
 /** Yields the present state, then every change that a poll finds. @throws LockError if a poll gets no response or is refused */
 export async function* watch(session: Session, key: string, options: WatchOptions): AsyncGenerator<Inspection, void> {

@@ -1,6 +1,7 @@
 /** The occurrence of a schedule that a tick is for: the time that names its run, the same for everybody who is asked to run it. */
 import * as LIMITS from "../../core/request-limits.js";
-import { checkMs, refused } from "../options.js";
+import type { Checks } from "../options.js";
+import { ms, must } from "../options.js";
 import { InvalidRequestError } from "../errors.js";
 
 /** A schedule, as `cron()` of `holdfast/cron` makes it. */
@@ -35,17 +36,21 @@ export interface Occurrence {
 const LAST_YEAR = 9999;
 const WAYS = ["occurrence", "everyMs", "cron"] as const;
 
-/** @throws InvalidRequestError unless exactly one way is given, and valid. */
+/** The checks of the ways. */
+export const OCCURRENCE_OPTIONS: Checks<OccurrenceOptions> = {
+  occurrence: must(isTime, "it must be a valid Date, from the year 0 to 9999"),
+  everyMs: ms(LIMITS.tickMinMs, LIMITS.keepResultMaxMs),
+  cron: must(
+    (given) => typeof (given as Partial<Schedule> | null)?.last === "function",
+    "it must be a schedule, as cron() of holdfast/cron makes it",
+  ),
+};
+
+/** @throws InvalidRequestError unless exactly one way is given. */
 export function checkOccurrence(options: OccurrenceOptions): void {
   const given = WAYS.filter((name) => options[name] !== undefined);
   if (given.length !== 1)
     throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${given.join(" and ") || "none"}`, "occurrence");
-  const { occurrence, everyMs, cron } = options;
-  checkMs("everyMs", everyMs, LIMITS.tickMinMs, LIMITS.keepResultMaxMs);
-  if (occurrence !== undefined && !isTime(occurrence))
-    throw refused("occurrence", occurrence, "it must be a valid Date, from the year 0 to 9999");
-  if (cron !== undefined && typeof (cron as Partial<Schedule> | null)?.last !== "function")
-    throw refused("cron", cron, "it must be a schedule, as cron() of holdfast/cron makes it");
 }
 
 /** Returns the occurrence that is due at the time `nowMs`, of checked options. */

@@ -11,7 +11,8 @@
  */
 import type { Ending } from "../../core/record.js";
 import { abortError } from "../acquire/acquire.js";
-import { checkNames, checkWaiting, checkWork } from "../options.js";
+import type { Check, Checks } from "../options.js";
+import { CHECKS, checkOptions, checkWork } from "../options.js";
 import type { Registry } from "../registry.js";
 import type { Locks } from "./locks.js";
 
@@ -47,18 +48,16 @@ export interface RefreshOptions<T> {
 /** The refreshes of one client that are under way, by their keys. */
 export type Flights = Map<string, Flight>;
 
-const CALLS = ["read", "isFresh", "renew", "save"] as const;
-const LIMITS = ["leaseMs", "waitMs", "signal"];
+const isCalled: Check = (name, value) => checkWork(name, name, value, "it must be a function");
+const CALLS = { read: isCalled, isFresh: isCalled, renew: isCalled, save: isCalled };
+const OPTIONS: Checks<RefreshOptions<never>> = { ...CALLS, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs, signal: CHECKS.signal };
 
 /** The endings of a lease whose holder did not give it back. */
 const INTERRUPTED: ReadonlySet<Ending> = new Set(["expired", "taken", "broken"]);
 
 /** @throws InvalidRequestError naming the invalid option of a refresh. */
 export function checkRefresh<T>(options: RefreshOptions<T>): void {
-  checkNames("refresh", options, [...CALLS, ...LIMITS]);
-  for (const name of CALLS) checkWork(name, name, options[name], "it must be a function");
-  const { leaseMs, waitMs, signal } = options;
-  checkWaiting("refresh", { leaseMs, waitMs, signal }, LIMITS);
+  checkOptions("refresh", options, OPTIONS, ...Object.keys(CALLS));
 }
 
 /** Returns the fresh value. Callers of one client share one refresh, which has the first caller's options. */

@@ -11,11 +11,13 @@ import * as LIMITS from "../../core/request-limits.js";
 import type { HolderView } from "../../core/errors.js";
 import { FinalError, LockTimeoutError, RunFailedError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
-import { checkMs, checkNames, checkOneOf, checkWaiting, checkWhole, refused } from "../options.js";
+import type { Checks } from "../options.js";
+import { CHECKS, checkOptions, oneOf, refused } from "../options.js";
+import { keepMs, maxAttempts } from "../run/run-options.js";
 import type { Run } from "../run/run-once.js";
 import type { Locks } from "./locks.js";
 import type { Occurrence, OccurrenceOptions } from "./occurrence.js";
-import { checkOccurrence } from "./occurrence.js";
+import { checkOccurrence, OCCURRENCE_OPTIONS } from "./occurrence.js";
 
 /** Options of a tick: its occurrence, and what happens to it. */
 export interface TickOptions extends OccurrenceOptions {
@@ -63,7 +65,11 @@ export type TickResult<T> = { readonly occurrence: Date } & (
   | { readonly how: "skipped"; readonly running: readonly RunningBefore[] }
 );
 
-const OPTIONS = ["occurrence", "everyMs", "cron", "overlap", "keepMs", "leaseMs", "maxAttempts", "waitMs", "signal"];
+const { leaseMs, waitMs, signal } = CHECKS;
+const OPTIONS: Checks<TickOptions> = {
+  ...OCCURRENCE_OPTIONS,
+  ...{ overlap: oneOf("skip", "queue"), keepMs, leaseMs, maxAttempts, waitMs, signal },
+};
 const DAY_MS = 86_400_000;
 /** A repeated delivery comes hours later at most; people repeat one by hand after a weekend. */
 const KEEP_MS = 7 * DAY_MS;
@@ -77,13 +83,8 @@ class TickSkipped extends FinalError {
 
 /** @throws InvalidRequestError naming the invalid option of a tick. */
 export function checkTick(options: TickOptions): void {
-  checkNames("tick", options, OPTIONS);
-  const { overlap, keepMs, leaseMs, maxAttempts, waitMs, signal } = options;
+  checkOptions("tick", options, OPTIONS);
   checkOccurrence(options);
-  checkOneOf("overlap", overlap, "skip", "queue");
-  if (keepMs !== "forever") checkMs("keepMs", keepMs, LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs);
-  checkWaiting("tick", { leaseMs, waitMs, signal }, ["leaseMs", "waitMs", "signal"]);
-  checkWhole("maxAttempts", maxAttempts, 0, LIMITS.attemptsMax);
 }
 
 /** Runs `work` for the occurrence, unless that was done before, is being done, or must be skipped. */

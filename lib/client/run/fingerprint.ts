@@ -5,8 +5,7 @@
 import { createHash } from "node:crypto";
 import { canonicalPieces } from "../../core/canonical.js";
 import { nextTurn } from "../../core/time.js";
-import { InvalidRequestError } from "../errors.js";
-import { toJson, UnkeepableError } from "./json-codec.js";
+import { inputToJson } from "./run-options.js";
 
 /** The length of a portion, in characters, which takes some milliseconds. */
 const PORTION_CHARS = 256 * 1024;
@@ -15,7 +14,7 @@ const PORTION_CHARS = 256 * 1024;
  * Returns the fingerprint of the payload as it is at the time of the call. @throws InvalidRequestError naming what JSON can't represent
  */
 export async function fingerprintOf(payload: unknown, turn = nextTurn): Promise<string> {
-  const json = copyOf(payload);
+  const json = inputToJson(payload, "payload");
   const hash = createHash("sha256");
   let portion = "";
   for (const piece of canonicalPieces(json)) {
@@ -26,12 +25,4 @@ export async function fingerprintOf(payload: unknown, turn = nextTurn): Promise<
     await turn();
   }
   return hash.update(portion).digest("base64url");
-}
-
-function copyOf(payload: unknown): unknown {
-  try {
-    return toJson(payload, "payload");
-  } catch (error) {
-    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "payload") : error;
-  }
 }

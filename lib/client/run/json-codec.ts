@@ -91,22 +91,12 @@ export function fromJson(json: unknown): unknown {
   if (typeof json !== "object" || json === null) return json;
   if (Array.isArray(json)) return json.map(fromJson);
   const { [TAG]: tag, value } = json as Readonly<Record<string, unknown>>;
-  switch (tag) {
-    case "undefined":
-      return undefined;
-    case "number":
-      return typeof value === "string" ? Number(value) : membersFromJson(json);
-    case "bigint":
-      return typeof value === "string" && /^-?\d+$/.test(value) ? BigInt(value) : membersFromJson(json);
-    case "date":
-      return value === null || typeof value === "string" ? new Date(value ?? Number.NaN) : membersFromJson(json);
-    case "error":
-      return errorFromJson(value);
-    case "object":
-      return membersFromJson(typeof value === "object" && value !== null ? value : json);
-    default:
-      return membersFromJson(json);
-  }
+  if (tag === "undefined") return undefined;
+  if (tag === "number" && typeof value === "string") return Number(value);
+  if (tag === "bigint" && typeof value === "string" && /^-?\d+$/.test(value)) return BigInt(value);
+  if (tag === "date" && (value === null || typeof value === "string")) return new Date(value ?? Number.NaN);
+  if (tag === "error") return errorFromJson(value);
+  return membersFromJson(tag === "object" && typeof value === "object" && value !== null ? value : json);
 }
 
 function membersFromJson(json: object): unknown {

@@ -24,8 +24,9 @@ import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
+import { inputToJson } from "./run-options.js";
 import { fingerprintOf } from "./fingerprint.js";
-import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "./json-codec.js";
+import { errorFromJson, errorToJson, fromJson, toJson } from "./json-codec.js";
 import { record } from "./record.js";
 import { Wait } from "../acquire/wait.js";
 
@@ -233,7 +234,7 @@ function dataOf(error: unknown): { readonly data?: unknown } {
 function resultOf(value: unknown, mostBytes = LIMITS.resultBytes): { readonly json: unknown } | { readonly because: string } {
   try {
     const json = toJson(value, "result");
-    const bytes = json === undefined ? 0 : new TextEncoder().encode(JSON.stringify(json)).length;
+    const bytes = json === undefined ? 0 : jsonBytes(json);
     return bytes > mostBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${mostBytes}` } : { json };
   } catch (error) {
     // Includes errors of toJSON methods and getters: the work is done anyway.
@@ -241,16 +242,16 @@ function resultOf(value: unknown, mostBytes = LIMITS.resultBytes): { readonly js
   }
 }
 
+/** Returns the size of a JSON value as text, in bytes. */
+function jsonBytes(json: unknown): number {
+  return new TextEncoder().encode(JSON.stringify(json)).length;
+}
+
 function checkpointOf(value: unknown): unknown {
-  try {
-    const json = toJson(value ?? null, "checkpoint");
-    const bytes = new TextEncoder().encode(JSON.stringify(json)).length;
-    if (bytes > LIMITS.checkpointBytes)
-      throw new InvalidRequestError(`checkpoint: is ${bytes} bytes as JSON, of at most ${LIMITS.checkpointBytes}`, "checkpoint");
-    return json;
-  } catch (error) {
-    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, "checkpoint") : error;
-  }
+  const json = inputToJson(value ?? null, "checkpoint");
+  const bytes = jsonBytes(json);
+  if (bytes <= LIMITS.checkpointBytes) return json;
+  throw new InvalidRequestError(`checkpoint: is ${bytes} bytes as JSON, of at most ${LIMITS.checkpointBytes}`, "checkpoint");
 }
 
 function notRecorded(refusal: Refusal, { key }: HeldLease, what: string, cause?: unknown): LockError {

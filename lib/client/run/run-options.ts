@@ -1,7 +1,9 @@
 /** The options of a run, and the checks that name the option and the rule before anything is sent. */
 import * as LIMITS from "../../core/request-limits.js";
-import type { WhenUnavailable } from "../options.js";
-import { checkMs, checkOneOf, checkWaiting, checkWhole, refused, WHEN_UNAVAILABLE } from "../options.js";
+import { InvalidRequestError } from "../errors.js";
+import type { Check, Checks, WhenUnavailable } from "../options.js";
+import { CHECKS, checkOptions, ms, must, oneOf, unchecked, WHEN_UNAVAILABLE, whole } from "../options.js";
+import { toJson, UnkeepableError } from "./json-codec.js";
 
 /** Options of a run. */
 export interface RunOptions {
@@ -50,17 +52,31 @@ export interface RunOptions {
   readonly heartbeat?: boolean | undefined;
 }
 
-const OPTIONS = [
-  ...["payload", "leaseMs", "keepResultMs", "maxAttempts", "waitMs", "signal"],
-  ...["isFinal", "largeResult", "owner", "heartbeat", ...WHEN_UNAVAILABLE],
-];
+/** The time for which an outcome is stored. */
+export const keepMs: Check = (name, value) => {
+  if (value !== "forever") ms(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs)(name, value);
+};
+/** The number of times that the work of a run is started. */
+export const maxAttempts = whole(0, LIMITS.attemptsMax);
+
+const OPTIONS: Checks<RunOptions & WhenUnavailable> = {
+  ...{ payload: unchecked, leaseMs: CHECKS.leaseMs, keepResultMs: keepMs, maxAttempts, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
+  isFinal: must((value) => typeof value === "function", "it must be a function"),
+  largeResult: oneOf("throw", "omit"),
+  ...{ owner: CHECKS.owner, heartbeat: CHECKS.heartbeat },
+  ...WHEN_UNAVAILABLE,
+};
 
 /** @throws InvalidRequestError naming the invalid option of a run. */
 export function checkRun(options: RunOptions & WhenUnavailable): void {
-  checkWaiting("runOnce", options, OPTIONS);
-  const { keepResultMs, maxAttempts, isFinal, largeResult } = options;
-  if (keepResultMs !== "forever") checkMs("keepResultMs", keepResultMs, LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs);
-  checkWhole("maxAttempts", maxAttempts, 0, LIMITS.attemptsMax);
-  if (isFinal !== undefined && typeof isFinal !== "function") throw refused("isFinal", isFinal, "it must be a function");
-  checkOneOf("largeResult", largeResult, "throw", "omit");
+  checkOptions("runOnce", options, OPTIONS);
+}
+
+/** Returns a caller's `value` as JSON, as {@link toJson} does. @throws InvalidRequestError naming the member of `field` that can't be JSON */
+export function inputToJson(value: unknown, field: string): unknown {
+  try {
+    return toJson(value, field);
+  } catch (error) {
+    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, field) : error;
+  }
 }

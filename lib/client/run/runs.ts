@@ -1,10 +1,9 @@
 /** Inspects and operates runs: reads a run, lists runs, resets a run. */
 import type { Refusal } from "../../core/errors.js";
-import * as LIMITS from "../../core/request-limits.js";
 import type { RunFound } from "../../core/api/runs.js";
 import type { RunView } from "../../core/lock/views.js";
 import type { Session } from "../session.js";
-import { checkNames, checkOneOf, checkPage, checkText } from "../options.js";
+import { CHECKS, checkOptions, oneOf, PAGE } from "../options.js";
 import { errorFromJson, fromJson } from "./json-codec.js";
 
 /** The state of a run, with its result, error and checkpoint as JavaScript values. */
@@ -31,7 +30,8 @@ export interface Runs {
   reset(key: string, options: { readonly reason: string }): Promise<void>;
 }
 
-const STATES: readonly string[] = ["running", "interrupted", "succeeded", "failed"] satisfies readonly RunView["state"][];
+const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
+const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
 
 /** True if the service has no such run. A 404 from another server only means that the URL is wrong. */
 function isUnknownRun({ code, field }: Refusal): boolean {
@@ -52,20 +52,17 @@ export function runsOf(session: Session): Runs {
     },
 
     async list(options = {}) {
-      checkNames("runs.list", options, ["prefix", "state", "max", "cursor"]);
-      checkPage(options);
+      checkOptions("runs.list", options, LIST_OPTIONS);
       const { prefix = "", ...query } = options;
-      checkOneOf("state", query.state, ...STATES);
       const within = (session.options.prefix ?? "") + prefix;
       const { items, cursor } = await session.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
     },
 
-    async reset(name, options: { readonly reason?: unknown } = {}) {
+    async reset(name, options: { readonly reason: string } = { reason: "" }) {
       const key = session.keyOf(name);
-      checkNames("runs.reset", options, ["reason"]);
+      checkOptions("runs.reset", options, { reason: CHECKS.reason }, "reason");
       const { reason } = options;
-      checkText("reason", reason, 1, LIMITS.reasonChars);
       await session.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
     },
   };

@@ -1,6 +1,7 @@
 /** The options of requests over HTTP, and their checks. */
-import { checkType } from "../client-options.js";
 import { InvalidRequestError } from "../errors.js";
+import type { Checks } from "../options.js";
+import { ofType } from "../options.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export interface Sign {
@@ -37,17 +38,11 @@ export interface HttpOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** The names of the options. */
-export const HTTP_OPTIONS = ["url", "sign", "token", "headers", "fetch"];
-
-/** @throws InvalidRequestError naming the option that has a wrong type, or `url` unless it is a URL of http or https without a password. */
-export function checkHttp(options: Omit<HttpOptions, "url">, url: string): void {
-  checkType("sign", options.sign, "function");
-  checkType("token", options.token, "string", "function");
-  checkType("headers", options.headers, "object");
-  checkType("fetch", options.fetch, "function");
-  checkUrl("url", url);
-}
+/** The checks of the options. */
+export const HTTP_OPTIONS: Checks<HttpOptions> = {
+  ...{ url: ofType("string"), sign: ofType("function"), token: ofType("string", "function") },
+  ...{ headers: ofType("object"), fetch: ofType("function") },
+};
 
 /** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https without a password. */
 export function checkUrl(name: string, url: string): void {

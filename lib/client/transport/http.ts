@@ -253,11 +253,7 @@ function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
 
 /** Returns the place in the queue; undefined if the reply is not one. */
 function waiting(reply: Reply): Waiting | Refusal | undefined {
-  if (reply.status !== 202) return undefined;
-  return told(reply, answers.isWaiting, ({ state, position, retryAfterMs, pollWithinMs, condition }) => ({
-    ...{ ok: true, state, position, retryAfterMs, pollWithinMs },
-    ...(condition !== undefined && { condition }),
-  }));
+  return reply.status === 202 ? told(reply, answers.isWaiting, asTold) : undefined;
 }
 
 /** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */

@@ -57,16 +57,16 @@ export function socketsTo(url: string, given: typeof fetch | undefined): Sockets
   return { of: globalAgent, most: globalAgent.maxSockets };
 }
 
-/** Returns what loads Node's own modules; undefined outside Node. */
-function nodeModules(): LoadModule | undefined {
-  if (!isNode()) return undefined;
-  return (globalThis as { readonly process?: { readonly getBuiltinModule?: LoadModule } }).process?.getBuiltinModule;
+interface Globals {
+  readonly navigator?: { readonly userAgent?: string };
+  readonly process?: { readonly getBuiltinModule?: LoadModule };
 }
 
-/** True in Node. Other runtimes have modules of the same names that differ. Node 20 has no `navigator`. */
-function isNode(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } };
-  return navigator?.userAgent?.startsWith("Node.js") ?? true;
+/** Returns what loads Node's own modules; undefined outside Node: other runtimes have modules of the same names that differ. */
+function nodeModules(): LoadModule | undefined {
+  const { navigator, process } = globalThis as Globals;
+  // Node 20 has no `navigator`.
+  return (navigator?.userAgent?.startsWith("Node.js") ?? true) ? process?.getBuiltinModule : undefined;
 }
 
 function byFetch(fetchIt: typeof fetch): Send {

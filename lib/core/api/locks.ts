@@ -5,7 +5,7 @@
  * An answered operation resolves, refusals included. An operation without a response (a broken connection, a timeout)
  * rejects with {@link NoResponse}: it may or may not have happened.
  */
-import type { Breaking, Ended, Held, Notifying, Waiting } from "../commands.js";
+import type { Acquire, Breaking, Ended, Held, Notifying, Waiting } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import type { Meta, Mode } from "../record.js";
@@ -22,18 +22,13 @@ export interface LeaseRef {
   readonly leaseId: LeaseId;
 }
 
-/** An acquire. A member that is left out takes the service's default. */
-export interface AcquireRequest extends LeaseRef {
-  readonly leaseMs?: number | undefined;
-  readonly owner?: string | undefined;
-  readonly meta?: Meta | undefined;
-  readonly mode?: Mode | undefined;
-  /** The number of permits that the key has. */
-  readonly limit?: number | undefined;
-  readonly permits?: number | undefined;
-  readonly scope?: string | undefined;
-  /** Priority in the queue, from 0 to 9: higher ones first. */
-  readonly priority?: number | undefined;
+/** The parameters of an acquire: those of its command that a caller chooses. One that is left out takes the service's default. */
+export type AcquireParameters = {
+  readonly [Name in Exclude<keyof Acquire, "type" | keyof LeaseRef | "principal" | "requestHash" | "wait">]?: Acquire[Name] | undefined;
+};
+
+/** An acquire. Its scope is the text of which the command has the digest. */
+export interface AcquireRequest extends LeaseRef, AcquireParameters {
   /** Queue for the key if it is not available. If this caller is next, the service may hold the request this long. Absent: don't queue. */
   readonly waitMs?: number | undefined;
 }
@@ -59,7 +54,7 @@ export interface RenewRequest extends LeaseRef {
 export interface ConditionRequest extends LeaseRef {
   readonly condition: string;
   /** The acquire by which the key is taken back. Its later requests, by `acquire`, must have the same members. */
-  readonly to: Pick<AcquireRequest, "leaseId" | "leaseMs" | "owner" | "meta" | "scope" | "priority">;
+  readonly to: Pick<AcquireRequest, "leaseId"> & Omit<AcquireParameters, "mode" | "limit" | "permits">;
 }
 
 /** Wakes a lease that waits for the condition, or all that do. */

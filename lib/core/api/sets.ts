@@ -2,17 +2,13 @@
 import type { Held, LeaseState } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
-import type { CallOptions, RenewRequest } from "./locks.js";
-import type { Meta, Mode } from "../record.js";
+import type { AcquireParameters, CallOptions, RenewRequest } from "./locks.js";
+import type { Mode } from "../record.js";
 
 /** Acquires all of these keys under one leaseId, or none. A repeated key counts once. */
-export interface AcquireSetRequest {
+export interface AcquireSetRequest extends Omit<AcquireParameters, "mode" | "limit" | "permits" | "priority"> {
   readonly leaseId: LeaseId;
   readonly locks: readonly { readonly key: string; readonly mode?: Mode | undefined }[];
-  readonly leaseMs?: number | undefined;
-  readonly owner?: string | undefined;
-  readonly scope?: string | undefined;
-  readonly meta?: Meta | undefined;
 }
 
 /** Identifies a set by its leaseId and its keys. */

@@ -1,12 +1,12 @@
-/** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. */
+/** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. `holdfast reset`. */
 import { createInterface } from "node:readline/promises";
-import type { Inspection } from "../../lib/index.js";
-import { CliError, Interrupted } from "../cli-error.js";
-import { formatDuration } from "../duration.js";
-import type { HoldView } from "../inspect/holds.js";
-import { holdsOf } from "../inspect/holds.js";
-import type { CommandContext } from "../context.js";
-import { plain, plainJson } from "../plain-text.js";
+import type { Inspection } from "../lib/index.js";
+import { CliError, Interrupted } from "./cli-error.js";
+import { formatDuration } from "./duration.js";
+import type { HoldView } from "./inspect/holds.js";
+import { holdsOf } from "./inspect/holds.js";
+import type { CommandContext } from "./context.js";
+import { plain, plainJson } from "./plain-text.js";
 
 /** The hold, the reason, and the time until its end. */
 export interface BreakArgs {
@@ -41,6 +41,13 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   const until = breakInMs > 0 ? `can't be renewed and ends in ${formatDuration(Math.max(1000, breakInMs))} at the latest` : "is over now";
   const isForced = drainMs !== undefined && !(hold && drainMs >= hold.remainingMs);
   await print(plain(`${key}: the hold of ${whose} ${until}${isForced ? FORCED : ""}`) + "\n");
+  return 0;
+}
+
+/** Forgets the run: the next start is a first attempt. */
+export async function reset(key: string, reason: string, { locks, asJson, print }: CommandContext): Promise<number> {
+  await locks.runs.reset(key, { reason });
+  await print(asJson ? `${JSON.stringify({ key, reset: true })}\n` : `${key} is forgotten: the next start is a first attempt\n`);
   return 0;
 }
 
