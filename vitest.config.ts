@@ -19,7 +19,7 @@ const ISOLATED = "test/**/*.isolated.test.ts";
 const SIZED = [
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
-  "test/core/{kinds,queue}.property.test.ts",
+  "test/core/{kinds,queue,rate}.property.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/simulation/simulation.test.ts",
   "test/store/{costs/queue-units,lost-responses/lost-response}.test.ts",

@@ -27,7 +27,8 @@ function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
   const { parameters } = createMemoryStore({ policy: createPolicy() });
-  return { parameters, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
+  const limits = { take: fail, read: fail, list: fail };
+  return { parameters, limits, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
@@ -51,6 +52,9 @@ const EVERYTHING: readonly (readonly [routeKey: string, body?: object])[] = [
   [RESET, { reason: "x" }],
   [INSPECT_RUN],
   ["GET /v1/runs"],
+  ["POST /v1/limits/{key}/takes", { rates: [{ count: 1, perMs: 1000 }] }],
+  ["GET /v1/limits/{key}"],
+  ["GET /v1/limits"],
 ];
 
 describe("an event", () => {

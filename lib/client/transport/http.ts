@@ -190,6 +190,9 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
     unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
   runs: (reply) => told(reply, answers.isRunList, asTold),
   resetRun: (reply) => told(reply, answers.isReset, asTold),
+  take: (reply) => told(reply, answers.isTaken, asTold),
+  limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
+  limits: (reply) => told(reply, answers.isLimitList, asTold),
 };
 
 function isSuccess({ status }: Pick<Reply, "status">): boolean {
