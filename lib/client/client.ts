@@ -22,6 +22,7 @@ import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
 import { checkScope, checkWork } from "./options.js";
+import { RefusedTakes } from "./refused-takes.js";
 import { Registry } from "./registry.js";
 import type { Run, RunResult } from "./run/run-once.js";
 import { runOnce } from "./run/run-once.js";
@@ -48,7 +49,7 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     gate: new RetryGate(clock, random),
     waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),
-    refusals: new Map(),
+    refusedTakes: new RefusedTakes(),
   };
   const client = createView({ ...deps, ...shared }, options, new Registry());
   return options.closeOnSigterm ? closedBySigterm(client) : client;

@@ -4,7 +4,6 @@
  */
 import type { Rate } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
-import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { abortError } from "./acquire/acquire.js";
 import { LimitExceededError } from "./errors.js";
@@ -25,7 +24,7 @@ export interface LimiterOptions {
 
 /** Options of a take. */
 export interface TakeOptions {
-  /** How much it takes of every rate. @default 1 */
+  /** The amount that it takes of every rate. @default 1 */
   readonly cost?: number | undefined;
   /** The longest wait until its start, in ms, at most a day; in Lambda at most the remaining time − 1 s. @default 0, which asks once */
   readonly waitMs?: number | undefined;
@@ -37,7 +36,7 @@ export interface TakeOptions {
 export interface TakeResult {
   /** The time from the call to the start, in ms. */
   readonly waitedMs: number;
-  /** What can be taken at once after it, of each rate. */
+  /** The amount that can be taken at once after it, of each rate. */
   readonly remaining: readonly number[];
 }
 
@@ -62,18 +61,6 @@ export interface Limiter {
   remaining(): Promise<readonly number[]>;
 }
 
-/** A take that was refused: one that costs as much can't start before `retryAfterMs` have passed. */
-interface Refused {
-  readonly cost: number;
-  readonly askedAt: Instant;
-  readonly retryAfterMs: number;
-}
-
-/** The last refusals of a client, by the key of the limit: until then, nobody needs to ask. */
-export type Refusals = Map<string, Refused>;
-
-/** The most refusals that are remembered. */
-const REFUSALS_MAX = 1000;
 const RATE = ["count", "perMs", "burst"];
 const TAKE = ["cost", "waitMs", "signal"];
 
@@ -168,34 +155,23 @@ class NamedLimiter implements Limiter {
 
   async #take({ cost = 1, waitMs: asked = 0, signal }: TakeOptions): Promise<TakeResult> {
     const { session } = this.#deps;
-    const { api, clock, refusals } = session.deps;
+    const { api, clock, refusedTakes } = session.deps;
     const waitMs = capWaitMs(asked, session.context);
     const what = `take from ${this.#key}`;
     const askedAt = instantOf(clock);
-    const refused = refusals.get(this.#key);
-    if (refused && cost >= refused.cost) {
-      const retryAfterMs = Math.ceil(refused.retryAfterMs - elapsedMs(refused.askedAt, askedAt));
-      if (retryAfterMs > waitMs) throw new LimitExceededError(`${what}: no room for ${retryAfterMs} ms`, retryAfterMs);
-    }
+    const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
+    if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
     return session.registry.run(signal, async (giveUp) => {
       const { startInMs, remaining } = await session
         .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#options.rates, cost, waitMs }, attempt))
         .catch((error: unknown) => {
-          if (error instanceof LimitExceededError) this.#remember({ cost, askedAt, retryAfterMs: error.retryAfterMs });
+          if (error instanceof LimitExceededError) refusedTakes.add(this.#key, { cost, askedAt, retryAfterMs: error.retryAfterMs });
           throw error;
         });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
       if (giveUp.aborted) throw abortError(giveUp);
       return { waitedMs: elapsedMs(askedAt, instantOf(clock)), remaining };
     });
-  }
-
-  #remember(refused: Refused): void {
-    const { refusals } = this.#deps.session.deps;
-    refusals.delete(this.#key);
-    refusals.set(this.#key, refused);
-    const [oldest] = refusals.keys();
-    if (refusals.size > REFUSALS_MAX && oldest !== undefined) refusals.delete(oldest);
   }
 }
 

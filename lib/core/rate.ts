@@ -54,7 +54,7 @@ export interface Taken {
   readonly ok: true;
   /** The time until it may start, in ms; 0: now. */
   readonly startInMs: number;
-  /** What can be taken at once after it, of each rate. */
+  /** The amount that can be taken at once after it, of each rate. */
   readonly remaining: readonly number[];
 }
 
@@ -62,7 +62,7 @@ export interface Taken {
 export interface LimitView {
   readonly key: string;
   readonly rates: readonly RateWithBurst[];
-  /** What can be taken at once, of each rate. */
+  /** The amount that can be taken at once, of each rate. */
   readonly remaining: readonly number[];
   /** The time until all buckets are full, in ms. */
   readonly fullInMs: number;

@@ -51,8 +51,9 @@ export const attemptsMax = 1_000_000;
 export const ratesMax = 4;
 /** The largest count, burst and cost of a limit. */
 export const rateCountMax = 1_000_000;
-/** The shortest and the longest time of a rate. */
+/** The shortest time of a rate. */
 export const ratePerMinMs = 1 * SECOND;
+/** The longest time of a rate. */
 export const ratePerMaxMs = 31 * DAY;
 /** The longest time until the start of a take. */
 export const takeWaitMaxMs = 1 * DAY;

@@ -16,6 +16,7 @@ const MIXED: readonly (readonly Rate[])[] = [
 const at = (ms: number, apartMs = 0) => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms + apartMs });
 
 /** The tests of limits. */
+// Over 60 lines: a list of tests, each of which is short.
 export function limits(store: () => LockStore): void {
   it.each([1, 2, 3, 4])("decides as the core does, in random takes at changing rates: seed %i", async (seed) => {
     const random = randomOf(seed);
