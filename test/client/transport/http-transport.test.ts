@@ -267,7 +267,15 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       ["releaseSet", (of) => of.releaseSet(set)],
       ["renewMany", (of) => of.renewMany({ leases: [REF] })],
     ])("%s", async (_what, ask) => {
-      for (const body of [{}, [], { items: {} }, { results: [null] }, { states: { a: 1 } }, { startInMs: 0, remaining: [1, 1] }, "<html>"]) {
+      for (const body of [
+        {},
+        [],
+        { items: {} },
+        { results: [null] },
+        { states: { a: 1 } },
+        { startInMs: 0, remaining: [1, 1] },
+        "<html>",
+      ]) {
         server.answer({ status: 200, body });
         await expect(ask(service()), JSON.stringify(body)).rejects.toThrow(NoResponse);
       }
