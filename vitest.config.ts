@@ -24,7 +24,7 @@ const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
 const SIZED = [
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
-  "test/core/{kinds,queue}.property.test.ts",
+  "test/core/{kinds,queue,rate}.property.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/simulation/simulation.test.ts",
   "test/store/{costs/queue-units,lost-responses/lost-response,queue-predicates}.test.ts",

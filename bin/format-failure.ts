@@ -40,6 +40,7 @@ const EXIT_OF: Readonly<Record<string, ExitName>> = {
   "not-exclusive": "refused",
   "token-mismatch": "refused",
   locked: "notGot",
+  "rate-limited": "notGot",
   "queue-full": "notGot",
   "key-full": "notGot",
   "run-in-progress": "notGot",

@@ -66,6 +66,6 @@ function parameter(schema: Schema<string>, event: HttpEvent, name: string): Deco
 /** Returns the key's own path, which a problem document names; it doesn't contain the leaseId. */
 export function instanceOf(event: HttpEvent): string | undefined {
   const key = decode(Key, event.pathParameters?.["key"]);
-  const kind = event.routeKey.includes(" /v1/runs/") ? "runs" : "locks";
+  const [, kind = "locks"] = / \/v1\/(runs|limits)\//.exec(event.routeKey) ?? [];
   return key.ok ? `/v1/${kind}/${key.value}` : undefined;
 }

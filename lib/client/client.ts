@@ -16,11 +16,13 @@ import type { InvocationContext } from "./invocation.js";
 import { checkContext } from "./invocation.js";
 import type { WithUnscoped } from "./jobs/job-calls.js";
 import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
+import { limiterCalls } from "./limiter.js";
 import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
 import { checkOptions, checkScope, checkWork } from "./options.js";
+import { RefusedTakes } from "./refused-takes.js";
 import { Registry } from "./registry.js";
 import type { Run, RunResult } from "./run/run-once.js";
 import { runOnce } from "./run/run-once.js";
@@ -47,6 +49,7 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     gate: new RetryGate(clock, random),
     waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),
+    refusedTakes: new RefusedTakes(),
   };
   const client = createView({ ...deps, ...shared }, options, new Registry());
   return options.closeOnSigterm ? closedBySigterm(client) : client;
@@ -72,6 +75,7 @@ function createView(
     ...operatorCalls(session),
     ...standingCalls(session),
     ...jobCalls(unscoped, session),
+    ...limiterCalls(unscoped, session),
 
     forInvocation(invocation) {
       checkContext(invocation);

@@ -93,6 +93,17 @@ export function releasedError(key: string): LockLostError {
   }
 }
 
+/** A limit has no room for the take within its `waitMs`. Nothing was taken. */
+export class LimitExceededError extends LockError {
+  override readonly name = "LimitExceededError";
+  /** The time after which it would have room, if nobody else takes, in ms. */
+  declare readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super(message, { code: "rate-limited", definite: true, retry: "later", retryAfterMs });
+  }
+}
+
 /** The service or the table could not be reached, or could not decide. */
 export class LockUnavailableError extends LockError {
   override readonly name = "LockUnavailableError";
@@ -149,5 +160,6 @@ export function errorOf(refusal: Refusal, what: string, cause?: unknown): LockEr
   const message = `${what}: ${refusal.detail}`;
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
   if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", cause);
+  if (refusal.code === "rate-limited") return new LimitExceededError(message, refusal.retryAfterMs ?? 0);
   return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, refusal) : new LockError(message, refusal);
 }

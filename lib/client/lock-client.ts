@@ -6,6 +6,7 @@ import type { ElectOptions, Lead } from "./coordination/elect.js";
 import type { KeyPart } from "../core/key.js";
 import type { InvocationContext } from "./invocation.js";
 import type { RefreshOptions } from "./jobs/refresh.js";
+import type { Limiter, LimiterOptions } from "./limiter.js";
 import type { Tick, TickOptions, TickResult } from "./jobs/tick.js";
 import type { Lease } from "./lease/lease.js";
 import type { LeaseSet, SetKey } from "./lease/lease-set.js";
@@ -126,6 +127,11 @@ export interface LockClient extends AsyncDisposable {
    *   ran; LockUnavailableError if there was no response; LockError `attempts-exhausted`; AbortError if `signal` aborts.
    */
   tick<T>(name: string, options: TickOptions, work: (tick: Tick) => Promise<T> | T): Promise<TickResult<T>>;
+  /**
+   * Returns a limit: so many in a time, and with `concurrent` so many at once. All users of the name give the same rates.
+   * @throws InvalidRequestError if a rate is invalid
+   */
+  limiter(name: string, options: LimiterOptions): Limiter;
   /** Lists held keys in order, one page at a time. */
   list(options?: {
     readonly prefix?: string | undefined;

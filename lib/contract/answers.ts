@@ -158,6 +158,26 @@ const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.strin
 /** The run is deleted. */
 const Reset = v.strictObject({ reset: v.literal(true) });
 
+const rateCount = integer(1, LIMITS.rateCountMax);
+const remaining = v.array(v.pipe(integer(0, LIMITS.rateCountMax), v.description("What can be taken at once, of each rate.")));
+
+/** The take may start, now or in a while. */
+const Taken = v.strictObject({
+  startInMs: v.pipe(durationMs, v.description("Start after this time, counted from the answer; 0: now.")),
+  remaining,
+});
+
+/** A limit. */
+const Limit = v.strictObject({
+  key: Key,
+  rates: v.array(v.strictObject({ count: rateCount, perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs), burst: rateCount })),
+  remaining,
+  fullInMs: durationMs,
+});
+
+/** A page of limits. */
+const LimitList = v.strictObject({ items: v.array(Limit), cursor: v.optional(v.string()) });
+
 /** A page of held keys. */
 const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection), cursor: v.optional(v.string()) });
 
@@ -232,6 +252,9 @@ export const ANSWERS = {
   Run,
   RunList,
   Reset,
+  Taken,
+  Limit,
+  LimitList,
   Health,
   Problem,
   GatewayAnswer,

@@ -7,6 +7,8 @@ import type { Health, Listed } from "../core/api/locks.js";
 import type { Replayed, RunsListed, Started } from "../core/api/runs.js";
 import type { SetEnded, SetHeld } from "../core/api/sets.js";
 import type { Refusal, RetryAdvice } from "../core/errors.js";
+import type { LimitsListed } from "../core/api/limits.js";
+import type { LimitView, Taken } from "../core/rate.js";
 import type { Inspection, RunView } from "../core/lock/views.js";
 
 /** True if the value is a `T`, as far as its members are known. */
@@ -113,6 +115,16 @@ export const isRun = row<RunView>({
 });
 /** A page of runs. */
 export const isRunList = row<Body<RunsListed>>({ items: listOf(isRun), cursor });
+const counts = listOf(isCount);
+/** A take that may start. */
+export const isTaken = row<Body<Taken>>({ startInMs: isCount, remaining: counts });
+/** A limit. */
+export const isLimit = row<LimitView>({
+  ...{ key: isText, remaining: counts, fullInMs: isCount },
+  rates: listOf(row(members("count perMs burst", isCount))),
+});
+/** A page of limits. */
+export const isLimitList = row<Body<LimitsListed>>({ items: listOf(isLimit), cursor });
 /** The state of the service. */
 export const isHealth = row<Body<Health>>({
   ...{ status: oneOf("ok"), version: isText, serverTimeMs: isCount },

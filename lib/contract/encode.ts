@@ -42,6 +42,7 @@ export function encode<Name extends Operation>(operation: Name, request: Request
     // An acquire that waits for 0 s queues too.
     ...((seconds > 0 || (seconds === 0 && operation === "acquire")) && { prefer: `wait=${seconds}` }),
   };
+  if (operation === "take") return { method, path, headers: {}, body: { ...Object.fromEntries(others), waitMs } };
   if (method.startsWith("P")) return { method, path, headers, body: { ...Object.fromEntries(others), ...to, ...outcome } };
   // URLSearchParams would encode a space as `+`, which breaks signatures.
   const query = path === template ? others.map(([member, value]) => `${member}=${encodeURIComponent(String(value))}`).join("&") : "";

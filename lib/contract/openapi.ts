@@ -87,6 +87,7 @@ const LINKS: Readonly<Record<string, Link>> = {
   complete: to("complete", "Record what came of the work", OF_LEASE),
   abandonRun: to("abandonRun", "Cancel the start", OF_LEASE),
   run: to("run", "See what is known of the run", OF_KEY),
+  limit: to("limit", "See what is left of the limit", OF_KEY),
   resetRun: to("resetRun", "Forget the run as an operator", OF_KEY),
 };
 

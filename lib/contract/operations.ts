@@ -19,7 +19,7 @@ import {
   waitingAnswer,
 } from "./operation.js";
 import { toProblem } from "./problem.js";
-import { HealthQuery, ListQuery } from "./requests.js";
+import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
 import { RUN_OPERATIONS } from "./run-operations.js";
 
@@ -174,12 +174,36 @@ const SET_OPERATIONS = {
   }),
 };
 
+const LIMIT_OPERATIONS = {
+  take: operation("take", {
+    summary: "Take from every rate of the limit, or from none. A take that is sent twice is charged twice",
+    body: "TakeRequest",
+    answers: { 200: "Taken" },
+    refusals: ["rate-limited", "limit-mismatch"],
+    leadsTo: { 200: ["limit"] },
+    serve: async (api, { path, body }) => answer(await api.take({ ...path, ...body }), plainAnswer),
+  }),
+  limit: operation("limit", {
+    summary: "What is left of a limit, and when it is full again",
+    answers: { 200: "Limit" },
+    refusals: ["not-found"],
+    serve: async (api, { path }) => answer(await api.limit(path), ({ limit }) => ({ status: 200, body: limit })),
+  }),
+  limits: operation("limits", {
+    summary: "Limits that are not full, in the order of their names",
+    query: LimitListQuery,
+    answers: { 200: "LimitList" },
+    serve: async (api, { query }) => answer(await api.limits(query), plainAnswer),
+  }),
+};
+
 /** Every operation that the service carries out. The OpenAPI document has its own row in openapi.ts. */
 export const OPERATIONS = {
   ...LEASE_OPERATIONS,
   ...KEY_OPERATIONS,
   ...SET_OPERATIONS,
   ...RUN_OPERATIONS,
+  ...LIMIT_OPERATIONS,
   health: operation("health", {
     summary: "Is the service up; ?deep=1 also reads the table, and ?caller=1 also says as whom it knows the caller",
     query: HealthQuery,

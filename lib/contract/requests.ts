@@ -201,6 +201,34 @@ const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
 /** The query of `GET /v1/runs`. */
 export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
 
+const ratesRule = `must be 1 to ${LIMITS.ratesMax} rates`;
+const rateCount = integer(1, LIMITS.rateCountMax);
+
+/** `POST /v1/limits/{key}/takes` */
+const TakeRequest = v.strictObject({
+  rates: v.pipe(
+    v.array(
+      v.strictObject({
+        count: rateCount,
+        perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
+        burst: v.optional(v.pipe(rateCount, v.description("How much at once; `count` by default."))),
+      }),
+      ratesRule,
+    ),
+    v.minLength(1, ratesRule),
+    v.maxLength(LIMITS.ratesMax, ratesRule),
+    v.description("How much, per how long. All users of the limit give the same."),
+  ),
+  cost: v.optional(v.pipe(rateCount, v.description("At most the burst of every rate.")), 1),
+  waitMs: v.optional(
+    v.pipe(integer(0, LIMITS.takeWaitMaxMs), v.description("A start in the future is granted if it is that near; 0: now or not at all.")),
+    0,
+  ),
+});
+
+/** The query of `GET /v1/limits`. */
+export const LimitListQuery = v.strictObject(page);
+
 const flag = v.optional(v.picklist(["0", "1"], "must be 0 or 1"), "0");
 
 /** The query of `GET /v1/health`. */
@@ -223,6 +251,7 @@ export const REQUESTS = {
   RenewRunRequest,
   OutcomeRequest,
   ResetRequest,
+  TakeRequest,
 } as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
   readonly AcquireRequest: Entries<AcquireParameters>;
   readonly RenewRequest: Entries<Pick<Renewal, "leaseMs" | "meta">>;

@@ -28,6 +28,9 @@ export const ROUTES = {
   run: "GET /v1/runs/{key}",
   resetRun: "POST /v1/runs/{key}/reset",
   runs: "GET /v1/runs",
+  take: "POST /v1/limits/{key}/takes",
+  limit: "GET /v1/limits/{key}",
+  limits: "GET /v1/limits",
   health: "GET /v1/health",
   openapi: "GET /v1/openapi.json",
 } as const;
@@ -76,6 +79,9 @@ export const DUTIES: Readonly<Record<OperationName, Duty>> = {
   run: "acquire",
   resetRun: "admin",
   runs: "admin",
+  take: "acquire",
+  limit: "acquire",
+  limits: "admin",
   health: "acquire",
   openapi: "acquire",
 };

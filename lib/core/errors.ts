@@ -44,6 +44,7 @@ export const ERRORS = {
   "fingerprint-mismatch": { status: 422, definite: true, retry: "never", title: "The idempotency key was used with another payload" },
   "lease-id-time": { status: 422, definite: true, retry: "new-lease", title: "The leaseId's time is too far from the service's" },
   locked: { status: 423, definite: true, retry: "later", title: "The key is held by another lease" },
+  "rate-limited": { status: 429, definite: true, retry: "later", title: "The limit has no room for this take yet" },
   "queue-full": { status: 429, definite: true, retry: "later", title: "The key's queue is full" },
   "key-full": { status: 429, definite: true, retry: "later", title: "The key's record has reached its size limit" },
   contended: { status: 429, definite: true, retry: "same", title: "Others kept changing the key under the request" },

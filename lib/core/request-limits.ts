@@ -47,6 +47,16 @@ export const keepResultMaxMs = 365 * DAY;
 export const tickMinMs = 1 * SECOND;
 /** The most starts of a run. */
 export const attemptsMax = 1_000_000;
+/** The most rates of one limit. */
+export const ratesMax = 4;
+/** The largest count, burst and cost of a limit. */
+export const rateCountMax = 1_000_000;
+/** The shortest time of a rate. */
+export const ratePerMinMs = 1 * SECOND;
+/** The longest time of a rate. */
+export const ratePerMaxMs = 31 * DAY;
+/** The longest time until the start of a take. */
+export const takeWaitMaxMs = 1 * DAY;
 /** The highest priority in a key's queue. */
 export const priorityMax = 9;
 /** The size of a whole record, holders included. */

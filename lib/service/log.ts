@@ -15,7 +15,7 @@ import { digestOfPrincipal } from "./caller.js";
 export interface LogLine {
   readonly event: LeaseEvent["event"] | "refused";
   readonly namespace: string;
-  readonly kind: "lock" | "run";
+  readonly kind: "lock" | "run" | "limit";
   readonly model: string;
   readonly id: string;
   readonly operateAtMs: number;
@@ -52,7 +52,7 @@ export interface LogLine {
 
 /** A key and its kind. */
 interface KeyOfKind {
-  readonly kind: Kind;
+  readonly kind: Kind | "limits";
   readonly key: string;
 }
 
@@ -101,9 +101,11 @@ export function refusalLine(
   };
 }
 
+const LINE_KIND = { locks: "lock", runs: "run", limits: "limit" } as const;
+
 function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
   const { namespace, requestId } = caller;
-  return { namespace, kind: kind === "runs" ? "run" : "lock", ...partsOfKey(key), operateAtMs, requestId } as const;
+  return { namespace, kind: LINE_KIND[kind], ...partsOfKey(key), operateAtMs, requestId } as const;
 }
 
 /**

@@ -42,10 +42,10 @@ export interface Logging {
   readonly deferLog?: ErrorCode;
 }
 
-/** A read. */
+/** A request that changes no lease. */
 export interface ReadRequest {
   readonly key?: string;
-  readonly kind?: Kind | undefined;
+  readonly kind?: Kind | "limits" | undefined;
   /** False if it is answered even while the table isn't available. @default true */
   readonly needsTable?: boolean;
 }
@@ -137,12 +137,13 @@ export class Requests {
     }
   }
 
-  /** Answers from a read alone, and logs only failures. */
+  /** Answers a request that changes no lease, and logs only failures. */
   async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
     try {
       const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
       if (misplaced) return misplaced;
-      if (this.#unguarded.isStale?.()) await this.store.read({ namespace: this.caller.namespace, kind, key });
+      if (this.#unguarded.isStale?.())
+        await this.store.read({ namespace: this.caller.namespace, kind: kind === "runs" ? kind : "locks", key });
       this.clocks();
       return await read();
     } catch (error) {

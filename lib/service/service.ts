@@ -3,6 +3,7 @@ import { apiBy, callOf } from "../core/api/call.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
+import { limitOperations } from "./limits.js";
 import { lockOperations } from "./locks.js";
 import type { ServiceDeps } from "./request.js";
 import { Requests } from "./request.js";
@@ -22,5 +23,5 @@ export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestCl
   const runs = runOperations(served);
   const renew: ServiceApi["renew"] = (request) => (request.kind === "runs" ? runs : locks).renew(request);
   // Made for each request: a literal that spreads several objects takes five times as long.
-  return Object.assign(setOperations(served, locks), locks, runs, { renew });
+  return Object.assign(setOperations(served, locks), locks, runs, Object.assign(limitOperations(served), { renew }));
 }

@@ -4,13 +4,15 @@
  */
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
+import type { LimitRecord } from "../core/rate.js";
+import { decideTake } from "../core/rate.js";
 import type { LockRecord, LockPolicy, Member } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Change, CommuteResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
-import type { Address, LockStore, Part, TableTenancy } from "./port.js";
+import type { Address, LimitName, LimitStore, LockStore, Page, Part, TableTenancy } from "./port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -109,6 +111,7 @@ export function createMemoryStore({
 }): LockStore {
   let recorded: TableTenancy | undefined;
   return {
+    limits: createMemoryLimits(),
     parameters: { format: 0, clockErrorMs: policy.clockErrorMs, retentionMs: policy.retentionMs },
     tenancy: (mine) => Promise.resolve((recorded ??= mine)),
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
@@ -145,11 +148,42 @@ export function createMemoryStore({
             address.key > after &&
             (record.run !== undefined || Object.keys(record.holds).length > 0),
         )
-        .map(([{ key }, record]) => ({ key, record }))
-        .sort((a, b) => (a.key < b.key ? -1 : 1));
-      const items = found.slice(0, max);
-      const last = items.at(-1);
-      return Promise.resolve(found.length > max && last ? { items, next: last.key } : { items });
+        .map(([{ key }, record]) => ({ key, record }));
+      return Promise.resolve(pageOf(found, max));
     },
   };
+}
+
+/** Limits in this process's memory. */
+function createMemoryLimits(): LimitStore {
+  const records = new Map<string, readonly [LimitName, LimitRecord]>();
+  const idOfLimit = ({ namespace, key }: LimitName): string => `${namespace}/${key}`;
+  return {
+    async take(name, take, clocks) {
+      const { answer, next } = decideTake(records.get(idOfLimit(name))?.[1], take, clocks());
+      if (next) records.set(idOfLimit(name), [name, next]);
+      return answer;
+    },
+    read: async (name) => records.get(idOfLimit(name))?.[1],
+    async list({ namespace, prefix, after, max, fullAfterMs }) {
+      const found = [...records.values()].filter(
+        ([name, { buckets }]) =>
+          name.namespace === namespace &&
+          name.key.startsWith(prefix) &&
+          name.key > after &&
+          buckets.some(({ fullAtUs }) => fullAtUs > fullAfterMs * 1000),
+      );
+      return pageOf(
+        found.map(([{ key }, record]) => ({ key, record })),
+        max,
+      );
+    },
+  };
+}
+
+/** Returns the first `max` of these in the order of their keys. */
+function pageOf<Stored>(found: readonly { readonly key: string; readonly record: Stored }[], max: number): Page<Stored> {
+  const items = found.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(0, max);
+  const last = items.at(-1);
+  return found.length > max && last ? { items, next: last.key } : { items };
 }

@@ -4,6 +4,8 @@
  */
 import type { AnswerTo, Command, LeaseEvent } from "../core/commands.js";
 import type { Kind, RecordParameters } from "../core/api/locks.js";
+import type { Refusal } from "../core/errors.js";
+import type { LimitRecord, Take, Taken } from "../core/rate.js";
 import type { LockRecord, Payload } from "../core/record.js";
 import type { ClockReading } from "../core/time.js";
 
@@ -13,6 +15,9 @@ export interface Address {
   readonly kind: Kind;
   readonly key: string;
 }
+
+/** The address of a limit. */
+export type LimitName = Omit<Address, "kind">;
 
 /** A payload that is stored in an item of its own. */
 export type StoredPayload = Pick<Payload, "digest"> & { readonly ttlAtSec: number };
@@ -39,9 +44,17 @@ export interface ListQuery {
 }
 
 /** The records found, and the key after which the next page begins; absent at the end. */
-export interface ListPage {
-  readonly items: readonly { readonly key: string; readonly record: LockRecord }[];
+export interface Page<Stored> {
+  readonly items: readonly { readonly key: string; readonly record: Stored }[];
   readonly next?: string;
+}
+/** A page of locks or runs. */
+export type ListPage = Page<LockRecord>;
+
+/** A query for one page of limits. */
+export interface LimitQuery extends Omit<ListQuery, "kind"> {
+  /** A limit that is full by this time is left out. */
+  readonly fullAfterMs: number;
 }
 
 /** `shared`: all callers of a table share one namespace. `tenants`: each tenant has its own. */
@@ -50,8 +63,22 @@ export type TableTenancy = "shared" | "tenants";
 /** Reads the clocks that a decision depends on. Called again for every decision of a request. */
 export type ReadClocks = () => ClockReading;
 
+/** The limits of a table. A limit has an item of its own, beside the lock and the run of its name. */
+export interface LimitStore {
+  /**
+   * Decides a take and writes it. A take that is sent twice is charged twice.
+   * @throws StoreUnavailable when the table can't be reached, as {@link LockStore.apply}
+   */
+  take(name: LimitName, take: Take, clocks: ReadClocks): Promise<Taken | Refusal>;
+  /** Returns the limit by a strongly consistent read; undefined if nothing was ever taken, or long ago. */
+  read(name: LimitName): Promise<LimitRecord | undefined>;
+  /** Lists limits whose buckets were not full at `fullAfterMs`, for display. */
+  list(query: LimitQuery): Promise<Page<LimitRecord>>;
+}
+
 /** One table of records. */
 export interface LockStore {
+  readonly limits: LimitStore;
   /** The parameters that all stores on the same records must share. */
   readonly parameters: RecordParameters;
   /**

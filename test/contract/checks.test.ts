@@ -24,6 +24,7 @@ const RUN = {
   ...{ key: "k", version: 4, state: "failed", retryable: false, attempt: 1, takeover: true, fencingToken: 7, owner: "" },
   ...{ heldMs: 1, remainingMs: 1, keptForMs: 1, checkpoint: 1, result: 1, error: 1, resultOmitted: true },
 };
+const LIMIT = { key: "k", rates: [{ count: 5, perMs: 1000, burst: 5 }], remaining: [4], fullInMs: 200 };
 
 /** Each check, the schema of the same message, and a message with all of its members. */
 const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unknown) => boolean, v.GenericSchema, whole: unknown]>> = {
@@ -51,6 +52,9 @@ const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unkn
   isList: [answers.isList, ANSWERS.List, { namespace: "default", items: [INSPECTION], cursor: "k" }],
   isRun: [answers.isRun, ANSWERS.Run, RUN],
   isRunList: [answers.isRunList, ANSWERS.RunList, { items: [RUN], cursor: "k" }],
+  isTaken: [answers.isTaken, ANSWERS.Taken, { startInMs: 1, remaining: [1] }],
+  isLimit: [answers.isLimit, ANSWERS.Limit, LIMIT],
+  isLimitList: [answers.isLimitList, ANSWERS.LimitList, { items: [LIMIT], cursor: "k" }],
   isHealth: [
     answers.isHealth,
     ANSWERS.Health,

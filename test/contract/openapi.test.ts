@@ -116,9 +116,10 @@ describe("the document", () => {
       "renewMany",
       "complete",
       "resetRun",
+      "take",
     ]);
-    const { TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest } = REQUESTS;
-    for (const schema of [TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest])
+    const { TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest } = REQUESTS;
+    for (const schema of [TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest])
       expect(v.is(schema, {})).toBe(false);
     const { AcquireRequest, RenewRequest, StartRequest, RenewRunRequest } = REQUESTS;
     expect([AcquireRequest, RenewRequest, StartRequest, RenewRunRequest].map((schema) => v.is(schema, {}))).toEqual(Array(4).fill(true));
@@ -184,6 +185,7 @@ describe("the document", () => {
       renewRun: small,
       complete: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
       resetRun: small,
+        take: small,
     });
   });
 });

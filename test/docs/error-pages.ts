@@ -13,7 +13,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "not-found": "Check the path and the key: nothing holds the key, or the run doesn't exist",
   "method-not-allowed": "Use a method that the header `Allow` names",
   "limit-mismatch":
-    "Use the same `limit` for all users of a key. It can't change while the key is in use; a free key takes the next caller's",
+    "Use the same `limit` for all users of a key, and the same `rates` for all users of a limit. They can't change while the key is in use, or before the limit is full again",
   "run-in-progress": "Wait `retryAfterMs`, or send `Prefer: wait`. `runOnce` waits by itself, then throws `LockTimeoutError`",
   "attempts-exhausted":
     "Find out why the work keeps failing; then `runs.reset`, or start with a larger `maxAttempts`. A declined card is an outcome: throw `FinalError`",
@@ -30,6 +30,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "fingerprint-mismatch": "Give each piece of work an idempotency key of its own",
   "lease-id-time": "Make the UUIDv7 right before you send it, by a correct clock; `serverTimeMs` is the service's. The SDK corrects it",
   locked: "Come back after `retryAfterMs`, or wait in the queue (`Prefer: wait`). In the SDK it is no error: `tryAcquire` returns `null`",
+  "rate-limited": "Come back after `retryAfterMs`, or give the take a `waitMs`. Nothing was taken. In the SDK it is a `LimitExceededError`",
   "queue-full":
     "Come back later. If it happens often: shorter holds, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   "key-full":

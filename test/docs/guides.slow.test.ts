@@ -16,6 +16,7 @@ const NAMES = [
   "lease-lost",
   "choosing-keys",
   "waiting",
+  "limits",
   "fencing-tokens",
   "heartbeats-and-lambda",
   "idempotency",

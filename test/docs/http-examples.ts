@@ -47,5 +47,11 @@ export const EXAMPLES: Readonly<Record<string, HttpExample>> = {
     status: 200,
   },
   run: { says: "the outcome", line: "curl -i $URL/v1/runs/REFUND_12", status: 200 },
+  take: {
+    says: "it may start now; what is left of each rate",
+    line: `curl -i -X POST $URL/v1/limits/partner-api/takes ${JSON_BODY} '{"rates": [{"count": 100, "perMs": 60000}]}'`,
+    status: 200,
+  },
+  limit: { says: "what is left, and when it is full again", line: "curl -i $URL/v1/limits/partner-api", status: 200 },
   health: { says: "with `?deep=1` it reads the table, too", line: 'curl -i "$URL/v1/health?deep=1"', status: 200 },
 };

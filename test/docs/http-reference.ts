@@ -216,6 +216,7 @@ export function httpReference(): Readonly<Record<string, string>> {
     sets: of("/v1/lock-sets"),
     renewals: of("/v1/renewals"),
     runs: of("/v1/runs"),
+    limits: of("/v1/limits"),
     service: `${of("/v1/health")}\n\n${of("/v1/openapi.json")}`,
     answers: answers.map((name) => `### Answer: ${name}\n\n${fieldsOf(name, false) || words(SCHEMAS[name] ?? {})}`).join("\n\n"),
   };

@@ -17,6 +17,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
   jobs: ["RefreshOptions", "Renewal", "Tick", "TickOptions", "OccurrenceOptions", "Schedule", "TickResult", "RunningBefore"],
+  limits: ["Limiter", "LimiterOptions", "Rate", "TakeOptions", "TakeResult", "limitAll"],
   sets: ["LeaseSet", "SetKey", "SetOptions"],
   runs: ["Run", "RunResult", "RunOptions", "Runs", "RunInspection", "RunView"],
   wrappers: [
@@ -35,7 +36,16 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   ],
   helpers: ["key", "KeyPart", "fencedWrite", "FencedWrite"],
   errors: [
-    ...["LockError", "LockTimeoutError", "LockLostError", "LockUnavailableError", "InvalidRequestError", "RunFailedError", "FinalError"],
+    ...[
+      "LockError",
+      "LockTimeoutError",
+      "LimitExceededError",
+      "LockLostError",
+      "LockUnavailableError",
+      "InvalidRequestError",
+      "RunFailedError",
+      "FinalError",
+    ],
   ],
 };
 

@@ -36,6 +36,7 @@ const SET = "PUT /v1/lock-sets/{leaseId}";
 const TRANSFER = "POST /v1/locks/{key}/leases/{leaseId}/transfer";
 /** The owner's requests about the lock and the run, which others send again. */
 const lockBody = ({ scope }: Pick<Owned, "scope">) => ({ owner: "checkout-7", scope });
+const TAKE_BODY = { rates: [{ count: 5, perMs: 60_000 }] };
 const RUN_BODY = { owner: "billing-3", fingerprint: "the payload's fingerprint" };
 
 /** Acquires what the owner has, under keys that begin with `key`. */
@@ -46,6 +47,7 @@ export async function own(ask: AskAsOwner, key: string, nowMs: number): Promise<
   const scope = `scope-of-${newId()}`;
   const [held] = await Promise.all([
     ask(ACQUIRE, { key, leaseId, body: lockBody({ scope }) }),
+    ask("POST /v1/limits/{key}/takes", { key, body: TAKE_BODY }),
     ask(SET, { leaseId: setId, body: { keys: setKeys } }),
     ask(START, { key, leaseId: runId, body: RUN_BODY }).then(() =>
       ask(RENEW_RUN, { key, leaseId: runId, body: { checkpoint: "the owner's checkpoint" } }),
@@ -182,6 +184,18 @@ export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
     row("an ended run", ({ endedKey }) => ({ key: endedKey, body: { reason: "stuck" } }), toOperators("200 → changed", "404 not-found")),
   ],
   runs: [row("the owner's runs", ({ key }) => ({ query: { prefix: key } }), toOperators("200 of 2", "200 of 0"))],
+  // A limit belongs to its namespace: whoever may acquire may take.
+  take: [
+    row("the owner's limit", ({ key }) => ({ key, body: TAKE_BODY }), ["200 → changed", "200 → changed", "200 → changed", "200"]),
+    row("the owner's limit, at other rates", ({ key }) => ({ key, body: { rates: [{ count: 9, perMs: 9000 }] } }), [
+      "409 limit-mismatch",
+      "409 limit-mismatch",
+      "409 limit-mismatch",
+      "200",
+    ]),
+  ],
+  limit: [row("the owner's limit", ({ key }) => ({ key }), ["200", "200", "200", "404 not-found"])],
+  limits: [row("the owner's limit", ({ key }) => ({ query: { prefix: key } }), toOperators("200 of 1", "200 of 0"))],
   health: [
     row("the service", () => ({ query: { deep: "1" } }), ["200", "200", "200", "200"]),
     row("the service, and the caller's own identity", () => ({ query: { caller: "1" } }), ["200", "200", "200", "200"]),

@@ -20,7 +20,7 @@ const INVOCATION = { getRemainingTimeInMillis: () => 60_000 };
 /** The members that hold nothing. */
 const UNTRACED = ["close", "forceRelease", "health", "inspect", "list", "runs", "use", "watch"];
 /** The members whose results are traced clients and handles: they hold nothing themselves. */
-const VIEWS = ["forInvocation", "mutex", "readWrite", "scope", "segments", "semaphore"];
+const VIEWS = ["limiter", "forInvocation", "mutex", "readWrite", "scope", "segments", "semaphore"];
 
 /** Each way to hold a key, and the names of its spans. */
 const WAYS: Readonly<Record<string, readonly [hold: (locks: LockClient, key: string) => Promise<unknown>, ...spans: string[]]>> = {
@@ -49,6 +49,11 @@ const WAYS: Readonly<Record<string, readonly [hold: (locks: LockClient, key: str
     "acquire",
     "acquire",
     "lock",
+    "lock",
+  ],
+  "limiter()": [
+    (locks, key) => locks.limiter(key, { rates: [{ count: 1, perMs: 1000 }], concurrent: 1 }).run(() => "done"),
+    "acquire",
     "lock",
   ],
   "mutex()": [(locks, key) => locks.mutex(key).withLock(() => "done"), "acquire", "lock"],

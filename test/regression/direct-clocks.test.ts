@@ -55,6 +55,7 @@ function directMode({ wallBy = 0 } = {}) {
   let recorded: ReturnType<LockStore["tenancy"]> | undefined;
   const store: LockStore = {
     parameters: counted.parameters,
+    limits: counted.limits,
     tenancy: (mine) => (recorded ??= dated(() => (told.looks++, counted.tenancy(mine)))),
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
     applyAll: (parts, clocks) => dated(() => counted.applyAll(parts, clocks)),

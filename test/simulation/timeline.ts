@@ -20,7 +20,7 @@ const WHO_WIDTH = 12;
 /** The beginning of a client's name. */
 const CLIENT = "client-";
 /** A path with a key. Those of sets and of heartbeats sent together have none. */
-const KEY_IN_PATH = /\b(?:locks|runs)\//;
+const KEY_IN_PATH = /\b(?:locks|runs|limits)\//;
 
 interface Entry {
   readonly atMs: number;

@@ -127,6 +127,7 @@ export class Fixture {
 export function methodsOf(store: LockStore): LockStore {
   return {
     parameters: store.parameters,
+    limits: store.limits,
     tenancy: (mine) => store.tenancy(mine),
     apply: (address, command, clocks) => store.apply(address, command, clocks),
     applyAll: (parts, clocks) => store.applyAll(parts, clocks),

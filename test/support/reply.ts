@@ -86,6 +86,6 @@ function checkProblem({ status, headers, text, body }: Reply): void {
   const { code, instance = "", retryAfterMs } = body as ProblemBody;
   expect(body).toMatchObject({ status, type: `/problems/${code}`, title: ERRORS[code].title });
   expect(ERRORS[code].status).toBe(status);
-  expect(instance).toMatch(/^(?:\/v1\/(?:locks|runs)\/[A-Za-z0-9._:~-]+)?$/);
+  expect(instance).toMatch(/^(?:\/v1\/(?:locks|runs|limits)\/[A-Za-z0-9._:~-]+)?$/);
   expect(headers["retry-after"]).toBe(retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000)));
 }

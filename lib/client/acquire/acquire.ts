@@ -18,6 +18,7 @@ import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
 import { atMost, retry } from "../transport/retry.js";
+import type { RefusedTakes } from "../refused-takes.js";
 import { errorOf, LockError } from "../errors.js";
 import type { Alarms } from "../lease/alarms.js";
 import type { Callers, RenewalBatcher } from "../lease/renewal-batcher.js";
@@ -43,6 +44,8 @@ export interface AcquireDeps extends Runtime {
   readonly alarms: Alarms;
   /** The gate where failing heartbeats wait. */
   readonly gate: RetryGate;
+  /** The takes of limits that were refused lately. */
+  readonly refusedTakes: RefusedTakes;
   /** The invocation that bounds every call, if there is one. */
   readonly context?: InvocationContext | undefined;
   /** Chooses between the ways of `api`, if it has two. */
@@ -52,7 +55,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "context" | "track">;
 
 /** The parameters of one try, with defaults filled in. */
 export interface AcquireParams {

@@ -7,6 +7,7 @@ import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import type { AnswerOf, Call, Operation, RequestOf } from "../../core/api/call.js";
 import { apiBy } from "../../core/api/call.js";
+import type { Taken } from "../../core/rate.js";
 import type { CallOptions, LeaseRef } from "../../core/api/locks.js";
 import { NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi, Started } from "../../core/api/runs.js";
@@ -190,6 +191,12 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
     unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
   runs: (reply) => told(reply, answers.isRunList, asTold),
   resetRun: (reply) => told(reply, answers.isReset, asTold),
+  take(reply, { rates }) {
+    const isThis: Check<Taken> = (body): body is Taken => answers.isTaken(body) && body.remaining.length === rates.length;
+    return told(reply, isThis, asTold);
+  },
+  limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
+  limits: (reply) => told(reply, answers.isLimitList, asTold),
 };
 
 function isSuccess({ status }: Pick<Reply, "status">): boolean {

@@ -5,6 +5,7 @@
  */
 import type { Held, Recorded } from "../commands.js";
 import type { Refusal } from "../errors.js";
+import type { LimitApi } from "./limits.js";
 import type { CallOptions, LeaseRef, LockApi } from "./locks.js";
 import type { SetApi } from "./sets.js";
 import type { RunView } from "../lock/views.js";
@@ -91,4 +92,4 @@ export interface RunApi {
 }
 
 /** Every operation of the service. */
-export interface ServiceApi extends LockApi, SetApi, RunApi {}
+export interface ServiceApi extends LockApi, SetApi, RunApi, LimitApi {}

@@ -23,22 +23,32 @@ import { cancellationReasons, isConditionFailed } from "./calls.js";
 import { RecentRecords } from "./recent-records.js";
 import { append, commuting, fastPath, isPlain } from "./fast-path.js";
 import { endAnyway } from "./ending.js";
+import { DynamoLimits } from "./limit-store.js";
 import { touchWaiter } from "./keep-alive.js";
 import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./item.js";
-import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, SHARDS, shardKey, TENANCY, TENANCY_KEY, toItem } from "./item.js";
-import type { Address, Applied, ListPage, ListQuery, LockStore, Part, ReadClocks, StoredPayload, TableTenancy } from "../port.js";
+import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, TENANCY, TENANCY_KEY, toItem } from "./item.js";
+import type {
+  Address,
+  Applied,
+  LimitStore,
+  ListPage,
+  ListQuery,
+  LockStore,
+  Part,
+  ReadClocks,
+  StoredPayload,
+  TableTenancy,
+} from "../port.js";
 import { NewerFormat } from "../port.js";
-import { mergeShards } from "./shards.js";
+import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
 import type { TablePlace } from "./unavailable.js";
 import { isWriteConflict, tableUnavailable } from "./unavailable.js";
 
 /** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
 const CONFLICT_ATTEMPTS = 5;
-/** Items that one shard's query reads, before filtering. */
-const QUERY_LIMIT = 100;
 
 /** The table of a store, the operations on it, and the dependencies of the compare-and-set loop. */
 type DynamoStoreDeps = CompareAndSetDeps & TablePlace & { readonly calls: TableCalls };
@@ -51,6 +61,7 @@ export function createDynamoStore(deps: DynamoStoreDeps): LockStore {
 /** A store on one table. It remembers the records that it saw recently. */
 class DynamoStore implements LockStore {
   readonly parameters: RecordParameters;
+  readonly limits: LimitStore;
   readonly #calls: TableCalls;
   readonly #table: { readonly TableName: string };
   readonly #place: TablePlace;
@@ -65,6 +76,7 @@ class DynamoStore implements LockStore {
     this.#table = { TableName: tableName };
     this.#place = { tableName, region };
     this.#deps = deps;
+    this.limits = new DynamoLimits({ calls, tableName, region, ...deps });
     this.#recentRecords = new RecentRecords(deps.clock);
   }
 
@@ -269,32 +281,12 @@ class DynamoStore implements LockStore {
   }
 
   async list(query: ListQuery): Promise<ListPage> {
+    const table = { calls: this.#calls, tableName: this.#place.tableName };
     try {
-      const shards = await Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#queryShard(shard, query)));
-      return mergeShards(shards, query.max);
+      return await listShards(table, query, { expression: "size(h) > :zero OR attribute_exists(rn)", values: { ":zero": 0 } }, fromItem);
     } catch (error) {
       throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#place);
     }
-  }
-
-  /** Returns the held keys of one shard, in order, and the key up to which the page is complete. */
-  async #queryShard(shard: number, { namespace, kind, prefix, after }: ListQuery): Promise<ListPage> {
-    // Every key character is above " " and below DEL, so the two ends need no other bound.
-    const from = after >= prefix ? `${after} ` : prefix;
-    const to = `${prefix}\u007f`;
-    // The cursor is beyond the prefix, so no key is left. DynamoDB rejects a range that ends before it begins.
-    if (from > to) return { items: [] };
-    const { Items = [], LastEvaluatedKey } = await this.#calls.query({
-      ...this.#table,
-      KeyConditionExpression: "#p = :p AND #k BETWEEN :from AND :to",
-      FilterExpression: "size(h) > :zero OR attribute_exists(rn)",
-      ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
-      ExpressionAttributeValues: { ":p": shardKey(namespace, kind, shard), ":from": from, ":to": to, ":zero": 0 },
-      Limit: QUERY_LIMIT,
-    });
-    const items = Items.map((item: Item) => ({ key: item[TABLE.sortKey] as string, record: fromItem(item) }));
-    const next = LastEvaluatedKey?.[TABLE.sortKey] as string | undefined;
-    return next === undefined ? { items } : { items, next };
   }
 }
 

@@ -6,8 +6,11 @@ import { TABLE } from "./table.js";
 /** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
 export const SHARDS = 16;
 
+/** What an item of a namespace is about. */
+type ItemKind = Kind | "limits" | "payloads";
+
 /** Returns the item's primary key. */
-export function itemKey({ namespace, kind, key }: Address): Record<string, string> {
+export function itemKey({ namespace, kind, key }: Omit<Address, "kind"> & { readonly kind: ItemKind }): Record<string, string> {
   return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
 }
 
@@ -17,7 +20,7 @@ export function payloadKey({ namespace, key }: Address, digest: string): Record<
 }
 
 /** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
-export function shardKey(namespace: string, kind: Kind | "payloads", shard: number): string {
+export function shardKey(namespace: string, kind: ItemKind, shard: number): string {
   return `${namespace}/${kind}/${shard}`;
 }
 

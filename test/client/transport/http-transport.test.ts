@@ -260,11 +260,22 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       ["runs", (of) => of.runs({})],
       ["run", (of) => of.run(REF)],
       ["resetRun", (of) => of.resetRun({ key: "a", reason: "stuck" })],
+      ["take", (of) => of.take({ key: "a", rates: [{ count: 1, perMs: 1000 }] })],
+      ["limit", (of) => of.limit({ key: "a" })],
+      ["limits", (of) => of.limits({})],
       ["complete", (of) => of.complete({ ...REF, outcome: { state: "succeeded" } })],
       ["releaseSet", (of) => of.releaseSet(set)],
       ["renewMany", (of) => of.renewMany({ leases: [REF] })],
     ])("%s", async (_what, ask) => {
-      for (const body of [{}, [], { items: {} }, { results: [null] }, { states: { a: 1 } }, "<html>"]) {
+      for (const body of [
+        {},
+        [],
+        { items: {} },
+        { results: [null] },
+        { states: { a: 1 } },
+        { startInMs: 0, remaining: [1, 1] },
+        "<html>",
+      ]) {
         server.answer({ status: 200, body });
         await expect(ask(service()), JSON.stringify(body)).rejects.toThrow(NoResponse);
       }

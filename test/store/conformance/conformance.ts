@@ -8,6 +8,7 @@ import { waitsForConditions } from "./conditions.js";
 import { contends } from "./contending.js";
 import { breaks, releases, transfers } from "./releasing.js";
 import { acquires, renews } from "./granting.js";
+import { limits } from "./limiting.js";
 import { lists } from "./listing.js";
 import { queues } from "./queueing.js";
 import { apart, keeps, listsRuns } from "./run-listing.js";
@@ -38,6 +39,7 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("transfer", () => transfers(store));
     describe("break", () => breaks(store));
     describe("list", () => lists(store));
+    describe("limits", () => limits(store));
     describe("many at once", () => contends(store));
     describe("the queue", () => queues(store));
     describe("conditions", () => waitsForConditions(store));

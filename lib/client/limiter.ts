@@ -1,0 +1,197 @@
+/**
+ * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
+ * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
+ */
+import type { Rate } from "../core/rate.js";
+import * as LIMITS from "../core/request-limits.js";
+import { elapsedMs, instantOf } from "../core/time.js";
+import { abortError } from "./acquire/acquire.js";
+import { LimitExceededError } from "./errors.js";
+import { capWaitMs } from "./invocation.js";
+import type { Lease } from "./lease/lease.js";
+import type { LockClient } from "./lock-client.js";
+import { checkMs, checkNames, checkSignal, checkWhole, checkWork, refused } from "./options.js";
+import type { Session } from "./session.js";
+import { pause } from "./transport/retry.js";
+
+/** A limit. All users of its name give the same. */
+export interface LimiterOptions {
+  /** 1 to 4 rates, which a take must fit together: `{ count: 100, perMs: 60_000 }` is 100 a minute, and by default 100 at once. */
+  readonly rates: readonly Rate[];
+  /** The most calls of {@link Limiter.run} at once, 1 to 1 000. Each holds a permit with a lease. @default no limit */
+  readonly concurrent?: number | undefined;
+}
+
+/** Options of a take. */
+export interface TakeOptions {
+  /** The amount that it takes of every rate. @default 1 */
+  readonly cost?: number | undefined;
+  /** The longest wait until its start, in ms, at most a day; in Lambda at most the remaining time − 1 s. @default 0, which asks once */
+  readonly waitMs?: number | undefined;
+  /** Cancels the wait with an AbortError. What was taken stays taken. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A granted take. */
+export interface TakeResult {
+  /** The time from the call to the start, in ms. */
+  readonly waitedMs: number;
+  /** The amount that can be taken at once after it, of each rate. */
+  readonly remaining: readonly number[];
+}
+
+/** A limit by its name. It has no state of its own. */
+export interface Limiter {
+  readonly name: string;
+  /**
+   * Takes from every rate, or from none, and resolves when it may start. A start in the future is reserved at once, so waiting costs no
+   * further request, and nobody is overtaken. After a lost reply the request is sent again, and charged twice: stricter, never looser.
+   * @throws LimitExceededError if it can't start within `waitMs`; LockError `limit-mismatch` if others use the name with other rates;
+   *   LockUnavailableError if there was no response; AbortError if `signal` aborts.
+   */
+  take(options?: TakeOptions): Promise<TakeResult>;
+  /**
+   * Takes, and runs `work` when it may start. With `concurrent`, it acquires a permit first, and `work` gets its lease. Both waits together
+   * take at most `waitMs`.
+   * @throws as `take`; LockTimeoutError if no permit became free; LockLostError if the lease was lost while `work` ran; the error of `work`.
+   */
+  run<T>(work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
+  run<T>(options: TakeOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
+  /** Returns what can be taken at once, of each rate; 0 while others use the name with other rates. @throws LockUnavailableError */
+  remaining(): Promise<readonly number[]>;
+}
+
+const RATE = ["count", "perMs", "burst"];
+const TAKE = ["cost", "waitMs", "signal"];
+
+/**
+ * Returns the call of `session` that makes limiters.
+ * @param locks returns the client without a scope, under which two calls would share a permit
+ */
+export function limiterCalls(locks: LimiterDeps["locks"], session: Session): Pick<LockClient, "limiter"> {
+  return {
+    limiter(name, options) {
+      const key = session.keyOf(name);
+      checkLimiter(options);
+      return new NamedLimiter(name, key, options, { locks, session });
+    },
+  };
+}
+
+/**
+ * Takes from several limits, one after the other: give the most specific first, such as a user's before everybody's. A later refusal leaves
+ * the earlier ones charged. @throws as {@link Limiter.take}
+ */
+export async function limitAll(limiters: readonly Limiter[], { waitMs = 0, ...options }: TakeOptions = {}): Promise<void> {
+  let leftMs = waitMs;
+  for (const limiter of limiters) {
+    const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
+    leftMs = Math.max(0, leftMs - Math.ceil(waitedMs));
+  }
+}
+
+interface LimiterDeps {
+  readonly locks: () => Pick<LockClient, "withLock">;
+  readonly session: Session;
+}
+
+class NamedLimiter implements Limiter {
+  readonly name: string;
+  readonly #key: string;
+  readonly #options: LimiterOptions;
+  readonly #deps: LimiterDeps;
+
+  constructor(name: string, key: string, options: LimiterOptions, deps: LimiterDeps) {
+    this.name = name;
+    this.#key = key;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  async take(options: TakeOptions = {}): Promise<TakeResult> {
+    this.#check("take", options);
+    return this.#take(options);
+  }
+
+  async run<T>(
+    ...rest: [work: (lease: Lease | undefined) => Promise<T> | T] | [TakeOptions, (lease: Lease | undefined) => Promise<T> | T]
+  ): Promise<T> {
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+    checkWork("run", "work", work);
+    this.#check("run", options);
+    const { concurrent: limit } = this.#options;
+    const { clock } = this.#deps.session.deps;
+    const { waitMs = 0, signal } = options;
+    const began = instantOf(clock);
+    const started = async (lease: Lease | undefined): Promise<T> => {
+      await this.#take({ ...options, waitMs: Math.max(0, waitMs - Math.ceil(elapsedMs(began, instantOf(clock)))) });
+      return work(lease);
+    };
+    return limit === undefined ? started(undefined) : this.#deps.locks().withLock(this.name, { limit, waitMs, signal }, started);
+  }
+
+  async remaining(): Promise<readonly number[]> {
+    const { session } = this.#deps;
+    const { rates } = this.#options;
+    const bursts = rates.map(({ count, burst = count }) => burst);
+    const found = await session
+      .ask(`limit ${this.#key}`, (attempt) => session.deps.api.limit({ key: this.#key }, attempt))
+      .catch((error: unknown) => {
+        if ((error as { readonly code?: unknown }).code === "not-found") return undefined;
+        throw error;
+      });
+    if (!found || found.limit.fullInMs === 0) return bursts;
+    const isSame = found.limit.rates.length === rates.length && found.limit.rates.every((rate, index) => isSameRate(rate, rates[index]));
+    return isSame ? found.limit.remaining : bursts.map(() => 0);
+  }
+
+  #check(what: string, options: TakeOptions): void {
+    checkNames(what, options, TAKE);
+    const { cost, waitMs, signal } = options;
+    checkWhole("cost", cost, 1, Math.min(...this.#options.rates.map(({ count, burst = count }) => burst)));
+    checkMs("waitMs", waitMs, 0, LIMITS.takeWaitMaxMs);
+    checkSignal(signal);
+  }
+
+  async #take({ cost = 1, waitMs: asked = 0, signal }: TakeOptions): Promise<TakeResult> {
+    const { session } = this.#deps;
+    const { api, clock, refusedTakes } = session.deps;
+    const waitMs = capWaitMs(asked, session.context);
+    const what = `take from ${this.#key}`;
+    const askedAt = instantOf(clock);
+    const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
+    if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
+    return session.registry.run(signal, async (giveUp) => {
+      const { startInMs, remaining } = await session
+        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#options.rates, cost, waitMs }, attempt))
+        .catch((error: unknown) => {
+          if (error instanceof LimitExceededError) refusedTakes.add(this.#key, { cost, askedAt, retryAfterMs: error.retryAfterMs });
+          throw error;
+        });
+      if (startInMs > 0) await pause(startInMs, clock, giveUp);
+      if (giveUp.aborted) throw abortError(giveUp);
+      return { waitedMs: elapsedMs(askedAt, instantOf(clock)), remaining };
+    });
+  }
+}
+
+function isSameRate(one: Rate, { count, perMs, burst = count }: Rate = one): boolean {
+  return one.count === count && one.perMs === perMs && one.burst === burst;
+}
+
+/** @throws InvalidRequestError naming the invalid option of a limiter. */
+function checkLimiter(options: LimiterOptions): void {
+  checkNames("limiter", options, ["rates", "concurrent"]);
+  const { rates, concurrent } = options;
+  if (!Array.isArray(rates) || rates.length < 1 || rates.length > LIMITS.ratesMax)
+    throw refused("rates", rates, `it must be a list of 1 to ${LIMITS.ratesMax} rates, such as { count: 100, perMs: 60_000 }`);
+  for (const rate of rates as readonly Partial<Rate>[]) {
+    checkNames("a rate", rate, RATE);
+    const { count, perMs, burst } = rate;
+    if (count === undefined || perMs === undefined) throw refused("rates", rate, "each has a count and perMs");
+    checkWhole("count", count, 1, LIMITS.rateCountMax);
+    checkMs("perMs", perMs, LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs);
+    checkWhole("burst", burst, 1, LIMITS.rateCountMax);
+  }
+  checkWhole("concurrent", concurrent, 1, LIMITS.permitsMax);
+}

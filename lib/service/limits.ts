@@ -1,0 +1,33 @@
+/** The operations on limits: they fill in defaults, and send one request each. */
+import type { LimitApi } from "../core/api/limits.js";
+import { refuse } from "../core/errors.js";
+import { DEFAULTS } from "../core/limits.js";
+import { refuseRates, viewOfLimit } from "../core/rate.js";
+import type { Requests } from "./request.js";
+
+/** Makes the operations on limits. */
+export function limitOperations(requests: Requests): LimitApi {
+  const { store, clocks, caller } = requests;
+  const { namespace } = caller;
+  return {
+    async take({ key, rates, cost = 1, waitMs = 0 }) {
+      const refusal = refuseRates({ rates, cost });
+      return (
+        refusal ?? requests.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks))
+      );
+    },
+    limit: ({ key }) =>
+      requests.read({ key, kind: "limits" }, async () => {
+        const record = await store.limits.read({ namespace, key });
+        if (!record) return refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` });
+        return { ok: true, limit: viewOfLimit(key, record, clocks()) };
+      }),
+    limits: ({ prefix = "", max = DEFAULTS.listMax, cursor: after = "" }) =>
+      requests.read({ kind: "limits" }, async () => {
+        const reading = clocks();
+        const page = await store.limits.list({ namespace, prefix, after, max, fullAfterMs: reading.earliestMs });
+        const items = page.items.map(({ key, record }) => viewOfLimit(key, record, reading));
+        return { ok: true, items, ...(page.next !== undefined && { cursor: page.next }) };
+      }),
+  };
+}

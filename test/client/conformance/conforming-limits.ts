@@ -1,0 +1,96 @@
+/** Conformance: limits, by every way. */
+import { describe, expect, it, vi } from "vitest";
+import { InvalidRequestError, limitAll, LimitExceededError, LockError, LockTimeoutError } from "../../../lib/index.js";
+import type { Limiter, Rate } from "../../../lib/index.js";
+import type { Fixture } from "./conformance.js";
+
+/** Three in ten minutes: nothing flows in while a test runs. */
+const SLOW: Rate = { count: 3, perMs: 600_000 };
+
+/** Expects this to be left. A client straight on the table knows its time to the second, so it may see a unit flow in a second late. */
+const remaining = (limiter: Limiter, left: readonly number[]): Promise<void> =>
+  vi.waitFor(async () => expect(await limiter.remaining()).toEqual(left), 5000);
+
+/** Defines the tests. */
+// Over 60 lines: a list of tests, each of which is short.
+export function describeLimits(fixture: Fixture): void {
+  describe("limits", () => {
+    it("how much starts in a time, for all clients of the name", async () => {
+      const name = fixture.fresh();
+      const [ours, theirs] = [fixture.locks, fixture.rival].map((locks) => locks.limiter(name, { rates: [SLOW] }));
+      await remaining(ours!, [3]);
+      expect((await ours!.take()).remaining).toEqual([2]);
+      expect((await theirs!.take({ cost: 2, waitMs: 5000 })).remaining).toEqual([0]);
+      await remaining(ours!, [0]);
+      const refused = await ours!.take().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(LimitExceededError);
+      expect(refused).toMatchObject({ code: "rate-limited", definite: true, retry: "later" });
+      expect((refused as LimitExceededError).retryAfterMs).toBeGreaterThan(190_000);
+      expect((refused as LimitExceededError).retryAfterMs).toBeLessThanOrEqual(200_000);
+    });
+
+    it("by several rates at once: a take that doesn't fit one of them takes from none", async () => {
+      const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW, { ...SLOW, count: 9, burst: 5 }] });
+      expect((await limiter.take({ cost: 2 })).remaining).toEqual([1, 3]);
+      await expect(limiter.take({ cost: 2 })).rejects.toThrow(LimitExceededError);
+      await remaining(limiter, [1, 3]);
+    });
+
+    it("with a start in the future for a take that waits, each later than the one before", async () => {
+      const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [{ count: 10, perMs: 1000, burst: 1 }] });
+      await limiter.take();
+      const waited = await fixture.backend.passing(Promise.all([1, 2, 3].map(() => limiter.take({ waitMs: 60_000 }))));
+      const waits = waited.map(({ waitedMs }) => waitedMs).sort((a, b) => a - b);
+      expect(waits[2]! - waits[0]!).toBeGreaterThan(100);
+    });
+
+    it("at the same rates alone, until it is full again", async () => {
+      const name = fixture.fresh();
+      await fixture.locks.limiter(name, { rates: [SLOW] }).take();
+      const other = fixture.rival.limiter(name, { rates: [{ ...SLOW, count: 4 }] });
+      const refused = await other.take().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(LockError);
+      expect(refused).toMatchObject({ code: "limit-mismatch", definite: true });
+      await remaining(other, [0]);
+    });
+
+    it("and how much runs at once: work holds a permit, and starts when it may", async () => {
+      const name = fixture.fresh();
+      const options = { rates: [{ ...SLOW, count: 2 }], concurrent: 1 };
+      const [limiter, rival] = [fixture.locks, fixture.rival].map((locks) => locks.limiter(name, options)) as [Limiter, Limiter];
+      const course: string[] = [];
+      const work = (name: string) => async (lease: { readonly key: string } | undefined) => {
+        course.push(`${name} under ${lease?.key === limiter.name}`);
+        await expect(rival.run(() => course.push("never"))).rejects.toThrow(LockTimeoutError);
+        return name;
+      };
+      expect(await limiter.run(work("first"))).toBe("first");
+      expect(await limiter.run({ cost: 1 }, work("second"))).toBe("second");
+      await expect(limiter.run(work("third"))).rejects.toThrow(LimitExceededError);
+      expect(course).toEqual(["first under true", "second under true"]);
+    });
+
+    it("without a lease if any number may run at once", async () => {
+      const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW] });
+      expect(await limiter.run((lease) => lease)).toBeUndefined();
+    });
+
+    it("at several levels, the most specific first: its refusal charges nothing of the others", async () => {
+      const [mine, total] = [fixture.fresh(), fixture.fresh()].map((name) => fixture.locks.limiter(name, { rates: [SLOW] }));
+      await limitAll([mine!, total!], { cost: 3 });
+      await expect(limitAll([mine!, total!])).rejects.toThrow(LimitExceededError);
+      const fresh = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW] });
+      await expect(limitAll([fresh, total!])).rejects.toThrow(LimitExceededError);
+      await remaining(fresh, [2]);
+      await remaining(total!, [0]);
+    });
+
+    it("nothing that is invalid", async () => {
+      const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW] });
+      await expect(limiter.take({ cost: 4 })).rejects.toThrow(InvalidRequestError);
+      await expect(limiter.take({ waitMs: 86_400_001 })).rejects.toThrow(InvalidRequestError);
+      for (const rates of [[], [{ count: 0, perMs: 1000 }], [{ count: 1, perMs: 999 }], [{ count: 1 }], Array<Rate>(5).fill(SLOW)])
+        expect(() => fixture.locks.limiter("partner", { rates: rates as Rate[] }), JSON.stringify(rates)).toThrow(InvalidRequestError);
+    });
+  });
+}

@@ -1,0 +1,119 @@
+/** A limiter of a client: the requests that it sends and saves, and how its waits end. In memory, with the clock turned. */
+import { describe, expect, it } from "vitest";
+import { LimitExceededError, LockError } from "../../lib/index.js";
+import type { LimiterOptions } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
+import { systemRuntime } from "../../lib/client/runtime.js";
+import { createClient } from "../../lib/client/client.js";
+import { wrapped } from "../../lib/core/api/call.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { gatewayClocks } from "../../lib/service/clocks.js";
+import { serviceOnEachCall } from "../../lib/service/service.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+
+const TEN: LimiterOptions = { rates: [{ count: 10, perMs: 1000 }] };
+
+/** A client whose requests are counted. */
+function counted() {
+  const clock = new VirtualClock();
+  const store = createMemoryStore({ policy: createPolicy(), clock });
+  const caller = { principal: "test/client", namespace: "test", requestId: "test" };
+  const service = serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
+  const asked: string[] = [];
+  const api = wrapped(service, (next) => (operation, request, options) => {
+    asked.push(operation);
+    return next(operation, request, options);
+  });
+  return { clock, asked, locks: createClient(systemRuntime(api, clock)) };
+}
+
+describe("a client that was refused", () => {
+  it("asks nobody until there can be room, for as much or more; whichever of its limiters is asked", async () => {
+    const { clock, asked, locks } = counted();
+    const take = (cost: number, waitMs = 0) => locks.limiter("partner", TEN).take({ cost, waitMs });
+    await take(8);
+    await expect(take(5)).rejects.toMatchObject({ retryAfterMs: 300 });
+    asked.length = 0;
+    await expect(take(6)).rejects.toMatchObject({ retryAfterMs: 300 });
+    await clock.advance(299);
+    await expect(take(5)).rejects.toMatchObject({ retryAfterMs: 1 });
+    expect(asked).toEqual([]);
+    await take(4);
+    await clock.advance(401);
+    await take(5);
+    expect(asked).toEqual(["take", "take"]);
+  });
+
+  it("asks at once for a take that may wait long enough, and for another limit", async () => {
+    const { clock, asked, locks } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    await limiter.take({ cost: 10 });
+    await expect(limiter.take()).rejects.toThrow(LimitExceededError);
+    asked.length = 0;
+    await clock.settle(limiter.take({ waitMs: 100 }));
+    await locks.limiter("other", TEN).take();
+    expect(asked).toEqual(["take", "take"]);
+  });
+});
+
+describe("a take", () => {
+  it("whose answer was lost is sent again, and charged twice: stricter, never looser", async () => {
+    const locks = createLockClient();
+    const limiter = locks.limiter("partner", TEN);
+    locks.faults.loseNextResponse("take");
+    expect((await locks.clock.settle(limiter.take())).remaining).toEqual([8]);
+  });
+
+  it("whose caller gives up stays taken", async () => {
+    const locks = createLockClient();
+    const limiter = locks.limiter("partner", TEN);
+    await limiter.take({ cost: 10 });
+    const giveUp = new AbortController();
+    const taking = limiter.take({ waitMs: 5000, signal: giveUp.signal });
+    const ended = expect(taking).rejects.toMatchObject({ name: "AbortError", cause: "enough" });
+    await locks.clock.advance(50);
+    giveUp.abort("enough");
+    await ended;
+    await locks.clock.advance(50);
+    await expect(limiter.take()).rejects.toMatchObject({ retryAfterMs: 100 });
+  });
+
+  it("that waits ends when the client is closed", async () => {
+    const locks = createLockClient();
+    const limiter = locks.limiter("partner", TEN);
+    await limiter.take({ cost: 10 });
+    const ended = expect(limiter.take({ waitMs: 5000 })).rejects.toThrow(LockError);
+    await locks.clock.advance(10);
+    await locks.close();
+    await ended;
+  });
+
+  it("waits no longer than an invocation leaves it", async () => {
+    const locks = createLockClient();
+    const invocation = locks.forInvocation({ getRemainingTimeInMillis: () => 1500 });
+    const limiter = invocation.limiter("partner", { rates: [{ count: 1, perMs: 1000 }] });
+    await limiter.take();
+    await expect(limiter.take({ waitMs: 60_000 })).rejects.toMatchObject({ code: "rate-limited", retryAfterMs: 1000 });
+  });
+});
+
+describe("work under a limit", () => {
+  it("frees its permit if the rate has no room for it", async () => {
+    const locks = createLockClient();
+    const limiter = locks.limiter("partner", { ...TEN, concurrent: 1 });
+    await limiter.take({ cost: 10 });
+    await expect(limiter.run(() => undefined)).rejects.toThrow(LimitExceededError);
+    expect((await locks.inspect("partner")).holders).toEqual([]);
+  });
+
+  it("takes the wait for a permit from the wait for its start", async () => {
+    const locks = createLockClient();
+    const limiter = locks.limiter("partner", { rates: [{ count: 1, perMs: 1000 }], concurrent: 1 });
+    const holder = limiter.run(() => new Promise((resolve) => void locks.clock.after(700, () => resolve(undefined))));
+    await locks.clock.advance(1);
+    const late = expect(limiter.run({ waitMs: 900 }, () => undefined)).rejects.toThrow(LimitExceededError);
+    await locks.clock.settle(holder);
+    await locks.clock.settle(late);
+  });
+});

@@ -1,0 +1,81 @@
+/** A store's limits: every answer and record is what the core decides, however takes come; and listings. */
+import { describe, expect, it } from "vitest";
+import type { Rate } from "../../../lib/core/rate.js";
+import { decideTake } from "../../../lib/core/rate.js";
+import type { LimitRecord } from "../../../lib/core/rate.js";
+import type { LockStore } from "../../../lib/store/port.js";
+import { randomOf } from "../../core/rate-histories.js";
+import { freshNamespace, START_MS } from "../fixture.js";
+
+const TEN: readonly Rate[] = [{ count: 10, perMs: 1000 }];
+const MIXED: readonly (readonly Rate[])[] = [
+  TEN,
+  [...TEN, { count: 20, perMs: 5000, burst: 3 }],
+  [1, 2, 3, 4].map((count) => ({ count, perMs: 1000 * count, burst: 4 })),
+];
+const at = (ms: number, apartMs = 0) => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms + apartMs });
+
+/** The tests of limits. */
+// Over 60 lines: a list of tests, each of which is short.
+export function limits(store: () => LockStore): void {
+  it.each([1, 2, 3, 4])("decides as the core does, in random takes at changing rates: seed %i", async (seed) => {
+    const random = randomOf(seed);
+    const name = { namespace: freshNamespace(), key: "partner" };
+    let record: LimitRecord | undefined;
+    let ms = 0;
+    const answers = new Set<string>();
+    for (let step = 0; step < 150; step++) {
+      ms += Math.floor(random() * random() * 500) + (random() < 0.05 ? 9000 : 0);
+      const rates = MIXED[random() < 0.8 ? Math.floor(seed % 3) : Math.floor(random() * 3)]!;
+      const take = { rates, cost: 1 + Math.floor(random() * 2), waitMs: random() < 0.4 ? Math.floor(random() * 400) : 0 };
+      const reading = at(ms, random() < 0.3 ? Math.floor(random() * 900) : 0);
+      const decided = decideTake(record, take, reading);
+      record = decided.next ?? record;
+      expect(await store().limits.take(name, take, () => reading), `step ${step}`).toEqual(decided.answer);
+      answers.add(decided.answer.ok ? (decided.answer.startInMs > 0 ? "later" : "now") : decided.answer.code);
+    }
+    expect(await store().limits.read(name)).toEqual(record);
+    expect([...answers].sort()).toEqual(["later", "limit-mismatch", "now", "rate-limited"]);
+  });
+
+  it("grants no more than fit, of many at once", async () => {
+    const name = { namespace: freshNamespace(), key: "partner" };
+    const answers = await Promise.all(
+      Array.from({ length: 25 }, () => store().limits.take(name, { rates: TEN, cost: 1, waitMs: 0 }, () => at(0))),
+    );
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
+  });
+
+  it("gives every start to one, of many that wait", async () => {
+    const name = { namespace: freshNamespace(), key: "partner" };
+    const take = { rates: [{ count: 10, perMs: 1000, burst: 1 }], cost: 1, waitMs: 5000 };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => store().limits.take(name, take, () => at(0))));
+    const starts = answers.map((answer) => (answer.ok ? answer.startInMs : NaN));
+    expect(starts.sort((a, b) => a - b)).toEqual([0, 100, 200, 300, 400, 500, 600, 700]);
+  });
+
+  describe("lists", () => {
+    it("those that are not full, in order, a page at a time", async () => {
+      const namespace = freshNamespace();
+      const keys = Array.from({ length: 12 }, (_, index) => `partner_${String(index).padStart(2, "0")}`);
+      for (const [index, key] of keys.entries())
+        await store().limits.take({ namespace, key }, { rates: TEN, cost: 1 + (index % 2), waitMs: 0 }, () => at(0));
+      const query = { namespace, prefix: "partner_", max: 5 };
+      const listed: string[] = [];
+      for (let after: string | undefined = ""; after !== undefined;) {
+        const page = await store().limits.list({ ...query, after, fullAfterMs: START_MS + 150 });
+        expect(page.items.length).toBeLessThanOrEqual(5);
+        listed.push(...page.items.map(({ key }) => key));
+        after = page.next;
+      }
+      expect(listed).toEqual(keys.filter((_, index) => index % 2 === 1));
+    });
+
+    it("nothing of another namespace, and no lock", async () => {
+      const namespace = freshNamespace();
+      await store().limits.take({ namespace: `${namespace}x`, key: "a" }, { rates: TEN, cost: 1, waitMs: 0 }, () => at(0));
+      expect(await store().limits.list({ namespace, prefix: "", after: "", max: 9, fullAfterMs: START_MS })).toEqual({ items: [] });
+      expect(await store().list({ namespace: `${namespace}x`, kind: "locks", prefix: "", after: "", max: 9 })).toEqual({ items: [] });
+    });
+  });
+}

@@ -1,0 +1,153 @@
+/** The requests of a limit on a table, for processes that each remember what they saw; the item's TTL and format. */
+import { GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Take, Taken } from "../../lib/core/rate.js";
+import type { Refusal } from "../../lib/core/errors.js";
+import { systemClock } from "../../lib/core/time.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
+import type { LimitStore } from "../../lib/store/port.js";
+import { NewerFormat } from "../../lib/store/port.js";
+import type { FreshTable } from "../support/engine.js";
+import { freshTable } from "../support/engine.js";
+import { POLICY, START_MS } from "./fixture.js";
+
+const TEN = { rates: [{ count: 10, perMs: 1000 }], cost: 1, waitMs: 0 };
+
+let table: FreshTable;
+beforeAll(async () => {
+  table = await freshTable();
+});
+afterAll(() => table.client.destroy());
+
+let requests = { writes: 0, reads: 0 };
+
+/** The limits of a process that has seen nothing. Its requests are counted. */
+function newProcess(): LimitStore {
+  const counted: TableCalls = {
+    ...table.calls,
+    updateItem: (input) => ((requests.writes += 1), table.calls.updateItem(input)),
+    getItem: (input) => ((requests.reads += 1), table.calls.getItem(input)),
+  };
+  return createDynamoStore({ calls: counted, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 }).limits;
+}
+
+let keys = 0;
+/** A limit that nobody has used, at a time that the test turns. */
+class Scene {
+  readonly name = { namespace: "limits", key: `partner_${++keys}` };
+  ms = 0;
+
+  take(by: LimitStore, take: Partial<Take> = {}): Promise<Taken | Refusal> {
+    const reading = { earliestMs: START_MS + this.ms, latestMs: START_MS + this.ms + 2 };
+    return by.take(this.name, { ...TEN, ...take }, () => reading);
+  }
+}
+
+/** Counts the requests of `work`. */
+async function counting(work: () => Promise<unknown>): Promise<typeof requests> {
+  requests = { writes: 0, reads: 0 };
+  await work();
+  return requests;
+}
+
+describe("the requests of a take", () => {
+  it("are one write, of a limit that is full: also by a process that has never seen it", async () => {
+    const scene = new Scene();
+    const known = newProcess();
+    for (const by of [known, known, newProcess(), known]) {
+      scene.ms += 5000;
+      expect(await counting(() => scene.take(by))).toEqual({ writes: 1, reads: 0 });
+    }
+  });
+
+  it("are one write, of a limit in use, and two by a process that has never seen it", async () => {
+    const scene = new Scene();
+    const known = newProcess();
+    await scene.take(known, { cost: 5 });
+    expect(await counting(() => scene.take(known))).toEqual({ writes: 1, reads: 0 });
+    expect(await counting(() => scene.take(newProcess()))).toEqual({ writes: 2, reads: 0 });
+  });
+
+  it("are none, until there can be room, by a process that was refused", async () => {
+    const scene = new Scene();
+    const known = newProcess();
+    await scene.take(known, { cost: 10 });
+    let granted = 0;
+    const { writes } = await counting(async () => {
+      for (let step = 0; step < 200; step++) {
+        scene.ms += 20;
+        if ((await scene.take(known)).ok) granted++;
+      }
+    });
+    expect(granted).toBe(39); // 10 a second in 4 s, but for the 2 ms by which the clocks are apart.
+    expect(writes).toBe(granted); // 0.2 a decision.
+  });
+
+  it("are at most 1.1 writes, by eight processes at once that wait", async () => {
+    const scene = new Scene();
+    const processes = Array.from({ length: 8 }, newProcess);
+    const take = { rates: [{ count: 10, perMs: 1000, burst: 5 }], waitMs: 60_000 };
+    await Promise.all(processes.map((by) => scene.take(by, take)));
+    const starts: number[] = [];
+    const { writes } = await counting(async () => {
+      for (let round = 0; round < 15; round++) {
+        scene.ms += 30;
+        const answers = await Promise.all(processes.map((by) => scene.take(by, take)));
+        starts.push(...answers.map((answer) => scene.ms + (answer.ok ? answer.startInMs : Number.NaN)));
+      }
+    });
+    expect(writes / starts.length).toBeLessThanOrEqual(1.1);
+    const gaps = starts.toSorted((a, b) => a - b).map((atMs, index, all) => atMs - (all[index - 1] ?? atMs - 100));
+    expect(new Set(gaps)).toEqual(new Set([100]));
+  });
+});
+
+describe("the item", () => {
+  const read = async ({ name }: Scene) =>
+    (
+      await table.client.send(
+        new GetCommand({ TableName: table.tableName, Key: itemKey({ ...name, kind: "limits" }), ConsistentRead: true }),
+      )
+    ).Item;
+
+  it("outlives the longest time until the limit is full by the retention", async () => {
+    const scene = new Scene();
+    const rates = [{ count: 1, perMs: 86_400_000, burst: 3 }];
+    const by = newProcess();
+    for (const waitMs of [0, 0, 0, 86_400_000]) await scene.take(by, { rates, waitMs });
+    const item = await read(scene);
+    const fullAtSec = Number(item?.["g0"]) / 1e6;
+    expect(Number(item?.["x"]) - fullAtSec).toBeGreaterThanOrEqual(POLICY.retentionMs / 1000 - 1);
+  });
+
+  it("has no bucket left of a rate that is no longer given", async () => {
+    const scene = new Scene();
+    const by = newProcess();
+    await scene.take(by, { rates: [1, 2, 3].map((seconds) => ({ count: 9, perMs: 1000 * seconds })) });
+    scene.ms += 10_000;
+    expect(await scene.take(newProcess())).toMatchObject({ ok: true, remaining: [9] });
+    expect(Object.keys((await read(scene)) ?? {}).filter((attribute) => attribute.startsWith("g"))).toEqual(
+      expect.arrayContaining(["g0", "gp"]),
+    );
+    expect(await read(scene)).not.toHaveProperty("g1");
+  });
+
+  it("of a newer format is neither read nor changed", async () => {
+    const scene = new Scene();
+    await scene.take(newProcess());
+    await table.client.send(
+      new UpdateCommand({
+        TableName: table.tableName,
+        Key: itemKey({ ...scene.name, kind: "limits" }),
+        UpdateExpression: "SET fv = :newer",
+        ExpressionAttributeValues: { ":newer": FORMAT_VERSION + 1 },
+      }),
+    );
+    const before = await read(scene);
+    await expect(scene.take(newProcess())).rejects.toThrow(NewerFormat);
+    await expect(newProcess().read(scene.name)).rejects.toThrow(NewerFormat);
+    expect(await read(scene)).toEqual(before);
+  });
+});
