@@ -18,7 +18,7 @@ export interface Asked {
   readonly scopes: Iterable<string>;
 }
 
-const KEY_OF_PATH = /^\/v1\/(locks|runs)\/([^/?]+)/;
+const KEY_OF_PATH = /^\/v1\/(locks|runs|limits)\/([^/?]+)/;
 const KEY = /^[A-Za-z0-9._:~-]{1,200}$/;
 const ADVICE = ["same", "later", "new-lease", "never"];
 
