@@ -2,15 +2,17 @@
  * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
  * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
  */
-import type { Rate } from "../core/rate.js";
+import type { Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { abortError } from "./acquire/acquire.js";
+import type { LockError } from "./errors.js";
 import { LimitExceededError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
 import type { Lease } from "./lease/lease.js";
 import type { LockClient } from "./lock-client.js";
-import { checkMs, checkNames, checkSignal, checkWhole, checkWork, refused } from "./options.js";
+import type { Checks } from "./options.js";
+import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
 import type { Session } from "./session.js";
 import { pause } from "./transport/retry.js";
 
@@ -61,8 +63,19 @@ export interface Limiter {
   remaining(): Promise<readonly number[]>;
 }
 
-const RATE = ["count", "perMs", "burst"];
-const TAKE = ["cost", "waitMs", "signal"];
+const RATE: Checks<Rate> = {
+  count: whole(1, LIMITS.rateCountMax),
+  perMs: ms(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
+  burst: whole(1, LIMITS.rateCountMax),
+};
+const LIMITER: Checks<LimiterOptions> = {
+  rates(name, value) {
+    if (!Array.isArray(value) || value.length < 1 || value.length > LIMITS.ratesMax)
+      throw refused(name, value, `it must be a list of 1 to ${LIMITS.ratesMax} rates, such as { count: 100, perMs: 60_000 }`);
+    for (const rate of value) checkOptions("a rate", rate, RATE, "count", "perMs");
+  },
+  concurrent: whole(1, LIMITS.permitsMax),
+};
 
 /**
  * Returns the call of `session` that makes limiters.
@@ -72,7 +85,7 @@ export function limiterCalls(locks: LimiterDeps["locks"], session: Session): Pic
   return {
     limiter(name, options) {
       const key = session.keyOf(name);
-      checkLimiter(options);
+      checkOptions("limiter", options, LIMITER, "rates");
       return new NamedLimiter(name, key, options, { locks, session });
     },
   };
@@ -98,13 +111,15 @@ interface LimiterDeps {
 class NamedLimiter implements Limiter {
   readonly name: string;
   readonly #key: string;
-  readonly #options: LimiterOptions;
+  readonly #rates: readonly RateWithBurst[];
+  readonly #concurrent: number | undefined;
   readonly #deps: LimiterDeps;
 
-  constructor(name: string, key: string, options: LimiterOptions, deps: LimiterDeps) {
+  constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, deps: LimiterDeps) {
     this.name = name;
     this.#key = key;
-    this.#options = options;
+    this.#rates = rates.map(({ count, perMs, burst = count }) => ({ count, perMs, burst }));
+    this.#concurrent = concurrent;
     this.#deps = deps;
   }
 
@@ -119,7 +134,7 @@ class NamedLimiter implements Limiter {
     const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     checkWork("run", "work", work);
     this.#check("run", options);
-    const { concurrent: limit } = this.#options;
+    const limit = this.#concurrent;
     const { clock } = this.#deps.session.deps;
     const { waitMs = 0, signal } = options;
     const began = instantOf(clock);
@@ -132,25 +147,21 @@ class NamedLimiter implements Limiter {
 
   async remaining(): Promise<readonly number[]> {
     const { session } = this.#deps;
-    const { rates } = this.#options;
-    const bursts = rates.map(({ count, burst = count }) => burst);
-    const found = await session
+    const limit = await session
       .ask(`limit ${this.#key}`, (attempt) => session.deps.api.limit({ key: this.#key }, attempt))
-      .catch((error: unknown) => {
-        if ((error as { readonly code?: unknown }).code === "not-found") return undefined;
-        throw error;
-      });
-    if (!found || found.limit.fullInMs === 0) return bursts;
-    const isSame = found.limit.rates.length === rates.length && found.limit.rates.every((rate, index) => isSameRate(rate, rates[index]));
-    return isSame ? found.limit.remaining : bursts.map(() => 0);
+      .then(
+        (found) => found.limit,
+        (error: unknown) => {
+          if ((error as LockError).code !== "not-found") throw error;
+        },
+      );
+    if (!limit || limit.fullInMs === 0) return this.#rates.map(({ burst }) => burst);
+    return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);
   }
 
   #check(what: string, options: TakeOptions): void {
-    checkNames(what, options, TAKE);
-    const { cost, waitMs, signal } = options;
-    checkWhole("cost", cost, 1, Math.min(...this.#options.rates.map(({ count, burst = count }) => burst)));
-    checkMs("waitMs", waitMs, 0, LIMITS.takeWaitMaxMs);
-    checkSignal(signal);
+    const cost = whole(1, Math.min(...this.#rates.map(({ burst }) => burst)));
+    checkOptions(what, options, { cost, waitMs: ms(0, LIMITS.takeWaitMaxMs), signal: CHECKS.signal } satisfies Checks<TakeOptions>);
   }
 
   async #take({ cost = 1, waitMs: asked = 0, signal }: TakeOptions): Promise<TakeResult> {
@@ -163,7 +174,7 @@ class NamedLimiter implements Limiter {
     if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
     return session.registry.run(signal, async (giveUp) => {
       const { startInMs, remaining } = await session
-        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#options.rates, cost, waitMs }, attempt))
+        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt))
         .catch((error: unknown) => {
           if (error instanceof LimitExceededError) refusedTakes.add(this.#key, { cost, askedAt, retryAfterMs: error.retryAfterMs });
           throw error;
@@ -173,25 +184,4 @@ class NamedLimiter implements Limiter {
       return { waitedMs: elapsedMs(askedAt, instantOf(clock)), remaining };
     });
   }
-}
-
-function isSameRate(one: Rate, { count, perMs, burst = count }: Rate = one): boolean {
-  return one.count === count && one.perMs === perMs && one.burst === burst;
-}
-
-/** @throws InvalidRequestError naming the invalid option of a limiter. */
-function checkLimiter(options: LimiterOptions): void {
-  checkNames("limiter", options, ["rates", "concurrent"]);
-  const { rates, concurrent } = options;
-  if (!Array.isArray(rates) || rates.length < 1 || rates.length > LIMITS.ratesMax)
-    throw refused("rates", rates, `it must be a list of 1 to ${LIMITS.ratesMax} rates, such as { count: 100, perMs: 60_000 }`);
-  for (const rate of rates as readonly Partial<Rate>[]) {
-    checkNames("a rate", rate, RATE);
-    const { count, perMs, burst } = rate;
-    if (count === undefined || perMs === undefined) throw refused("rates", rate, "each has a count and perMs");
-    checkWhole("count", count, 1, LIMITS.rateCountMax);
-    checkMs("perMs", perMs, LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs);
-    checkWhole("burst", burst, 1, LIMITS.rateCountMax);
-  }
-  checkWhole("concurrent", concurrent, 1, LIMITS.permitsMax);
 }
