@@ -168,8 +168,8 @@ describe("the client's weight", () => {
     return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
   };
 
-  it("over HTTP, all that createLockClient can do, is at most 30 KB gzipped", async () => {
-    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(30_000);
+  it("over HTTP, all that createLockClient can do, is at most 31 KB gzipped", async () => {
+    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(31_000);
   });
 
   it("is paid for what is imported: a key alone is a small part of it", async () => {
