@@ -16,7 +16,6 @@ import type { InvocationContext } from "./invocation.js";
 import { checkContext } from "./invocation.js";
 import type { WithUnscoped } from "./jobs/job-calls.js";
 import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
-import { limiterCalls } from "./limiter.js";
 import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
@@ -75,7 +74,6 @@ function createView(
     ...operatorCalls(session),
     ...standingCalls(session),
     ...jobCalls(unscoped, session),
-    ...limiterCalls(unscoped, session),
 
     forInvocation(invocation) {
       checkContext(invocation);

@@ -9,8 +9,8 @@ import { abortError } from "./acquire/acquire.js";
 import type { LockError } from "./errors.js";
 import { LimitExceededError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
+import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
-import type { LockClient } from "./lock-client.js";
 import type { Checks } from "./options.js";
 import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
 import type { Session } from "./session.js";
@@ -80,18 +80,9 @@ const LIMITER: Checks<LimiterOptions> = {
   concurrent: whole(1, LIMITS.permitsMax),
 };
 
-/**
- * Returns the call of `session` that makes limiters.
- * @param locks returns the client without a scope, under which two calls would share a permit
- */
-export function limiterCalls(locks: LimiterDeps["locks"], session: Session): Pick<LockClient, "limiter"> {
-  return {
-    limiter(name, options) {
-      const key = session.keyOf(name);
-      checkOptions("limiter", options, LIMITER, "rates");
-      return new NamedLimiter(name, key, options, { locks, session });
-    },
-  };
+/** @throws InvalidRequestError naming the invalid option of a limiter. */
+export function checkLimiter(options: LimiterOptions): void {
+  checkOptions("limiter", options, LIMITER, "rates");
 }
 
 /**
@@ -107,11 +98,13 @@ export async function limitAll(limiters: readonly Limiter[], { waitMs = 0, ...op
 }
 
 interface LimiterDeps {
-  readonly locks: () => Pick<LockClient, "withLock">;
+  /** Returns the client without a scope, under which two calls would share a permit. */
+  readonly locks: () => Locks;
   readonly session: Session;
 }
 
-class NamedLimiter implements Limiter {
+/** The limit of one name. */
+export class NamedLimiter implements Limiter {
   readonly name: string;
   readonly #key: string;
   readonly #rates: readonly RateWithBurst[];

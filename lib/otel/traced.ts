@@ -4,7 +4,6 @@ import { handleCalls } from "../client/coordination/lock-handles.js";
 import type { ElectOptions, Lead } from "../client/coordination/elect.js";
 import type { WithUnscoped } from "../client/jobs/job-calls.js";
 import { jobCalls, UNSCOPED } from "../client/jobs/job-calls.js";
-import { limiterCalls } from "../client/limiter.js";
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet, SetKey } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -57,7 +56,6 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
   session.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
   const view = (of: LockClient): LockClient => tracedBy(telemetry, of);
   const locks = lockCalls(client, session, telemetry);
-  const unscoped = (): LockClient => view((client as WithUnscoped)[UNSCOPED]?.() ?? client);
   return {
     ...locks,
     ...setCalls(client, telemetry),
@@ -75,8 +73,7 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
       checkWork("elect", "lead", lead);
       return client.elect(key, options, (lease) => telemetry.around(useOf(key, lease, true), lease, lead));
     },
-    ...jobCalls(unscoped, session),
-    ...limiterCalls(unscoped, session),
+    ...jobCalls(() => view((client as WithUnscoped)[UNSCOPED]?.() ?? client), session),
     scope: (id) => view(client.scope(id)),
     forInvocation: (invocation) => view(client.forInvocation(invocation)),
   };

@@ -185,7 +185,7 @@ describe("the document", () => {
       renewRun: small,
       complete: `At most ${LIMITS.outcomeBodyBytes} bytes.`,
       resetRun: small,
-        take: small,
+      take: small,
     });
   });
 });

@@ -1,4 +1,5 @@
-/** The calls of a client for jobs: a value that is refreshed once for all, and work that is done once for each occurrence of a schedule. */
+/** The calls of a client for jobs: a value that is refreshed once for all, work that is done once for each occurrence of a schedule, and limits. */
+import { checkLimiter, NamedLimiter } from "../limiter.js";
 import type { LockClient } from "../lock-client.js";
 import { checkWork } from "../options.js";
 import type { Session } from "../session.js";
@@ -20,7 +21,7 @@ export interface WithUnscoped {
  * Returns the calls, which are made of others of the client.
  * @param locks returns the client without a scope: under one, two processes of a request would be let in together
  */
-export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient, "refresh" | "tick"> {
+export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient, "refresh" | "tick" | "limiter"> {
   const flights: Flights = new Map();
   return {
     async refresh(name, options) {
@@ -36,6 +37,12 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
       const occurrence = occurrenceOf(options, session.deps.clock.wallMs());
       session.keyOf(runKeyOf(name, occurrence.at));
       return tick(locks(), name, occurrence, options, work);
+    },
+
+    limiter(name, options) {
+      const key = session.keyOf(name);
+      checkLimiter(options);
+      return new NamedLimiter(name, key, options, { locks, session });
     },
   };
 }

@@ -6,7 +6,7 @@ import { TABLE } from "./table.js";
 /** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
 export const SHARDS = 16;
 
-/** What an item of a namespace is about. */
+/** The kind of an item of a namespace. */
 type ItemKind = Kind | "limits" | "payloads";
 
 /** Returns the item's primary key. */
