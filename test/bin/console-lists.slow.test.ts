@@ -51,9 +51,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     beforeAll(async () => {
       for (let at = 0; at < others; at += 100)
         await Promise.all(
-          Array.from({ length: 100 }, (_, one) =>
-            locks.tryAcquire(`CART_${at + one}`, { owner: "shop", heartbeat: false, leaseMs: HOUR_MS }),
-          ),
+          Array.from({ length: 100 }, (_, one) => locks.acquire(`CART_${at + one}`, { owner: "shop", heartbeat: false, leaseMs: HOUR_MS })),
         );
     }, 120_000);
     const all = others + 2;
