@@ -104,6 +104,26 @@ describe("the requests of a take", () => {
   });
 });
 
+describe("of 25 processes at once that have never seen the limit", () => {
+  const grantedOf = async (change: (condition: string) => string): Promise<number> => {
+    const updateItem: TableCalls["updateItem"] = (input) =>
+      table.calls.updateItem({ ...input, ConditionExpression: change(input.ConditionExpression) });
+    const deps = { tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 };
+    const scene = new Scene();
+    const processes = Array.from({ length: 25 }, () => createDynamoStore({ calls: { ...table.calls, updateItem }, ...deps }).limits);
+    const answers = await Promise.all(processes.map((by) => scene.take(by)));
+    return answers.filter(({ ok }) => ok).length;
+  };
+
+  it("ten are granted, as there is room", async () => {
+    expect(await grantedOf((condition) => condition)).toBe(10);
+  });
+
+  it("control: more are, if the write takes every guess for right", async () => {
+    expect(await grantedOf((condition) => `(${condition}) OR attribute_not_exists(nothing)`)).toBeGreaterThan(10);
+  });
+});
+
 describe("the item", () => {
   const read = async ({ name }: Scene) =>
     (
