@@ -17,6 +17,7 @@ from schemathesis.specs.openapi import stateful
 LEASE_ID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 KEY = "^(?!"
 META_BYTES = 1024
+FILL_MAX_MS = 366 * 24 * 3_600_000
 # Requests of different sequences meet at some of the keys, and most keys are free at first.
 KEYS = st.integers(0, 999).map(lambda number: f"ORDER_{number}")
 
@@ -51,15 +52,34 @@ def before_load_schema(context, raw_schema):
         raw_schema["components"]["schemas"]["Lease"]["properties"]["leaseMs"]["maximum"] = 1
 
 
+def rates_fit(body):
+    """No rate has a burst below the cost, or one that takes over a year to fill."""
+    cost = body.get("cost", 1)
+    for rate in body["rates"]:
+        burst = rate.get("burst", rate["count"])
+        if cost > burst or rate["perMs"] * burst / rate["count"] > FILL_MAX_MS:
+            return False
+    return True
+
+
+def permits_fit(body):
+    limit, permits = body.get("limit", 1), body.get("permits", 1)
+    return limit == 1 or permits <= limit
+
+
 @schemathesis.hook
-def filter_body(context, body):
-    """Rules that the document tells in words: the bytes of `meta`, and `permits` beside `limit`."""
+def filter_case(context, case):
+    """Rules that the document tells in words: the bytes of `meta`, `permits` beside `limit`, `cost` beside `rates`."""
+    body = case.body
     if not isinstance(body, dict):
         return True
     if len(json.dumps(body.get("meta"), ensure_ascii=False).encode("utf-8", "surrogatepass")) > META_BYTES:
         return False
-    limit, permits = body.get("limit", 1), body.get("permits", 1)
-    return not all(isinstance(number, (int, float)) for number in (limit, permits)) or limit == 1 or permits <= limit
+    try:
+        return permits_fit(body) and ("rates" not in body or rates_fit(body))
+    except (AttributeError, KeyError, TypeError, ZeroDivisionError):
+        # It breaks the schema, so the service must refuse it.
+        return True
 
 
 # A sequence begins with what makes a lease. Schemathesis itself would begin with a POST, and here a PUT with an id of the
