@@ -1,8 +1,8 @@
 /**
  * Fast paths: the common case of a command as one conditional write, sent without a read. Each is built from named
  * predicates, and each predicate mirrors a rule of the core. If all of them hold, the write leaves exactly the record
- * that `transition` would (test/store/differential/differential.test.ts compares the two). If one fails, the response has
- * the present item, and the core decides on it.
+ * that `transition` would, or with an `outcome` the one that it describes (test/store/differential/differential.test.ts
+ * compares them). If one fails, the response has the present item, and the core decides on it.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
@@ -16,6 +16,7 @@ import { isAlone } from "../../core/lock/compatibility.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
+import type { LeanWay } from "../compare-and-set.js";
 import { waiterFor } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
@@ -26,7 +27,7 @@ import type { Item } from "./item.js";
 import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
-import { ending, leave, shifted } from "./ending.js";
+import { endAnyway, ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { checkpointToItem, FORMAT_VERSION, holdToItem, LONG_WAITERS, payloadToItem, runToItem, waiterToItem } from "./item.js";
 import * as is from "./predicates.js";
@@ -61,8 +62,26 @@ export function fastPath(
   }
 }
 
+/** Returns the write of a change that the core decided on this record, in one of the lean ways, if this command has it. */
+export function leanWrite(
+  way: LeanWay,
+  command: Command,
+  record: LockRecord,
+  reading: ClockReading,
+  policy: LockPolicy,
+): FastPath | undefined {
+  switch (way) {
+    case "end":
+      return command.type === "release" ? endAnyway(command, reading, policy, record) : undefined;
+    case "commute":
+      return commuting(command, record, reading, policy);
+    case "append":
+      return command.type === "acquire" && isPlain(command) ? append(command, reading, policy, undefined) : undefined;
+  }
+}
+
 /** Returns the write of a change that the core decided on this record, and that commutes with others of its kind. */
-export function commuting(command: Command, record: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath | undefined {
+function commuting(command: Command, record: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath | undefined {
   if (command.type === "acquire") {
     if (fitsNow(command, record, reading, policy)) return join(command, record, reading, policy);
     return isLong(command) ? undefined : append(command, reading, policy, record);
@@ -105,12 +124,12 @@ function fitsNow(command: Acquire, record: LockRecord, reading: ClockReading, po
 }
 
 /** True if the waiter belongs at the end of the queue, as long as the key is in use. */
-export function isPlain(command: Acquire): boolean {
+function isPlain(command: Acquire): boolean {
   return command.scope === undefined && command.priority === 0 && !isLong(command);
 }
 
 /** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. Behind a crowd, its sums are kept right. */
-export function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
+function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
   const waiter = waiterFor(command, reading);
   const bytes = waitersBytes([waiter]);
   const isCounted = seen !== undefined && isCrowd(seen);
