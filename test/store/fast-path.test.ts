@@ -7,7 +7,7 @@ import type { Command, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
 import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
-import type { Item } from "../../lib/store/dynamo/item.js";
+import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
 import { touchWaiter } from "../../lib/store/dynamo/keep-alive.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";

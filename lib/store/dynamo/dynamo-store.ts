@@ -26,7 +26,7 @@ import { DynamoLimits } from "./limit-store.js";
 import { touchWaiter } from "./keep-alive.js";
 import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, TENANCY, TENANCY_KEY, toItem } from "./item.js";
 import type {
   Address,

@@ -23,13 +23,14 @@ import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
 import { transition } from "../../core/transition.js";
 import type { ClockReading } from "../../core/time.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
 import { endAnyway, ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
-import { checkpointToItem, FORMAT_VERSION, holdToItem, LONG_WAITERS, payloadToItem, runToItem, waiterToItem } from "./item.js";
+import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
+import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
@@ -166,7 +167,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
     values: {
       ":by": principal,
       ":params": requestHash,
-      ":hold": holdToItem(hold),
+      ":hold": HOLD.toItem(hold),
       ":now": hold.grantedAtMs,
       ":ttl": ttlAtSec(hold, policy),
       ":one": 1,
@@ -178,7 +179,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
 /** No run is stored under the key, and this id is new to it. */
 function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): Write {
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
-  const run = runToItem(nextAttempt(undefined, false, command));
+  const run = RUN.toItem(nextAttempt(undefined, false, command));
   return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, policy), run);
 }
 
@@ -197,7 +198,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
         : " REMOVE cv, cp, cb, co, jt, ug"),
     names: members === is.NO_MEMBER ? { "#me": leaseId } : {},
     values: {
-      ":h": { [leaseId]: holdToItem(hold) },
+      ":h": { [leaseId]: HOLD.toItem(hold) },
       ":me": leaseId,
       ":now": hold.grantedAtMs,
       ":limit": limit,
@@ -226,7 +227,7 @@ function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading
     condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
     update: checkpoint ? ["rn.c = :checkpoint"] : [],
     values: checkpoint && {
-      ":checkpoint": checkpointToItem(checkpoint),
+      ":checkpoint": CHECKPOINT.toItem(checkpoint),
       ...(checkpoint.sequence !== undefined && { ":sequence": checkpoint.sequence }),
     },
   });
@@ -312,7 +313,7 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
       ":lately": reading.latestMs - policy.retentionMs,
       ":state": state,
       ":me": command.leaseId,
-      ...(payload && { ":payload": payloadToItem(payload) }),
+      ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
       // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
       ...(omitted && { ":true": true }),
       ...(state !== "retry" && { ":now": reading.latestMs }),
