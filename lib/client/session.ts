@@ -3,6 +3,7 @@
  * replies turned into live leases, and the event listener.
  */
 import type { Held, LeaseState } from "../core/commands.js";
+import type { Named } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
@@ -95,7 +96,7 @@ export class Session {
   }
 
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
-  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
+  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
     if (this.registry.isClosed) throw closedError();
     const {
       leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,

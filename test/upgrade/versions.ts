@@ -42,19 +42,11 @@ const aNewOption: readonly Edit[] = [
     "lib/contract/answers.ts",
   ],
   ["priority = 0, meta } = request;", "priority = 0, meta, note } = request;", "lib/service/locks.ts"],
-  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [note])]);", "lib/service/locks.ts"],
-  ["requestHash, ...given({ scope, meta }) };", "requestHash, ...given({ scope, meta, note }) };", "lib/service/locks.ts"],
+  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [{ note }])]);", "lib/service/locks.ts"],
+  ["requestHash, scope, meta }", "requestHash, scope, meta, note }", "lib/service/locks.ts"],
   ["requestHash, meta, mode = ", "requestHash, meta, note, mode = ", "lib/core/lock/grant.ts"],
-  [
-    "    ...(meta && { meta }),\n  };\n}",
-    "    ...(meta && { meta }),\n    ...(note !== undefined && { note }),\n  };\n}",
-    "lib/core/lock/grant.ts",
-  ],
-  [
-    "...(hold.meta && { meta: hold.meta }),",
-    "...(hold.meta && { meta: hold.meta }), ...(hold.note !== undefined && { note: hold.note }),",
-    "lib/core/lock/views.ts",
-  ],
+  ["    meta,\n  });\n}", "    meta,\n    note,\n  });\n}", "lib/core/lock/grant.ts"],
+  ["    meta: hold.meta,\n", "    meta: hold.meta,\n    note: hold.note,\n", "lib/core/lock/views.ts"],
   ['  notified: part("nt", NOTIFIED),', `  notified: part("nt", NOTIFIED),\n  note: optional(plain("${NOTE_ATTRIBUTE}")),`, LAYOUT],
 ];
 
@@ -74,7 +66,7 @@ export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }
   {
     // A repeat of an acquire that the other version answered is then another request.
     next: nextWith("a new parameter is in every request's hash", [
-      "priority, ...(note === undefined ? [] : [note])]);",
+      "priority, ...(note === undefined ? [] : [{ note }])]);",
       "priority, note]);",
       "lib/service/locks.ts",
     ]),
