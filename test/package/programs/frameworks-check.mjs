@@ -64,7 +64,7 @@ async function hono(load, options, { create, pay }) {
   const app = new Hono();
   app.post("/create", idempotent(options), async (c) => c.json(await create()));
   app.post("/pay", async (c) => c.json(await pay()));
-  app.onError((error, c) => lockProblem(error) ?? c.text("broken", 500));
+  app.onError((error, c) => lockProblem(error, c) ?? c.text("broken", 500));
   return asking(async (...request) => app.request(...request), "");
 }
 
