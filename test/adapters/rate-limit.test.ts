@@ -156,7 +156,7 @@ describe("a limit in front of routes", () => {
 
   it.each<[what: string, rates: RateLimitOptions<Asked>["rates"], policy: string, state: string]>([
     ["a day", [{ count: 1000, perMs: 86_400_000 }], '"orders";q=1000;w=86400', '"orders";r=999;t=87'],
-    ["a second and a half, rounded up to whole seconds", [{ count: 2, perMs: 1500 }], '"orders";q=2;w=2', '"orders";r=1;t=1'],
+    ["a second and a half, rounded up to whole seconds", [{ count: 3, perMs: 1500 }], '"orders";q=4;w=2', '"orders";r=2;t=1'],
     [
       "two times",
       [...TWO_A_MINUTE, { count: 5, perMs: 1000, burst: 3 }],
