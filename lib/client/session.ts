@@ -15,7 +15,7 @@ import { CANCEL_HOLDS_MS } from "./acquire/acquire.js";
 import type { Answered } from "./transport/retry.js";
 import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
-import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
+import { errorOf, InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
@@ -54,6 +54,13 @@ export const SESSION = Symbol("session");
 /** A client, as this package's wrappers see it. */
 export interface WithSession {
   readonly [SESSION]?: Session;
+}
+
+/** Returns the session of a client that is the option `name`. @throws InvalidRequestError unless it is a client of this package */
+export function sessionOf(name: string, client: unknown): Session {
+  const session = (client as WithSession | undefined)?.[SESSION];
+  if (session) return session;
+  throw new InvalidRequestError(`${name}: must be a client, as createLockClient() of this copy of the package makes it`, name);
 }
 
 /** The shared state of a client, or of a view of it for one invocation. */
