@@ -16,7 +16,7 @@ import type { TracedOptions, Use } from "./telemetry.js";
 import { Telemetry } from "./telemetry.js";
 
 /** The calls that acquire nothing. */
-type Untraced = "use" | "runs" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
+type Untraced = "use" | "runs" | "limits" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
 type Traced = Omit<LockClient, Untraced>;
 
 /** Marks a traced client, and whatever is spread from one. */
