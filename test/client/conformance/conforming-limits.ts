@@ -91,7 +91,9 @@ export function describeLimits(fixture: Fixture): void {
       const rates = [{ ...SLOW, burst: 3 }];
       for (const name of ["b", "a"]) await client.limiter(name, { rates }).take({ cost: 2 });
       const first = await client.limits.list({ max: 1 });
-      expect(first).toMatchObject({ items: [{ key: `${within}a`, rates, remaining: [1] }], cursor: expect.any(String) });
+      expect(first).toMatchObject({ items: [{ key: `${within}a`, rates }], cursor: expect.any(String) });
+      // The clock of this reading may be before that of the take, by less than a unit.
+      expect([0, 1]).toContain(first.items[0]?.remaining[0]);
       expect(first.items[0]!.fullInMs).toBeGreaterThan(390_000);
       expect((await client.limits.list({ cursor: first.cursor })).items).toMatchObject([{ key: `${within}b` }]);
       expect((await fixture.locks.limits.list({ prefix: `${within}c` })).items).toEqual([]);
