@@ -99,10 +99,16 @@ describe("a command under a limit", () => {
   });
 
   it("ends with a holdfast that is killed, as under a lock", async () => {
-    const running = start(["limit", "killed", "--rate", "9/1h", "--", "sh", "-c", "echo $$; exec sleep 60"], service.env);
+    const script = "trap 'echo heard' USR1; echo $$; while :; do sleep 0.05; done";
+    const running = start(["limit", "killed", "--rate", "9/1h", "--", "sh", "-c", script], service.env);
     const pid = Number(await running.printed(/\d+\n/));
+    // Until it forwards signals, it may not have told its watchdog what to watch.
+    await vi.waitFor(async () => {
+      running.signal("SIGUSR1");
+      await running.printed(/heard/, 500);
+    }, 15_000);
     running.signal("SIGKILL");
-    await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), 10_000);
+    await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), 15_000);
   });
 });
 
