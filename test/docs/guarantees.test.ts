@@ -28,9 +28,9 @@ describe("the page of guarantees", () => {
     expect(PAGE).toContain(`each of ${BUGS.length} mistakes`);
   });
 
-  it("has S1 to S16, R1 to R4 and L1 to L6, each once", () => {
+  it("has S1 to S17, R1 to R4 and L1 to L7, each once", () => {
     const upTo = (letter: string, last: number): readonly string[] => Array.from({ length: last }, (_, at) => `${letter}${at + 1}`);
-    expect(namesIn(PAGE)).toEqual([...upTo("S", 16), ...upTo("R", 4), ...upTo("L", 6)]);
+    expect(namesIn(PAGE)).toEqual([...upTo("S", 17), ...upTo("R", 4), ...upTo("L", 7)]);
   });
 
   it("says of the simulation what it judges", () => {

@@ -6,6 +6,7 @@ import { CONDITION_BUGS } from "../simulation/bugs/condition-bugs.js";
 import { CROWD_BUGS } from "../simulation/bugs/crowd-bugs.js";
 import { EDGE_BUGS } from "../simulation/bugs/edge-bugs.js";
 import { KIND_BUGS } from "../simulation/bugs/kind-bugs.js";
+import { LIMIT_BUGS } from "../simulation/bugs/limit-bugs.js";
 import { QUEUE_BUGS } from "../simulation/bugs/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/bugs/record-bugs.js";
 import { RULE_BUGS } from "../simulation/bugs/rule-bugs.js";
@@ -58,6 +59,7 @@ export function mistakeParts(): Readonly<Record<"the mistakes", string>> {
     ["two ways", WAY_BUGS],
     ["crowds", CROWD_BUGS],
     ["edges", EDGE_BUGS],
+    ["limits", LIMIT_BUGS],
   ] as const;
   return {
     "the mistakes": table(

@@ -20,6 +20,7 @@ export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["queued", "offers", "claims", "skipped", "reports"] as const),
   ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
   ...(["waits", "notifies"] as const),
+  ...(["takesLater", "takesRefused"] as const),
   ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),
 ];
 

@@ -67,6 +67,9 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
       if (address) oracle.tried(address);
     },
     onDone: () => oracle.settled(),
+    onAnswered: ({ Key }, tookMs) => {
+      if (Key !== undefined && kindOf(Key as ValueMap) === "limits") oracle.limits.answered(tookMs);
+    },
   };
   const storeOn = (client: TableClient, process: Process): LockStore =>
     createDynamoStore({
@@ -101,11 +104,15 @@ function isCrowded({ h, q }: ValueMap): boolean {
   return (isMap(h) ? Object.keys(h).length : 0) + (isList(q) ? q.length : 0) > 15;
 }
 
-/** The record's address in its item; undefined for a payload's item. */
+/** The record's address in its item; undefined for the item of a payload or of a limit. */
 function addressOf(item: ValueMap): Address | undefined {
-  const [, kind] = textAt(item, TABLE.partitionKey).split("/");
+  const kind = kindOf(item);
   if (kind !== "locks" && kind !== "runs") return undefined;
   return { namespace: NAMESPACE, kind, key: textAt(item, TABLE.sortKey) };
+}
+
+function kindOf(item: ValueMap): string | undefined {
+  return textAt(item, TABLE.partitionKey).split("/")[1];
 }
 
 function textAt(item: ValueMap, name: string): string {

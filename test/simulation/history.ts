@@ -3,11 +3,9 @@
  * all faults stop, a holder crashes, and a waiter must get its key in time. The core, the service, the handler and the SDK are the
  * production code.
  */
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
-import { createClient } from "../../lib/client/client.js";
-import { httpApi } from "../../lib/client/transport/http.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import { makeActor } from "./actor.js";
 import { live, withLocks } from "./clients/application.js";
 import type { Backend } from "./backend.js";
 import { memoryBackend } from "./backend.js";
@@ -21,6 +19,7 @@ import { checkCrowds } from "./clients/crowds.js";
 import { checkEdges } from "./clients/edges.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
 import { drawKinds, withKinds } from "./clients/kinds.js";
+import { checkLimits } from "./clients/limits.js";
 import { checkLongRun } from "./clients/long-run.js";
 import { releaseAll, withMischief } from "./clients/mischief.js";
 import { Network } from "./network.js";
@@ -178,6 +177,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await checkComparedWays(seed, oracle);
     await checkCrowds(seed, oracle);
     await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
+    await checkLimits(seed, oracle);
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }
@@ -242,21 +242,6 @@ function mayDisagree(mix: FaultMix, isDirect: boolean): boolean {
 function drawHandlerError(random: Random, mix: FaultMix, isStray: boolean): number {
   if (isStray && mix.strayErrorMs > 0 && random.chance(0.7)) return drawClockError(random, mix.strayErrorMs);
   return drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes);
-}
-
-/** Creates a client of that principal, behind the network, with clocks that its faults allow. */
-export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
-  const name = `client-${index}`;
-  const process = new Process(world, {
-    name,
-    wallErrorMs: drawClockError(random, mix.clientWallErrorMs),
-    rateError: random.pick([-1, 1, 0]) * DEFAULTS.clockRateError,
-    stopsWhenPaused: mix.stopsMonotonic,
-  });
-  const send = network.fetchFor(process, name);
-  const api = httpApi({ url: "http://simulated", fetch: send });
-  const ids = new LeaseIds(process, (count) => random.bytes(count));
-  return { process, send, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
 }
 
 /** Collects garbage for one to three hours. Items whose time has passed are removed, some soon and some late. */

@@ -1,9 +1,10 @@
-/** The simulation finds each mistake in queues, runs and records when it searches from the first seed. */
+/** The simulation finds each mistake in queues, runs, records and limits when it searches from the first seed. */
 import { afterAll, describe } from "vitest";
 import { searchWitnesses } from "../support/witnesses.js";
 import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
 import { CROWD_BUGS } from "./bugs/crowd-bugs.js";
 import { EDGE_BUGS } from "./bugs/edge-bugs.js";
+import { LIMIT_BUGS } from "./bugs/limit-bugs.js";
 import { QUEUE_BUGS } from "./bugs/queue-bugs.js";
 import { RECORD_BUGS } from "./bugs/record-bugs.js";
 import { RUN_BUGS } from "./bugs/run-bugs.js";
@@ -13,5 +14,7 @@ import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  searchWitnesses(mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS, ...EDGE_BUGS)),
+  searchWitnesses(
+    mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS, ...EDGE_BUGS, ...LIMIT_BUGS),
+  ),
 );

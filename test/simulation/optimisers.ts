@@ -1,4 +1,4 @@
-/** The optimisers of contention, each with the edit that switches it off, as the catalogue of mistakes does it (bug.ts). */
+/** Edits that break no property, and cost requests: each optimiser of contention switched off, as the catalogue of mistakes does it (bug.ts), and a storm. */
 import type { Bug } from "./bugs/bug.js";
 
 export const OPTIMISERS: readonly Bug[] = [
@@ -33,3 +33,11 @@ export const OPTIMISERS: readonly Bug[] = [
     edits: [["#mayGather = true;", "#mayGather = false;"]],
   },
 ];
+
+/** Heartbeats far too often, which break no property and only cost. */
+export const STORM: Bug = {
+  name: "storm of heartbeats",
+  why: "every lease is renewed fourteen times as often as it should be",
+  file: "lib/client/lease/keep-alive.ts",
+  edits: [["lease.renewAfterMs * (0.9 + 0.2 * random())", "(lease.renewAfterMs * (0.9 + 0.2 * random())) / 14"]],
+};

@@ -9,6 +9,7 @@ import { CONDITION_BUGS } from "./condition-bugs.js";
 import { CROWD_BUGS } from "./crowd-bugs.js";
 import { EDGE_BUGS } from "./edge-bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
+import { LIMIT_BUGS } from "./limit-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
@@ -154,4 +155,5 @@ export const BUGS: readonly Bug[] = [
   ...WAY_BUGS,
   ...CROWD_BUGS,
   ...EDGE_BUGS,
+  ...LIMIT_BUGS,
 ];

@@ -7,11 +7,14 @@ import type { Actor, Stage } from "../stage.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];
 
+/** The parts of a stage that disturb a client. */
+type Disturbed = Pick<Stage, "world" | "random" | "faultProfile" | "busyUntilMs" | "actor">;
+
 /** A client's actions until the busy spell ends. `again` restarts it after a crash that it caused itself. */
-export type Life = (stage: Stage, actor: Actor, again: () => void) => Promise<void>;
+export type Life<S extends Disturbed = Stage> = (stage: S, actor: Actor, again: () => void) => Promise<void>;
 
 /** Starts client `index`. It starts sessions until the busy spell ends, through pauses, clock jumps and crashes. */
-export function live(stage: Stage, index: number, life: Life): void {
+export function live<S extends Disturbed>(stage: S, index: number, life: Life<S>): void {
   const { world, random } = stage;
   const { mix } = stage.faultProfile;
   const actor = stage.actor(index);

@@ -89,6 +89,12 @@ function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
       if (!answer.ok && answer.code === "locked") oracle.coverage.setsBlocked++;
       return answer;
     },
+    async take(request, options) {
+      const answer = await api.take(request, options);
+      if (answer.ok) oracle.limits.granted(request.key, request.cost ?? 1, answer.startInMs);
+      else if (answer.code === "rate-limited") oracle.limits.refused();
+      return answer;
+    },
     async start(request, options) {
       const { key, leaseId } = request;
       const atMs = oracle.now();

@@ -34,6 +34,8 @@ export interface TableWorld {
   readonly onTried: (input: Input) => void;
   /** Called when all items of a write or of a transaction are written. */
   readonly onDone: () => void;
+  /** Called when a process gets the answer to a request, with the time since it was decided. */
+  readonly onAnswered?: (input: Input, tookMs: number) => void;
 }
 
 interface Answer {
@@ -75,7 +77,9 @@ export class TableClient {
     );
     for (let attempts = 1; ; attempts++) {
       try {
-        return (await attempt({})).output;
+        const { output } = await attempt({});
+        this.#shared.onAnswered?.(input, world.nowMs - decidedAtMs);
+        return output;
       } catch (error) {
         const { name, $metadata } = error as Error & { $metadata?: { attempts?: number } };
         if (!RETRIED.has(name) || attempts === TABLE_CALLS.maxAttempts) {

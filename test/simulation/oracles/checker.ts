@@ -33,6 +33,7 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
     // A failed one may still take effect.
     return ({ statusCode }) => (statusCode < 500 ? done() : undefined);
   }
+  if (kind === "limits" && what === "takes") return checkTake(oracle, request, key);
   if (leaseId === "") return notJudged;
   const { method, isDuplicate } = request;
   if (method === "DELETE" || verb === "outcome") asked.add("release", leaseId);
@@ -106,6 +107,14 @@ function checkSet(
     return ({ statusCode }) => void (coverage.setsBlocked += statusCode === 423 ? 1 : 0);
   }
   return notJudged;
+}
+
+function checkTake({ limits }: Oracle, { body }: Delivered, key: string): (result: HttpResult) => void {
+  const { cost = 1 } = parsed(body) as { readonly cost?: number };
+  return ({ statusCode, body: text }) => {
+    if (statusCode === 200) limits.granted(key, cost, parsed(text)["startInMs"] as number);
+    if (statusCode === 429) limits.refused();
+  };
 }
 
 /** Reports a request that renews many leases. */

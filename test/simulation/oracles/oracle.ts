@@ -1,8 +1,8 @@
 /**
  * The oracle. It sees every write to the table in order, and every lease that a client received, and reports which property of the design
  * was broken. It shares no rule with the code under test: it knows only the events that it saw. For runs it checks the properties that
- * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues) and believers.ts (leases that clients
- * treat as held).
+ * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues), limit-oracle.ts (limits) and
+ * believers.ts (leases that clients treat as held).
  */
 import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { LeaseSet } from "../../../lib/client/lease/lease-set.js";
@@ -13,6 +13,7 @@ import type { Kind } from "../../../lib/core/api/locks.js";
 import type { Ending, Hold, LockRecord, Mode } from "../../../lib/core/record.js";
 import type { Address } from "../../../lib/store/port.js";
 import { asLock, Believers } from "./believers.js";
+import { LimitOracle } from "./limit-oracle.js";
 import { LockRequests } from "./lock-requests.js";
 import type { Believable, End, Truth, Unremembered } from "./lock-truth.js";
 import { newTruth } from "./lock-truth.js";
@@ -45,6 +46,7 @@ export class Oracle implements Bench {
   readonly asked = new LockRequests();
   readonly runs: RunOracle;
   readonly queues = new QueueOracle(this);
+  readonly limits = new LimitOracle(this);
   readonly believers = new Believers(this, (token) => this.asked.isForced(token));
   /** A hash of the whole history. The same seed must give the same hash. */
   digest = 0x811c9dc5;

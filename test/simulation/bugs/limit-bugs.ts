@@ -1,0 +1,70 @@
+/** The must-fail switches of limits: see bugs.ts. */
+import type { Bug } from "./bug.js";
+
+const CORE = "lib/core/rate.ts";
+const STORE = "lib/store/dynamo/limit-store.ts";
+
+/** Mistakes by which more starts than a limit allows, or by which a full one refuses. */
+export const LIMIT_BUGS: readonly Bug[] = [
+  {
+    name: "one-clock-for-both",
+    why: "a take is dated by the clock by which inflow counts: a slow one empties the bucket of a time long past",
+    file: CORE,
+    breaks: "S17",
+    edits: [
+      ["Math.max(bucket.fullAtUs, latestMs * 1000)", "Math.max(bucket.fullAtUs, earliestMs * 1000)"],
+      ["cost: number, { latestMs }: ClockReading", "cost: number, { earliestMs }: ClockReading"],
+    ],
+  },
+  {
+    name: "inflow-by-the-later-clock",
+    why: "inflow counts by the later clock also while the two disagree: a fast one fills the bucket ahead of time",
+    file: CORE,
+    breaks: "S17",
+    edits: [["return doAgree(reading) ? reading.latestMs : reading.earliestMs;", "return reading.latestMs;"]],
+  },
+  {
+    name: "full-bucket-charged-from-the-past",
+    why: "a bucket that is full is charged from when it became full, not from now: what nobody used adds up",
+    file: CORE,
+    breaks: "S17",
+    edits: [["Math.max(bucket.fullAtUs, latestMs * 1000)", "(bucket.fullAtUs || latestMs * 1000)"]],
+  },
+  {
+    name: "answer-by-what-was-seen",
+    why: "a take is answered by the limit that the process saw, and not by the one that its write found: two get the same start",
+    file: STORE,
+    breaks: "S17",
+    edits: [["? decideTake(result.before, take, reading)", "? { ...decideTake(result.before, take, reading), answer: decided.answer }"]],
+  },
+  {
+    name: "limit-collected-before-it-is-full",
+    why: "the item of a limit is kept for the retention alone, also if the limit takes longer to fill",
+    file: STORE,
+    breaks: "S17",
+    edits: [["reading.earliestMs + waitMs + fillMs(rates) + policy.retentionMs", "reading.earliestMs + waitMs + policy.retentionMs"]],
+  },
+  {
+    name: "started-on-the-answer",
+    why: "a client takes a start in the future for a start now",
+    file: "lib/client/limiter.ts",
+    breaks: "S17",
+    edits: [["if (startInMs > 0) await pause", "if (startInMs < 0) await pause"]],
+  },
+  {
+    name: "room-beside-itself",
+    why: "a take must fit beside its own charge: one of the whole burst never does",
+    file: CORE,
+    breaks: "L7",
+    edits: [["* 1000 + spanUs(bucket) - chargeUs(bucket, cost);", "* 1000 + spanUs(bucket) - 2 * chargeUs(bucket, cost);"]],
+  },
+  {
+    name: "refused-for-good",
+    why: "a client that was refused once remembers that for ever, and asks nobody",
+    file: "lib/client/refused-takes.ts",
+    breaks: "L7",
+    edits: [
+      ["refused.retryAfterMs - elapsedMs(refused.askedAt, now)", "Math.max(1, refused.retryAfterMs - elapsedMs(refused.askedAt, now))"],
+    ],
+  },
+];

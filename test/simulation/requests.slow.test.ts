@@ -1,0 +1,32 @@
+/**
+ * The requests of ten long histories, which no property bounds: a storm of heartbeats is safe, and costs. The counts are the same in every
+ * run, and may rise by half before somebody must look why.
+ */
+import { afterAll, describe, expect, it } from "vitest";
+import { campaign } from "./campaign.js";
+import { endBundling, loadSimulation } from "./bundle.js";
+import { seedsFrom, TIMEOUT_MS } from "./must-fail.js";
+import { STORM } from "./optimisers.js";
+
+/** The bounds of 2,563 renewals, 14,188 requests, and 133 waiters that were skipped because nobody heard of them (2026-11-25). */
+const RENEWALS_MAX = 3900;
+const REQUESTS_MAX = 21_000;
+const SKIPPED_MAX = 200;
+/** A short history in which a storm shows. */
+const STORMY = 108;
+
+afterAll(endBundling);
+
+describe("long histories", { timeout: TIMEOUT_MS }, () => {
+  it("send no more requests than they did", async () => {
+    const { coverage, requests } = await campaign(await loadSimulation(undefined), seedsFrom(100, 10));
+    expect(coverage.renewals).toBeLessThan(RENEWALS_MAX);
+    expect(requests).toBeLessThan(REQUESTS_MAX);
+    expect(coverage.skipped).toBeLessThan(SKIPPED_MAX);
+  });
+
+  it("control: in a storm of heartbeats one of them alone has more renewals", async () => {
+    const { coverage } = await campaign(await loadSimulation(STORM), seedsFrom(STORMY, 1));
+    expect(coverage.renewals).toBeGreaterThan(RENEWALS_MAX);
+  });
+});
