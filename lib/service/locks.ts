@@ -12,6 +12,7 @@ import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
 import type { Requests } from "./request.js";
 import { given, HEALTH_KEY } from "./request.js";
+import { sleep } from "./sleep.js";
 import { watch } from "./watch.js";
 
 /** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */
@@ -30,11 +31,12 @@ function lockOf({ caller: { namespace } }: Requests, key: string) {
 function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
   const { clocks, serverWaitMs, principal } = requests;
   return {
-    async acquire({ kind: _locks, waitMs, ...request }, options) {
+    async acquire({ kind: _locks, waitMs, wake, ...request }, options) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
+      if (wake) return sleep(requests, command, wake, waitMs);
       const answer = await requests.apply(command);
       // Only the next waiter is held in the service, so a herd never occupies it.
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;

@@ -9,7 +9,7 @@
  *   fl   low watermark                      r0…r7  tombstones, latest first
  *   rl   leaseIds that were released since  rz   time of the last of these (earliest clock)
  *   x    ttl (s)                            fv   format version
- *   rn   the run
+ *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed
  *
  *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
  *   qv   number of keep-alives written                  ox   time of the release that made the offer
@@ -26,6 +26,9 @@
  * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
  * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
  * waiters are long, 2 if the rest of the record leaves little room. Earlier versions wrote 1 for both.
+ *
+ * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. While there is one, the record has the second format: a
+ * version that knows only the first would let an offer to it lapse after seconds. No fast path makes or claims an offer to it.
  *
  * Fields that a newer version of the same format adds inside these parts are read as `unknown` and written back
  * unchanged. Attributes that it adds beside them stay as they are, since a record is written attribute by attribute.
@@ -60,7 +63,9 @@ import { TABLE } from "./table.js";
 export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
 
 /** The major version of this layout. A reader refuses a newer one. */
-export const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 2;
+/** The format of every item but those of {@link FORMAT_VERSION}, which earlier versions must refuse. */
+export const FIRST_FORMAT = 1;
 
 /** An item's attributes as plain values, without its key. */
 export type Item = Readonly<Record<string, unknown>>;
@@ -78,8 +83,8 @@ export const NO_TOMBSTONE = { i: "", w: "" } as const;
 const KNOWN = {
   hold: new Set(["p", "o", "m", "n", "sc", "t", "l", "a", "e", "g", "ph", "b", "mt", "nt"]),
   notified: new Set(["t", "s", "n"]),
-  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a", "c"]),
-  place: new Set(["g", "u", "s", "m", "n"]),
+  offer: new Set(["p", "o", "ph", "m", "n", "pr", "a", "c", "z"]),
+  place: new Set(["g", "u", "s", "m", "n", "z"]),
   ended: new Set(["i", "w", "t", "o"]),
   upgrading: new Set(["i", "u"]),
   run: new Set(["s", "a", "t", "ph", "k", "c", "b", "p", "o", "om", "u"]),
@@ -98,7 +103,7 @@ function withUnknown(part: Item, known: ReadonlySet<string>): { readonly unknown
 }
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["cb", "co", "cp", "cv", "cw", "ff", "jt", "ol", "ox", "qb", "rl", "rn", "rz", "ug"];
+export const OPTIONAL: readonly string[] = ["cb", "co", "cp", "cv", "cw", "dl", "ff", "jt", "ol", "ox", "qb", "rl", "rn", "rz", "ug"];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
@@ -130,11 +135,16 @@ export function toItem(record: LockRecord): Item {
     }),
     ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
-    fv: FORMAT_VERSION,
+    ...(record.offers.some(isAsleep) && { dl: "1" }),
+    fv: [...record.offers, ...record.waiters].some(isAsleep) ? FORMAT_VERSION : FIRST_FORMAT,
     ...(record.upgrading && { ug: { ...record.upgrading.unknown, i: record.upgrading.leaseId, u: record.upgrading.untilMs } }),
     ...(record.run && { rn: runToItem(record.run) }),
     ...(isCrowd(record) && { cv: record.version, ...sumsOf(record) }),
   };
+}
+
+function isAsleep({ asleep }: Offer | Waiter): boolean {
+  return asleep === true;
 }
 
 /** A run's attributes in `rn`. `b`, the lease that recorded the outcome, is present if there is an outcome. */
@@ -180,20 +190,13 @@ export function tombstoneToItem({ leaseId, ending, fencingToken, outcome, unknow
 
 /** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
 export function waiterToItem(waiter: Waiter): Item {
-  const { leaseId, mode, aliveUntilMs, ttlMs, unknownOfPlace } = waiter;
-  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...(mode === "shared" && { m: "s" }) };
+  const { leaseId, mode, aliveUntilMs, ttlMs, asleep, unknownOfPlace } = waiter;
+  const marks = { ...(mode === "shared" && { m: "s" }), ...(asleep && { z: 1 }) };
+  return { ...unknownOfPlace, g: { [leaseId]: offerToItem(waiter) }, u: aliveUntilMs, s: ttlMs, ...marks };
 }
 
-function offerToItem({
-  principal,
-  owner,
-  mode,
-  permits,
-  requestHash,
-  priority,
-  condition,
-  unknown,
-}: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+function offerToItem(offer: Omit<Offer, "leaseId" | "offeredAtMs">): Item {
+  const { principal, owner, mode, permits, requestHash, priority, condition, asleep, unknown } = offer;
   return {
     ...unknown,
     p: principal,
@@ -203,6 +206,7 @@ function offerToItem({
     ...(permits > 1 && { n: permits }),
     ...(priority > 0 && { pr: priority }),
     ...(condition !== undefined && { c: condition }),
+    ...(asleep && { z: 1 }),
   };
 }
 
@@ -238,7 +242,7 @@ export function metaToItem(meta: NonNullable<Hold["meta"]>): string {
  * @throws NewerFormat when a newer major version wrote it.
  */
 export function fromItem(item: Item): LockRecord {
-  const format = Number(item["fv"] ?? FORMAT_VERSION);
+  const format = Number(item["fv"] ?? FIRST_FORMAT);
   if (format > FORMAT_VERSION) {
     throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
   }
@@ -284,6 +288,7 @@ function offerFromItem(leaseId: string, offer: Item): Omit<Offer, "offeredAtMs">
     requestHash: offer["ph"] as string,
     priority: safeInteger(offer["pr"] ?? 0),
     ...(offer["c"] !== undefined && { condition: offer["c"] as string }),
+    ...(offer["z"] !== undefined && { asleep: true as const }),
     ...withUnknown(offer, KNOWN.offer),
   };
 }
