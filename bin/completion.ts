@@ -57,18 +57,20 @@ export function scriptFor(shell: "bash" | "zsh"): string {
 
 /** The names of arguments that are a key or the beginning of one. */
 const KEYS: ReadonlySet<string> = new Set(["key", "prefix"]);
-/** The commands whose keys are those of runs. */
-const OF_RUNS: ReadonlySet<string> = new Set(["once", "runs", "reset"]);
+/** The kinds of keys. */
+export type KeyKind = "locks" | "runs" | "limits";
+/** The commands whose keys are not those of locks. */
+const KINDS: Readonly<Record<string, KeyKind>> = { once: "runs", runs: "runs", reset: "runs", limit: "limits", limits: "limits" };
 
-/** Returns the keys of locks, or of runs, that begin with `prefix`. */
-export type ListKeys = (of: "locks" | "runs", prefix: string) => Promise<readonly string[]>;
+/** Returns the keys of a kind that begin with `prefix`. */
+export type ListKeys = (of: KeyKind, prefix: string) => Promise<readonly string[]>;
 
 /** Prints the candidates for the last of `words`, one per line, with their meaning after a tab. Without an answer there are no keys. */
 export async function complete(program: Command, words: readonly string[], list: ListKeys): Promise<void> {
   const [name = "", word = ""] = [words[0], words.at(-1)];
   const takesKey = program.commands.find((command) => command.name() === name)?.registeredArguments.some((one) => KEYS.has(one.name()));
   const isKey = takesKey === true && words.length > 1 && !word.startsWith("-");
-  const keys = isKey ? await list(OF_RUNS.has(name) ? "runs" : "locks", word).catch(() => []) : [];
+  const keys = isKey ? await list(KINDS[name] ?? "locks", word).catch(() => []) : [];
   const root = new RootCommand();
   for (const command of program.commands) {
     const node = root.command(command.name(), command.description());

@@ -15,6 +15,8 @@ export interface ConnectionOptions {
   /** True to sign requests. Undefined: decided by the URL's host. */
   readonly sign?: boolean;
   readonly owner?: string;
+  /** The length of leases that say no other. @default that of the SDK */
+  readonly leaseMs?: number;
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
@@ -36,7 +38,8 @@ export async function connect(
 ): Promise<LockClient> {
   const { url, table } = whereOf(options, env);
   silenceNodeWarning();
-  const common = { owner: options.owner ?? ownerHere(), ...(onEvent && { onEvent }) };
+  const { owner = ownerHere(), leaseMs } = options;
+  const common = { owner, ...(leaseMs !== undefined && { leaseMs }), ...(onEvent && { onEvent }) };
   if (table !== undefined) return onTable(table, options, common);
 
   const { createLockClient } = await import("../lib/index.js");

@@ -20,6 +20,12 @@ export function parseDuration(text: string): { readonly ms: number } | { readonl
   return Number.isSafeInteger(ms) ? { ms } : { wrong: "It is too long." };
 }
 
+/** Formats `ms` without rounding, in one unit, as {@link parseDuration} reads it: `1m`, `90s`, `1500ms`. */
+export function exactDuration(ms: number): string {
+  const [unit, unitMs] = UNITS.find(([, each]) => ms % each === 0) ?? ["ms", 1];
+  return `${ms / unitMs}${unit}`;
+}
+
 /** Formats `ms` like {@link formatDuration}, below 10 s to the tenth of a second: `1.5s`. */
 export function formatToTenths(ms: number): string {
   return ms >= 1000 && ms < 10_000 ? `${Math.floor(ms / 100) / 10}s` : formatDuration(ms);

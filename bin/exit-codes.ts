@@ -39,7 +39,7 @@ export const EXITS = {
   notGot: {
     status: 75,
     name: "EX_TEMPFAIL",
-    meaning: "Not acquired in time: the key is held, or another caller has the run. The command was not run",
+    meaning: "Not acquired in time: the key is held, another caller has the run, or the limit has no room. The command was not run",
   },
   lost: { status: 76, name: "EX_PROTOCOL", meaning: "The lease was lost while the command ran, whatever the command's own status" },
   forbidden: { status: 77, name: "EX_NOPERM", meaning: "This principal may not do that" },

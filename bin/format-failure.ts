@@ -74,6 +74,12 @@ const OPTIONS: Readonly<Record<string, string>> = {
   limit: "--limit",
   permits: "--permits",
   priority: "--priority",
+  rates: "--rate",
+  count: "--rate",
+  perMs: "--rate",
+  burst: "--rate",
+  cost: "--cost",
+  concurrent: "--concurrent",
   owner: "--owner",
   max: "--max",
   namespace: "--namespace",
@@ -166,10 +172,11 @@ function correctionFor({ code, message }: LockError, { url, table }: Partial<Whe
 const IN_MILLISECONDS = /(\d+) given; it is a whole number of ms (?:of at least|from) (\d+)(?: to (\d+))?/;
 
 /** The SDK's operations at the beginning of a message, before a key. */
-const BEFORE_KEY = /^(?:acquire|run|inspect|reset|forceRelease)(?= )/;
-/** Those without a key. For `lock` and `once`, the same words are keys. */
+const BEFORE_KEY = /^(?:acquire|run|inspect|reset|forceRelease|take from)(?= )/;
+/** Those without a key. For the commands that run another, the same words are keys. */
 const ALONE = /^(?:list|runs)(?=: )/;
-const RUNNING: readonly string[] = ["lock", "once"];
+/** The commands that run another. */
+export const RUNNING: readonly string[] = ["lock", "once", "limit"];
 
 /** Names the command that was typed, in place of the SDK's operation. */
 function ofCommand(message: string, command: string): string {

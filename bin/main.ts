@@ -6,12 +6,13 @@ import type { Command } from "commander";
 import { CommanderError } from "commander";
 import { CliError, Interrupted } from "./cli-error.js";
 import type { Where } from "./connection.js";
+import type { KeyKind } from "./completion.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import type { CliHost, CommandContext, GlobalOptions, ProcessContext, RunContext } from "./context.js";
 import { Signals } from "./context.js";
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
 import type { CommandMode } from "./format-failure.js";
-import { failureOf, formatFailure } from "./format-failure.js";
+import { failureOf, formatFailure, RUNNING } from "./format-failure.js";
 import { plain } from "./plain-text.js";
 import { programFor } from "./program.js";
 import { printerOn, screenOn } from "./terminal.js";
@@ -139,10 +140,10 @@ class CommandLine implements CliHost {
 const KEYS = { max: 50, withinMs: 1000 };
 
 /** Returns keys that begin with `prefix`, from the service or table of the environment; none if it doesn't answer in time. */
-async function keysFor(of: "locks" | "runs", prefix: string, env: NodeJS.ProcessEnv): Promise<readonly string[]> {
+async function keysFor(of: KeyKind, prefix: string, env: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const locks = await connect({}, env);
   const query = { prefix, max: KEYS.max };
-  const listed = (of === "runs" ? locks.runs.list(query) : locks.list(query)).then(({ items }) => items.map(({ key }) => key));
+  const listed = (of === "locks" ? locks : locks[of]).list(query).then(({ items }) => items.map(({ key }) => key));
   return Promise.race([listed.catch(() => []), delay(KEYS.withinMs, [])]);
 }
 
@@ -151,6 +152,7 @@ const OTHER_WORDS = new Map([
   ...["unlock", "release", "force-release", "kill"].map((word) => [word, "break"] as const),
   ...["acquire", "with", "run", "exec"].map((word) => [word, "lock"] as const),
   ...["list", "locks", "ps"].map((word) => [word, "ls"] as const),
+  ...["limiter", "throttle", "rate-limit"].map((word) => [word, "limit"] as const),
   ...["status", "inspect", "get", "describe"].map((word) => [word, "show"] as const),
 ]);
 
@@ -163,8 +165,7 @@ function misuse({ message }: CommanderError, argv: readonly string[]): CliError 
     return new CliError("usage", `unknown command '${name}'`, {
       next: `Is it holdfast ${meant} that you want? See holdfast ${meant} --help.`,
     });
-  const runsAnother = name === "lock" || name === "once";
-  if (runsAnother && !argv.includes("--"))
+  if (RUNNING.includes(name) && !argv.includes("--"))
     return new CliError("usage", text, { next: `What to run stands after --, as in: holdfast ${name} KEY -- COMMAND` });
   return new CliError("usage", text, { next: "See holdfast --help, or --help after a command." });
 }

@@ -11,7 +11,7 @@ import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
 
 const ABOUT =
-  "Locks on DynamoDB from the command line: runs a command while a key is held, or once per key; " +
+  "Locks on DynamoDB from the command line: runs a command while a key is held, once per key, or within a limit; " +
   "shows what is held, and ends what is stuck.";
 
 const EXAMPLE = `

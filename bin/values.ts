@@ -1,5 +1,6 @@
 /** Parses option values. The parser refuses an invalid value and names the option. */
 import { InvalidArgumentError } from "commander";
+import type { Rate } from "../lib/index.js";
 import { parseDuration } from "./duration.js";
 
 /** Parses a duration into ms. */
@@ -26,6 +27,13 @@ export function some(text: string): number {
   const number = count(text);
   if (number < 1) throw new InvalidArgumentError("It must be at least 1.");
   return number;
+}
+
+/** Parses a rate, such as `100/1m` or `5/1s/2`, and adds it to those before it. */
+export function rate(text: string, before: readonly Rate[] = []): readonly Rate[] {
+  const [many = "", per, burst, ...more] = text.split("/");
+  if (per === undefined || more.length > 0) throw new InvalidArgumentError("Write it like 100/1m, or 5/1s/2 for at most 2 at once.");
+  return [...before, { count: some(many), perMs: duration(per), ...(burst !== undefined && { burst: some(burst) }) }];
 }
 
 /** Parses a TCP port; 0 means any free one. */

@@ -36,7 +36,7 @@ export type { InvocationContext } from "./client/invocation.js";
 export type { OccurrenceOptions, Schedule } from "./client/jobs/occurrence.js";
 export type { RefreshOptions, Renewal } from "./client/jobs/refresh.js";
 export type { RunningBefore, Tick, TickOptions, TickResult } from "./client/jobs/tick.js";
-export type { Limiter, LimiterOptions, TakeOptions, TakeResult } from "./client/limiter.js";
+export type { Limiter, LimiterOptions, Limits, TakeOptions, TakeResult } from "./client/limiter.js";
 export { limitAll } from "./client/limiter.js";
 export type { Lease, State } from "./client/lease/lease.js";
 export type { LockedOptions } from "./client/wrap/locked.js";
@@ -53,7 +53,7 @@ export type { AsyncMethod, AsyncMethodDecorator, Through } from "./client/wrap/w
 export type { Via } from "./core/api/locks.js";
 export type { LeaseState } from "./core/commands.js";
 export type { HolderView } from "./core/errors.js";
-export type { Rate } from "./core/rate.js";
+export type { LimitView, Rate } from "./core/rate.js";
 export type { KeyPart } from "./core/key.js";
 export { key } from "./client/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";

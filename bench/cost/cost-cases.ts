@@ -1,6 +1,6 @@
-/** The cases of docs/costs.md. Each case runs clients and counts their use of AWS per lock. */
-import { LockTimeoutError } from "../../lib/index.js";
-import type { LockClient } from "../../lib/index.js";
+/** The cases of docs/costs.md. Each case runs clients and counts their use of AWS per lock, or per take from a limit. */
+import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
+import type { Limiter, LockClient } from "../../lib/index.js";
 import type { Counts, Meter } from "./meter.js";
 
 const SECOND_MS = 1000;
@@ -10,7 +10,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** A case. */
 export interface CostCase {
   readonly title: string;
-  /** Runs the case and returns the number of locks. */
+  /** Runs the case and returns the number of locks or takes. */
   readonly run: (meter: Meter) => Promise<Done>;
 }
 
@@ -44,6 +44,16 @@ export const COST_CASES: readonly CostCase[] = [
   { title: "held an hour, leases of 5 min", run: held(1, 5 * MINUTE_MS) },
   { title: "the same, 10 locks of one process", run: held(10, 5 * MINUTE_MS) },
 ];
+
+/** The cases of takes from a limit, in the order of the page. */
+export const LIMIT_CASES: readonly CostCase[] = [
+  { title: "nobody else takes", run: takenBy(1, 10 * SECOND_MS) },
+  { title: "8 clients take all the time, and wait for their start", run: takenBy(8, 0) },
+  { title: "a client asks ten times as often as it may", run: refused },
+];
+
+/** The rate of these limits. */
+const ONE_A_SECOND = { rates: [{ count: 1, perMs: SECOND_MS }] };
 
 /** Runs a case on the meter. */
 export async function take({ run }: CostCase, meter: Meter): Promise<Taken> {
@@ -126,4 +136,37 @@ function held(locks: number, leaseMs = 30 * SECOND_MS): CostCase["run"] {
     for (const lease of leases) if ((await lease.release()) !== "released") throw new Error("a lease did not last");
     return { locks };
   };
+}
+
+/** Several processes take from a limit, each again after a pause. */
+function takenBy(clients: number, pauseMs: number): CostCase["run"] {
+  return async (meter) => {
+    const takes = 15;
+    const limiters = Array.from({ length: clients }, () => meter.client().limiter(KEY, ONE_A_SECOND));
+    const again = async (limiter: Limiter): Promise<void> => {
+      await limiter.take({ waitMs: MINUTE_MS });
+      await meter.clock.sleep(pauseMs);
+    };
+    await Promise.all(limiters.map(again));
+    meter.clear();
+    await Promise.all(
+      limiters.map(async (limiter) => {
+        for (let count = 0; count < takes; count++) await again(limiter);
+      }),
+    );
+    return { locks: clients * takes };
+  };
+}
+
+/** One process asks every 100 ms, and is granted a tenth of it. Its decisions are counted, granted or not. */
+async function refused(meter: Meter): Promise<Done> {
+  const limiter = meter.client().limiter(KEY, ONE_A_SECOND);
+  const decisions = 400;
+  await limiter.take();
+  meter.clear();
+  for (let count = 0; count < decisions; count++) {
+    await meter.clock.sleep(SECOND_MS / 10);
+    await limiter.take().catch((error: unknown) => (error instanceof LimitExceededError ? undefined : Promise.reject(error as Error)));
+  }
+  return { locks: decisions };
 }

@@ -4,7 +4,7 @@
  */
 import { startEngine } from "../../infra/local/engine.js";
 import { METRICS } from "../../infra/metrics.js";
-import { COST_CASES, take } from "./cost-cases.js";
+import { COST_CASES, LIMIT_CASES, take } from "./cost-cases.js";
 import type { CostCase, Taken } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
 import type { TabRow } from "./open-tab.js";
@@ -99,6 +99,28 @@ function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
   ]);
 }
 
+/** The table of what takes from limits cost. */
+export function takeTable(rows: readonly CostRow[], stack: DeployedStack): string {
+  const assumed = assumptions(stack);
+  return markdownTable([
+    [
+      "one take or refusal",
+      "HTTP: requests",
+      "write units",
+      "read units",
+      "direct: write units",
+      "read units",
+      "a million over HTTP",
+      "direct",
+    ],
+    ...rows.map(({ title, http, direct }) => [
+      title,
+      ...[http.requests, http.writeUnits, http.readUnits, direct.writeUnits, direct.readUnits].map(shortly),
+      ...[http, direct].map((used) => dollars(costOfAMillion(used, assumed).total)),
+    ]),
+  ]);
+}
+
 /** The assumptions behind the costs, besides the counts. */
 export function assumptions({ memoryMb, tracing }: DeployedStack): Assumptions {
   return { billedMs: BILLED_MS, traced: tracing ? TRACED : 0, memoryMb };
@@ -159,9 +181,11 @@ export async function costs(): Promise<Report> {
   try {
     const rows: CostRow[] = [];
     for (const costCase of COST_CASES) rows.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
+    const takes: CostRow[] = [];
+    for (const costCase of LIMIT_CASES) takes.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
     const tabs: TabRow[] = [];
     for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint: engine.endpoint, accessLogFormat: stack.accessLogFormat }, tab));
-    return { tables: [...Object.values(costTables(rows, stack)), tabTable(tabs, stack)] };
+    return { tables: [...Object.values(costTables(rows, stack)), takeTable(takes, stack), tabTable(tabs, stack)] };
   } finally {
     await engine.stop();
   }

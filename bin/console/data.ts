@@ -1,5 +1,5 @@
 /** The data of the console as its pages read them: the JSON of each path below `/console/api/`. Pure types, for the server and the browser. */
-import type { Inspection, RunView } from "../../lib/index.js";
+import type { Inspection, LimitView, RunView } from "../../lib/index.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 
 /** The service behind the console, and the rights of its user. */
@@ -83,6 +83,9 @@ interface Parts {
 
 /** A key with its holders and waiters. */
 export type KeyView = Inspection & Parts;
+
+/** A limit that is not full. */
+export type LimitOfKey = LimitView & Parts;
 
 /** A run, with its values as JSON text if it was asked for by itself. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &

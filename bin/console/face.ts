@@ -6,13 +6,13 @@ import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
 import type { Listing, Page } from "../inspect/pages.js";
 import { firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
-import type { About, Exhausted, History, KeyView, Line, Lines, Listed, Locks, RunOfKey } from "./data.js";
+import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, Listed, Locks, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
-import { canBeKey, locksOf, ORDERS, runsThatFit } from "./overview.js";
+import { canBeKey, locksOf, ORDERS, thatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
 
 /** The calls of an operator, which are all that a console needs of a client. */
-export type Operator = Pick<LockClient, "health" | "list" | "inspect" | "forceRelease"> & {
+export type Operator = Pick<LockClient, "health" | "list" | "inspect" | "limits" | "forceRelease"> & {
   readonly runs: Pick<Runs, "get" | "list" | "reset">;
 };
 
@@ -87,6 +87,7 @@ export function faceOf(options: FaceOptions): Face {
     lock: async (given): Promise<KeyView> => withParts(await locks.inspect(given.get("key") ?? "")),
     runs: (given, reader) => listRuns(options, given, withParts, reader),
     exhausted: (_given, reader) => listExhausted(options, withParts, reader),
+    limits: (given, reader) => listLimits(options, given, withParts, reader),
     run: async (given): Promise<{ readonly run: RunOfKey | null }> => {
       const run = await locks.runs.get(given.get("key") ?? "");
       return { run: run && runOfKey(run, withParts) };
@@ -151,11 +152,28 @@ async function listRuns(
 ): Promise<Listed<RunOfKey>> {
   const page = (asked: Asked) => options.locks.runs.list({ ...asked, ...stateIn(given) });
   const { items, ...look } = await lookAt(page, options, given, reader);
-  const fitting = runsThatFit(
-    items.map((run) => runOfKey(run, withParts)),
-    findIn(given),
-  );
-  return { items: fitting.slice(0, rowsOf(given)), fits: fitting.length, ...look };
+  return {
+    ...rowsThatFit(
+      items.map((run) => runOfKey(run, withParts)),
+      given,
+    ),
+    ...look,
+  };
+}
+
+async function listLimits(
+  options: FaceOptions,
+  given: URLSearchParams,
+  withParts: WithParts,
+  reader: AbortSignal,
+): Promise<Listed<LimitOfKey>> {
+  const { items, ...look } = await lookAt((asked) => options.locks.limits.list(asked), options, given, reader);
+  return { ...rowsThatFit(items.map(withParts), given), ...look };
+}
+
+function rowsThatFit<T extends Parameters<typeof thatFit>[0][number]>(rows: readonly T[], given: URLSearchParams) {
+  const fitting = thatFit(rows, findIn(given));
+  return { items: fitting.slice(0, rowsOf(given)), fits: fitting.length };
 }
 
 /** Lists the runs that have used up their attempts. A page of failed runs alone reads sixteen times as many records as one of all. */

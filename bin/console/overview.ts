@@ -89,7 +89,7 @@ export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, row
   };
 }
 
-/** Returns the runs whose key or owner fits. */
-export function runsThatFit(runs: readonly RunOfKey[], find: string): readonly RunOfKey[] {
-  return runs.filter(({ key, parts, owner }) => hasPart(find, [key, parts, owner]));
+/** Returns the rows whose key or owner fits. */
+export function thatFit<T extends Pick<RunOfKey, "key" | "parts" | "owner">>(rows: readonly T[], find: string): readonly T[] {
+  return rows.filter(({ key, parts, owner }) => hasPart(find, [key, parts, owner]));
 }

@@ -1,14 +1,15 @@
-/** The commands that run another command, `lock` and `once`, with their options. */
+/** The commands that run another command, `lock`, `once` and `limit`, with their options. */
 import type { Command } from "commander";
 import { Option } from "commander";
 import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
+import type { LimitArgs } from "./limit.js";
 import type { LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
 import type { CliHost, GlobalOptions } from "../context.js";
-import { count, countAfterDashes, duration, durationOrForever, exitStatus, exitStatuses } from "../values.js";
+import { count, countAfterDashes, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
 
-/** The parsed options of both commands. */
+/** The parsed options of all three. */
 interface RunOptions extends GlobalOptions {
   readonly lease: number;
   /** The time to wait, in ms; false: don't wait. */
@@ -28,6 +29,8 @@ interface OnceOptions extends RunOptions {
   readonly final?: readonly number[];
   readonly largeOutput: OnceArgs["largeOutput"];
 }
+
+type LimitOptions = RunOptions & Pick<LimitArgs, "cost" | "concurrent"> & { readonly rate: LimitArgs["rates"] };
 
 const DEFAULT_LEASE = "30s";
 const DEFAULT_WAIT = "45s";
@@ -51,8 +54,21 @@ Example: two schedulers start it; it runs once a day, and both print the same.
 The command finds HOLDFAST_KEY, HOLDFAST_IDEMPOTENCY_KEY, HOLDFAST_ATTEMPT,
 HOLDFAST_TAKEOVER (true or false) and HOLDFAST_FENCING_TOKEN in its environment.`;
 
-/** Adds the commands `lock` and `once`. */
+const LIMIT_EXAMPLE = `
+Example: 100 a minute, 5 of them in a second, and 2 at once, on all machines.
+  $ holdfast limit partner --rate 100/1m --rate 5/1s --concurrent 2 -- ./call
+
+The command finds HOLDFAST_KEY in its environment, and with --concurrent, as
+under lock, HOLDFAST_FENCING_TOKEN and HOLDFAST_FENCE_FLOOR.`;
+
+/** Adds the commands `lock`, `once` and `limit`. */
 export function addRunCommands(program: Command, host: CliHost): void {
+  addLock(program, host);
+  addOnce(program, host);
+  addLimit(program, host);
+}
+
+function addLock(program: Command, host: CliHost): void {
   withCommon(program.command("lock"))
     .summary("run a command while the key is held")
     .description("Run a command while a key is held, and end with its status.")
@@ -75,7 +91,9 @@ export function addRunCommands(program: Command, host: CliHost): void {
       const { lock } = await import("./lock.js");
       host.ends(await lock(asked, context));
     });
+}
 
+function addOnce(program: Command, host: CliHost): void {
   withCommon(program.command("once"))
     .summary("run a command once per key")
     .description("Run a command once per key. Later callers get its output and its status.")
@@ -110,6 +128,26 @@ export function addRunCommands(program: Command, host: CliHost): void {
     });
 }
 
+function addLimit(program: Command, host: CliHost): void {
+  withCommon(program.command("limit"))
+    .summary("run a command when a limit lets it start")
+    .description("Run a command when a limit lets it start: so many in a time and, with --concurrent, so many at once.")
+    .requiredOption("--rate <rate>", "so many in a time, as 100/1m; 5/1s/2: at most 2 at once; repeat it for more", rate)
+    .option("--cost <n>", "how much to take of each rate (default: 1)", some)
+    .option("--concurrent <n>", "how many may run at once; each holds a permit with a lease", some)
+    .addHelpText("after", LIMIT_EXAMPLE)
+    .action(async (key: string, words: readonly string[], options: LimitOptions, called: Command) => {
+      const command = commandAfterDashes("limit", key, host.argv, words);
+      const { rate: rates, cost, concurrent } = options;
+      if (concurrent === undefined && called.getOptionValueSource("lease") === "cli")
+        throw new CliError("usage", "--lease: needs --concurrent: without it nothing is held");
+      const { leaseMs, ...args } = commonOf(key, command, options);
+      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options, leaseMs });
+      const { limit } = await import("./limit.js");
+      host.ends(await limit({ ...args, rates, ...given({ cost, concurrent }) }, context));
+    });
+}
+
 function withCommon(command: Command): Command {
   const said = new Set<string>();
   for (const name of ["wait", "no-wait"]) {
@@ -130,7 +168,7 @@ function withCommon(command: Command): Command {
     .addOption(
       new Option("-w, --wait <duration>", "how long to wait for it").argParser(duration).default(duration(DEFAULT_WAIT), DEFAULT_WAIT),
     )
-    .option("-n, --no-wait", "fail immediately if the key is held")
+    .option("-n, --no-wait", "fail immediately if it would have to wait")
     .option("--owner <text>", "a label for people (default: user@host:pid)")
     .option(
       "-k, --kill-after <duration>",
@@ -138,14 +176,14 @@ function withCommon(command: Command): Command {
       duration,
     )
     .addOption(
-      new Option("-E, --conflict-exit-code <status>", "exit status if the lock was not acquired")
+      new Option("-E, --conflict-exit-code <status>", "exit status if it was not granted")
         .argParser(exitStatus)
         .default(EXITS.notGot.status),
     )
     .option("-v, --verbose", "say on stderr what happens");
 }
 
-/** Returns the common arguments of both commands. @throws CliError if options contradict each other */
+/** Returns the common arguments of all three commands. @throws CliError if options contradict each other */
 function commonOf(key: string, command: readonly string[], options: RunOptions) {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
   const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS, Math.floor(leaseMs * ENDING_PART));

@@ -3,7 +3,7 @@ import type { HolderView, Lease, LockClient } from "../../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { lostUnder, statusOf, supervise } from "./supervise.js";
+import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
 import type { RunContext } from "../context.js";
 import type { Outcome } from "./supervise.js";
 import { tellWaiting } from "../inspect/waiting.js";
@@ -25,26 +25,49 @@ export interface LockArgs {
 
 /** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
-  const { key, command, killAfterMs, conflictStatus, ...asked } = args;
-  const { locks, signals, env, tell, tellsWaits } = context;
+  const { key, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...asked } = args;
+  const { locks } = context;
+  return runWhenGranted(args, context, {
+    grant: (signal, work) => locks.withLock(key, { ...asked, signal }, work),
+    tellWaiting: (end) => tellWaiting(key, context, end),
+    refusalOf: async (error) => (error instanceof LockTimeoutError ? notGot(key, args.waitMs, locks, conflictStatus) : undefined),
+  });
+}
+
+/** The gate that a command waits before: a key or a limit. */
+export interface Gate {
+  /** Waits, and runs `work` with the lease that it got, if there is one. */
+  readonly grant: (signal: AbortSignal, work: (lease: Lease | undefined) => Promise<void>) => Promise<void>;
+  /** Says on stderr what is waited for, until `end` aborts. */
+  readonly tellWaiting: (end: AbortSignal) => Promise<void>;
+  /** Returns the error to report if the wait was in vain; undefined: the error itself. */
+  readonly refusalOf: (error: unknown) => Promise<CliError | undefined>;
+}
+
+/** Runs the command when the gate grants it, and returns its status. @throws CliError, or the error that prevented the command from running */
+export async function runWhenGranted(
+  { key, command, waitMs, killAfterMs }: Pick<LockArgs, "key" | "command" | "waitMs" | "killAfterMs">,
+  context: RunContext,
+  gate: Gate,
+): Promise<number> {
+  const { signals, env, tell, tellsWaits } = context;
   const waiting = new AbortController();
   signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
   const course: { outcome?: Outcome } = {};
   const got = new AbortController();
-  if (tellsWaits && args.waitMs > 0) void tellWaiting(key, context, got.signal);
+  if (tellsWaits && waitMs > 0) void gate.tellWaiting(got.signal);
   try {
-    await locks.withLock(key, { ...asked, signal: waiting.signal }, async (lease) => {
+    await gate.grant(waiting.signal, async (lease) => {
       got.abort();
       waiting.signal.throwIfAborted();
-      tell(`${key} is held under token ${lease.fencingToken}`);
-      const work = { command, killAfterMs, env: { ...env, ...environmentOf(lease) } };
-      course.outcome = await supervise(work, lease, signals);
+      tell(lease ? `${key} is held under token ${lease.fencingToken}` : `${key} lets it start`);
+      const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...(lease && environmentOf(lease)) } };
+      course.outcome = await supervise(work, lease ?? NO_LEASE, signals);
     });
   } catch (error) {
     const { outcome } = course;
     if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
-    if (!outcome && error instanceof LockTimeoutError) throw notGot(key, args.waitMs, await holdersOf(key, locks), conflictStatus);
-    throw error;
+    throw (outcome ? undefined : await gate.refusalOf(error)) ?? error;
   } finally {
     got.abort();
   }
@@ -54,11 +77,13 @@ export async function lock(args: LockArgs, context: RunContext): Promise<number>
   return statusOf(outcome);
 }
 
-function environmentOf({ key, fencingToken, fenceFloor }: Lease): NodeJS.ProcessEnv {
-  return { HOLDFAST_KEY: key, HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
+function environmentOf({ fencingToken, fenceFloor }: Lease): NodeJS.ProcessEnv {
+  return { HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
 }
 
-function notGot(key: string, waitMs: number, holders: readonly HolderView[], status: number): CliError {
+/** Returns the error for a key that was not granted in time. It names the holder, if that can be read. */
+export async function notGot(key: string, waitMs: number, locks: LockClient, status: number): Promise<CliError> {
+  const holders = await holdersOf(key, locks);
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const who = first

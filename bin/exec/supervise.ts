@@ -24,6 +24,9 @@ export interface Hold {
   remainingMs(): number;
 }
 
+/** The hold of a command that depends on no lease. It ends by itself, by a signal, or with this process. */
+export const NO_LEASE: Hold = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
+
 /** The outcome of a command. */
 export type Outcome = Ended & {
   /** True if the command was asked to end because of the lease. */

@@ -1,4 +1,4 @@
-/** The commands that inspect and operate locks and runs. */
+/** The commands that inspect locks, runs and limits, and operate locks and runs. */
 import type { Command } from "commander";
 import { Argument, Option } from "commander";
 import { CliError } from "../cli-error.js";
@@ -29,6 +29,7 @@ export function addLookCommands(program: Command, host: CliHost): void {
   addShow(program, withLocks);
   addWatch(program, withLocks);
   addRuns(program, withLocks);
+  addLimits(program, withLocks);
 }
 
 /** Adds the commands that operate. */
@@ -127,6 +128,19 @@ function addRuns(program: Command, withLocks: WithLocks): void {
       withLocks("looks", async (context, prefix: string | undefined, options: Omit<RunsArgs, "prefix">) => {
         const { runs } = await import("./lists.js");
         return runs({ prefix: prefix ?? "", ...options }, context);
+      }),
+    );
+}
+
+function addLimits(program: Command, withLocks: WithLocks): void {
+  listing(program.command("limits"))
+    .summary("list limits that are in use")
+    .description("List the limits that are not full: their rates, what is left of each, and when they are full again.")
+    .addHelpText("after", example("holdfast limits partner-"))
+    .action(
+      withLocks("looks", async (context, prefix: string | undefined, { max }: ListOptions) => {
+        const { limits } = await import("./lists.js");
+        return limits({ prefix: prefix ?? "", max }, context);
       }),
     );
 }

@@ -1,17 +1,19 @@
-/** `holdfast ls` and `holdfast runs`: list held keys with their holders, or runs with their states. */
-import type { Inspection, RunInspection } from "../../lib/index.js";
+/** `holdfast ls`, `holdfast runs` and `holdfast limits`: list held keys with their holders, runs with their states, or limits in use. */
+import type { Inspection, LimitView, RunInspection } from "../../lib/index.js";
 import type { CommandContext } from "../context.js";
 import { plainJson } from "../plain-text.js";
 import type { Column } from "../table.js";
 import { cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
+import { formatSeconds } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
+import { ratesText } from "./limit-text.js";
 import type { Listing } from "./pages.js";
 import { firstOf } from "./pages.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
 
 /** The prefix of the keys, and the largest number of them. */
-interface ListArgs {
+export interface ListArgs {
   readonly prefix: string;
   readonly max: number;
 }
@@ -36,6 +38,18 @@ const RUN_COLUMNS: readonly Column<RunInspection>[] = [
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
   { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
   { title: "SINCE OR UNTIL", cell: lastsOf },
+];
+
+const LIMIT_COLUMNS: readonly Column<LimitView>[] = [
+  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey } },
+  { title: "RATES", cell: ({ rates }) => ratesText(rates), cut: { columns: 20, to: cutEnd } },
+  {
+    title: "LEFT",
+    cell: ({ rates, remaining }) => remaining.map((left, at) => `${left} of ${rates[at]?.burst ?? left}`).join(", "),
+    short: ({ remaining }) => remaining.join(", "),
+    paint: ({ remaining }, colors) => (remaining.includes(0) ? colors.yellow : String),
+  },
+  { title: "FULL IN", cell: ({ fullInMs }) => formatSeconds(fullInMs), align: "right" },
 ];
 
 /** The advice for runs that have used up their attempts. */
@@ -68,6 +82,15 @@ export async function runs({ prefix, max, ...query }: RunsArgs, context: Command
   const rows = [...usedUp, ...items.filter((run) => !hasUsedUp(run))];
   const table = { columns: RUN_COLUMNS, rows, none: "there are no such runs", advice: usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined };
   return printList(listing, table, { items: items.map(jsonOf), more }, context);
+}
+
+/** Lists the limits that are not full, in order. */
+export async function limits({ prefix, max }: ListArgs, context: CommandContext): Promise<number> {
+  const listing = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
+  const { items, more } = listing;
+  const none = `no limit${prefix === "" ? "" : ` that begins with ${prefix}`} is in use: each is full`;
+  const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;
+  return printList(listing, { columns: LIMIT_COLUMNS, rows: items, none, advice }, { items, more }, context);
 }
 
 interface Table<Row> {

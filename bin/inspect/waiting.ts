@@ -19,6 +19,11 @@ export async function tellWaiting(key: string, { locks, say, owner }: Pick<RunCo
   }
 }
 
+/** Says a line once, unless `end` aborts before it is worth it. */
+export async function sayLater(say: RunContext["say"], line: string, end: AbortSignal): Promise<void> {
+  if (await passes(FIRST_LOOK_MS, end)) say(line);
+}
+
 /** Returns the line to print, and the state whose change makes it worth printing again. */
 async function waitedFor(key: string, locks: LockClient, owner: string): Promise<{ readonly line: string; readonly state: string }> {
   const { holders, waiters } = await locks.inspect(key);

@@ -14,6 +14,6 @@ export function ordersApp(locks: LockClient, orders: Orders): Hono {
 
   app.post("/orders/:id/pay", async (c) => c.json(await pay(c.req.param("id"))));
   app.post("/orders", once, async (c) => c.json(await orders.create(await c.req.json<Order>()), 201));
-  app.onError((error, c) => lockProblem(error) ?? c.text("Internal Server Error", 500));
+  app.onError((error, c) => lockProblem(error, c) ?? c.text("Internal Server Error", 500));
   return app;
 }

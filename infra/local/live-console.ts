@@ -49,6 +49,7 @@ export async function openLiveConsole(): Promise<LiveConsole> {
     list: (query) => ask((now) => now.list(query)),
     inspect: (key) => ask((now) => now.inspect(key)),
     forceRelease: (key, options) => ask((now) => now.forceRelease(key, options)),
+    limits: { list: (query) => ask((now) => now.limits.list(query)) },
     runs: {
       get: (key) => ask((now) => now.runs.get(key)),
       list: (query) => ask((now) => now.runs.list(query)),

@@ -1,9 +1,12 @@
-/** Idempotent routes of Express 5, and its refusals. Express is not imported: a middleware is a function of three arguments. */
+/** Idempotent routes of Express 5, limits in front of routes, and its refusals. Express is not imported: a middleware is a function of three arguments. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NodeRequest } from "./node-http.js";
-import { partsOf, sendAnswer, serveHeld } from "./node-http.js";
+import { headersOf, partsOf, sendAnswer, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
+import type { RateLimitOptions } from "./rate-limit.js";
+import { limitRequests } from "./rate-limit.js";
+import { addHeaders } from "./response.js";
 import type { IdempotentOptions } from "./route.js";
 import { serveOnce } from "./route.js";
 
@@ -29,8 +32,26 @@ export function idempotent<Request extends ExpressRequest = ExpressRequest>(
 }
 
 /**
- * An error handler: `app.use(lockErrors)` after all routes. Answers a lock that is held with 423, a lock that was lost or can't be reached
- * with 503, each as a problem with Retry-After where a retry helps. Passes all other errors on.
+ * Returns a middleware that limits requests, as {@link RateLimitOptions} says. Use it after CORS and authentication:
+ * `app.use(rateLimit({ locks, service: "orders", name: "all", caller: (req: Request) => req.user.id, rates }))`.
+ * @throws InvalidRequestError naming the invalid option
+ */
+export function rateLimit<Request extends ExpressRequest = ExpressRequest>(options: RateLimitOptions<Request>): ExpressMiddleware<Request> {
+  const limit = limitRequests(options);
+  return (request, response, next) => {
+    limit(request)
+      .then(({ headers, refused }) => {
+        addHeaders(headers, response.getHeaders(), headersOf(response));
+        if (refused) sendAnswer(response, refused.answer);
+        else next();
+      })
+      .catch(next);
+  };
+}
+
+/**
+ * An error handler: `app.use(lockErrors)` after all routes. Answers a lock that is held with 423, a limit without room with 429, a lock that
+ * was lost or can't be reached with 503, each as a problem with Retry-After where a retry helps. Passes all other errors on.
  */
 export function lockErrors(error: unknown, _request: unknown, response: ServerResponse, next: (error?: unknown) => void): void {
   const answer = problemOf(error);

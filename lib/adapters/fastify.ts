@@ -1,12 +1,14 @@
-/** Idempotent routes of Fastify 5, and its refusals. Fastify is not imported: a route's handler is wrapped. */
+/** Idempotent routes of Fastify 5, limits in front of routes, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
 import type { NodeRequest } from "./node-http.js";
 import { partsOf, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
-import type { SentHeaders, StoredResponse } from "./response.js";
-import { bytesOf, carry } from "./response.js";
+import type { RateLimitOptions } from "./rate-limit.js";
+import { limitRequests } from "./rate-limit.js";
+import type { HeadersToSend, SentHeaders, StoredResponse } from "./response.js";
+import { addHeaders, bytesOf, carry } from "./response.js";
 import type { IdempotentOptions } from "./route.js";
 import { serveOnce } from "./route.js";
 
@@ -49,9 +51,27 @@ export function idempotent<Handler extends FastifyHandler>(options: IdempotentOp
   return wrapped as Handler;
 }
 
+/** A hook of Fastify. */
+export type FastifyHook = (request: any, reply: any) => Promise<unknown>; // eslint-disable-line @typescript-eslint/no-explicit-any -- Fastify's own types, which depend on the route
+
 /**
- * An error handler: `app.setErrorHandler(lockErrors)`. Answers a lock that is held with 423, a lock that was lost or can't be reached with
- * 503, each as a problem with Retry-After where a retry helps. Throws all other errors, which Fastify's own handler then answers.
+ * Returns a hook that limits requests, as {@link RateLimitOptions} says: `app.addHook("preHandler", rateLimit({ locks, service: "orders",
+ * name: "all", caller, rates }))`, where `caller` is `(request: FastifyRequest) => request.user.id`, or the option `preHandler` of a route.
+ * @throws InvalidRequestError naming the invalid option
+ */
+export function rateLimit<Request extends NodeRequest = NodeRequest>(options: RateLimitOptions<Request>): FastifyHook {
+  const limit = limitRequests(options);
+  return async (request: Request, reply: FastifyReplyLike) => {
+    const { headers, refused } = await limit(request);
+    addHeaders(headers, reply.getHeaders(), headersOf(reply));
+    return refused && reply.send(payloadOf(refused.answer, reply));
+  };
+}
+
+/**
+ * An error handler: `app.setErrorHandler(lockErrors)`. Answers a lock that is held with 423, a limit without room with 429, a lock that was
+ * lost or can't be reached with 503, each as a problem with Retry-After where a retry helps. Throws all other errors, which Fastify's own
+ * handler then answers.
  */
 export function lockErrors(error: unknown, _request: unknown, reply: FastifyReplyLike): void {
   const answer = problemOf(error);
@@ -99,6 +119,10 @@ function isStream(payload: unknown): boolean {
 /** Sets status and headers, and returns the payload to send. */
 function payloadOf(answer: StoredResponse, reply: FastifyReplyLike): unknown {
   reply.code(answer.statusCode);
-  carry(answer, reply.getHeaders(), { set: (name, value) => reply.header(name, value), delete: (name) => reply.removeHeader(name) });
+  carry(answer, reply.getHeaders(), headersOf(reply));
   return answer.body === "" ? undefined : bytesOf(answer);
+}
+
+function headersOf(reply: FastifyReplyLike): HeadersToSend {
+  return { set: (name, value) => reply.header(name, value), delete: (name) => reply.removeHeader(name) };
 }

@@ -1,5 +1,5 @@
 /**
- * Idempotent routes of Hono 4, and its refusals. The client runs on Node, Deno and Cloudflare Workers (with `nodejs_compat`).
+ * Idempotent routes of Hono 4, limits in front of routes, and its refusals. The client runs on Node, Deno and Cloudflare Workers (with `nodejs_compat`).
  * Hono is not imported: a middleware is a function.
  */
 import { InvalidRequestError } from "../client/errors.js";
@@ -7,8 +7,10 @@ import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
 import { isCovered } from "./once.js";
 import { problemAnswer, problemOf } from "./problem.js";
+import type { RateLimitOptions } from "./rate-limit.js";
+import { limitRequests } from "./rate-limit.js";
 import type { MadeResponse, StoredResponse } from "./response.js";
-import { bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
+import { addHeaders, bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
 import type { IdempotentOptions } from "./route.js";
 import { partsFrom, serveOnce } from "./route.js";
 
@@ -83,13 +85,35 @@ export function idempotent<Context extends HonoContext = HonoContext>({
 }
 
 /**
- * Returns the response for an error that a route threw: 423 for a lock that is held, 503 for a lock that was lost or can't be reached, each
- * as a problem with Retry-After where a retry helps. Undefined for other errors:
- * `app.onError((error, c) => lockProblem(error) ?? c.text("Internal Server Error", 500))`.
+ * Returns a middleware that limits requests, as {@link RateLimitOptions} says. Use it after CORS and authentication:
+ * `app.use(rateLimit({ locks, service: "orders", name: "all", caller: (c: Context) => c.get("user").id, rates }))`.
+ * @throws InvalidRequestError naming the invalid option
  */
-export function lockProblem(error: unknown): Response | undefined {
+export function rateLimit<Context extends HonoContext = HonoContext>(
+  options: RateLimitOptions<Context>,
+): (c: Context, next: () => Promise<void>) => Promise<void> {
+  const limit = limitRequests(options);
+  return async (c, next) => {
+    const { headers, refused } = await limit(c);
+    addHeaders(headers, Object.fromEntries(c.res.headers), c.res.headers);
+    if (refused) replace(c, responseOf(refused.answer, c.res.headers));
+    else await next();
+  };
+}
+
+/**
+ * Returns the response for an error that a route threw: 423 for a lock that is held, 429 for a limit without room, 503 for a lock that was
+ * lost or can't be reached, each as a problem with Retry-After where a retry helps. Undefined for other errors:
+ * `app.onError((error, c) => lockProblem(error, c) ?? c.text("Internal Server Error", 500))`.
+ * @param c keeps the headers that other middlewares set, and exposes Retry-After to scripts of other origins
+ */
+export function lockProblem(error: unknown, c?: HonoContext): Response | undefined {
   const answer = problemOf(error);
-  return answer && responseOf(answer, new Headers());
+  if (!answer) return undefined;
+  const response = responseOf(answer, c?.res.headers ?? new Headers());
+  // Hono would set the headers of the response before it once more, and so hide what is exposed here.
+  if (c) c.res = undefined;
+  return response;
 }
 
 /** Returns the body's bytes, and leaves the request to the route: Hono keeps a body that it has read. */

@@ -2,15 +2,18 @@
  * Handlers of events that can be delivered twice: one run per message of an SQS queue whose event source has `ReportBatchItemFailures`, and
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
-import { InvalidRequestError, LockError } from "../client/errors.js";
+import { InvalidRequestError, LimitExceededError, LockError } from "../client/errors.js";
 import type { BatchOptions, BatchRecord } from "../client/events.js";
-import { runBatch } from "../client/events.js";
+import { processBatch, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
 import type { Tick, TickOptions, TickResult } from "../client/jobs/tick.js";
 import { checkTick } from "../client/jobs/tick.js";
+import type { Limiter } from "../client/limiter.js";
+import { limitAll } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
 import { checkKey, refused } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
+import { tellQuietly } from "../client/tell.js";
 import { invocationOf } from "./lambda.js";
 import { checkClient, checkFunction, checkOptions } from "./once.js";
 
@@ -25,6 +28,19 @@ export interface SqsMessage extends BatchRecord {
 export interface SqsHandlerOptions<Message extends SqsMessage> extends Omit<BatchOptions<Message>, "inOrder"> {
   /** The client, created once outside of the handler. */
   readonly locks: LockClient;
+  /**
+   * Returns the limits from which a message takes before its run begins, the most specific first. A message without room is not waited for:
+   * the queue delivers it again. In a FIFO queue the rest of its group comes after it. @default no limits
+   */
+  readonly limitsFor?: ((message: Message) => readonly Limiter[]) | undefined;
+  /** Returns the amount that a message takes of each limit, at most the smallest burst; 0 takes nothing. @default 1 */
+  readonly costFor?: ((message: Message) => number) | undefined;
+  /**
+   * Sets the time after which a message without room is delivered again, in whole seconds: a call of `ChangeMessageVisibility` with its
+   * `receiptHandle`. At most 11 h, since SQS allows 12 h from the delivery. In a FIFO queue it is called for the rest of the group too. If
+   * it fails, `onFailure` is told, and the message comes again after the queue's visibility timeout, as without it.
+   */
+  readonly changeVisibility?: ((message: Message, timeoutSec: number) => Promise<unknown>) | undefined;
 }
 
 /** The response to SQS, as in its own types. */
@@ -34,10 +50,12 @@ export interface SqsResponse {
 
 /** The number of groups of a FIFO queue that are processed concurrently. */
 const GROUPS_AT_ONCE = 10;
+/** The longest visibility timeout that is set, in seconds. SQS counts its 12 h from the delivery, and refuses a longer time. */
+const VISIBILITY_MAX_SEC = 11 * 3600;
 
 /**
  * Runs `work` once per message, however often the queue delivers it. A message is delivered again if it fails, if another process works on
- * it, or if it could not be started in time. In a FIFO queue, the messages of a group are processed in order, and after a failure the rest
+ * it, if its limits have no room, or if it could not be started in time. In a FIFO queue, the messages of a group are processed in order, and after a failure the rest
  * of the group is delivered again; other groups continue.
  * @throws InvalidRequestError naming the invalid option
  */
@@ -45,18 +63,29 @@ export function sqsHandler<Message extends SqsMessage>(
   options: SqsHandlerOptions<Message>,
   work: (message: Message, run: Run) => Promise<unknown>,
 ): (event: { readonly Records: readonly Message[] }, context: unknown) => Promise<SqsResponse> {
-  const { locks, ...batch } = options;
-  checkOptions(options, ["keyFor", "payloadFor", "onFailure"]);
+  const { locks, limitsFor, costFor, changeVisibility: _changeVisibility, ...batch } = options;
+  checkOptions(options, ["keyFor", "payloadFor", "onFailure", "limitsFor", "costFor", "changeVisibility"]);
   checkFunction("work", work);
+
+  async function take(message: Message): Promise<void> {
+    const cost = costFor?.(message) ?? 1;
+    if (limitsFor && cost !== 0) await limitAll(limitsFor(message), { cost });
+  }
 
   return async ({ Records }, context) => {
     const failed = new Set<string>();
     const isFifo = Records[0]?.eventSourceARN?.endsWith(".fifo") === true;
     const waiting = isFifo ? groupsOf(Records) : [Records];
+    const invocation = invocationOf(context);
+    const run = runOf(locks.forInvocation(invocation), batch, work);
     const runGroups = async (): Promise<void> => {
       for (let group = waiting.shift(); group; group = waiting.shift()) {
-        const event = { Records: group };
-        const { batchItemFailures } = await runBatch(locks, event, invocationOf(context), { ...batch, inOrder: isFifo }, work);
+        const { onFailure, postponed } = postponing(options, isFifo);
+        const { batchItemFailures } = await processBatch(group, invocation, { inOrder: isFifo, onFailure }, async (message) => {
+          await take(message);
+          await run(message);
+        });
+        await Promise.all(postponed);
         for (const { itemIdentifier } of batchItemFailures) failed.add(itemIdentifier);
       }
     };
@@ -64,6 +93,36 @@ export function sqsHandler<Message extends SqsMessage>(
     return {
       batchItemFailures: Records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
+  };
+}
+
+/**
+ * Returns the listener of failures that sets when a message without room is delivered again, and the calls that it began. SQS delivers
+ * nothing of a FIFO queue's group while any of its messages is invisible, so the rest of the group gets the same time.
+ */
+function postponing<Message extends SqsMessage>(
+  { changeVisibility, onFailure }: SqsHandlerOptions<Message>,
+  isFifo: boolean,
+): { readonly onFailure: (message: Message, error: unknown) => unknown; readonly postponed: readonly Promise<void>[] } {
+  const postponed: Promise<void>[] = [];
+  let groupWaitMs: number | undefined;
+
+  async function postpone(message: Message, waitMs: number): Promise<void> {
+    try {
+      await changeVisibility?.(message, Math.min(Math.ceil(waitMs / 1000), VISIBILITY_MAX_SEC));
+    } catch (error) {
+      void tellQuietly(onFailure, message, error);
+    }
+  }
+
+  return {
+    onFailure(message, error) {
+      const waitMs = error instanceof LimitExceededError ? error.retryAfterMs : groupWaitMs;
+      if (isFifo) groupWaitMs = waitMs;
+      if (waitMs !== undefined) postponed.push(postpone(message, waitMs));
+      return onFailure?.(message, error);
+    },
+    postponed,
   };
 }
 

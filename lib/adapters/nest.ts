@@ -1,5 +1,5 @@
 /**
- * A module for Nest 11 and 12, on Express or Fastify: idempotent routes, locked methods, and refusals as problems. Nest is not imported,
+ * A module for Nest 11 and 12, on Express or Fastify: idempotent routes, limits in front of routes, locked methods, and refusals as problems. Nest is not imported,
  * because Nest 12 is an ES module only: its decorators keep metadata with the global `Reflect`, and its providers are plain objects.
  */
 import type { ServerResponse } from "node:http";
@@ -12,6 +12,10 @@ import type { NodeRequest } from "./node-http.js";
 import { partsOf, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
+import type { Limit, RateLimitOptions } from "./rate-limit.js";
+import { checkLimit, limitRequests } from "./rate-limit.js";
+import type { HeadersToSend, SentHeaders } from "./response.js";
+import { addHeaders, carry } from "./response.js";
 import type { IdempotentOptions, Serve } from "./route.js";
 import { serveOnce } from "./route.js";
 
@@ -21,6 +25,8 @@ export const LOCKS = Symbol.for("holdfast.locks");
 const OPTIONS = Symbol.for("holdfast.options");
 /** The metadata of `@Idempotent()`. */
 const IDEMPOTENT = Symbol.for("holdfast.idempotent");
+/** The metadata of `@RateLimit()`. */
+const LIMITS = Symbol.for("holdfast.limits");
 
 /** Nest's own names for metadata and tokens. They are the same in Nest 11 and 12. */
 const NEST = { catches: "__filterCatchExceptions__", args: "__routeArguments__", passthrough: "__responsePassthrough__" };
@@ -70,7 +76,7 @@ export interface NestAsyncOptions<Request> {
 
 /**
  * The module, imported once by the application's root module. It provides the client as {@link LOCKS} everywhere, makes `@Idempotent()`
- * routes run once per key, and answers refusals of locks and runs.
+ * routes run once per key, limits those with `@RateLimit()`, and answers refusals of locks, runs and limits.
  */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- as every module of Nest
 export class HoldfastModule {
@@ -96,6 +102,11 @@ export class HoldfastModule {
         { provide: LOCKS, useFactory: ({ locks }: IdempotentOptions<Request>): LockClient => locks, ...withOptions },
         {
           provide: "APP_INTERCEPTOR",
+          useFactory: (options: IdempotentOptions<Request>) => new RateLimitInterceptor(options),
+          ...withOptions,
+        },
+        {
+          provide: "APP_INTERCEPTOR",
           useFactory: (options: IdempotentOptions<Request>) => new IdempotencyInterceptor(options),
           ...withOptions,
         },
@@ -115,6 +126,67 @@ export function Idempotent<Request extends NodeRequest = NodeRequest>(
   options: Partial<IdempotentOptions<Request>> = {},
 ): (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => void {
   return (target, _name, descriptor) => metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
+}
+
+/** A limit of `@RateLimit()`. Client, service and caller are the module's, unless it has its own. */
+export type NestRateLimit<Request> = Pick<RateLimitOptions<Request>, "name" | "rates"> & Partial<RateLimitOptions<Request>>;
+
+/**
+ * Limits the requests of a route, or of all routes of a controller together, as {@link RateLimitOptions} says. Guards come before. Several
+ * take from the top one first, and from those of the route before those of its controller.
+ * @throws InvalidRequestError naming the invalid option
+ */
+export function RateLimit<Request extends NodeRequest = NodeRequest>(
+  options: NestRateLimit<Request>,
+): (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => void {
+  checkLimit(options);
+  return (target, _name, descriptor) => {
+    const on = (descriptor?.value as object | undefined) ?? target;
+    metadata.defineMetadata(LIMITS, [options, ...limitsOf(on)], on);
+  };
+}
+
+/** Returns the limits of a route or a controller. */
+function limitsOf<Request>(target: object): readonly NestRateLimit<Request>[] {
+  return (metadata.getMetadata(LIMITS, target) ?? []) as readonly NestRateLimit<Request>[];
+}
+
+/** The interceptor of `@RateLimit()` routes, which the module provides. */
+export class RateLimitInterceptor<Request extends NodeRequest = NodeRequest> {
+  readonly #options: Pick<RateLimitOptions<Request>, "locks" | "service" | "caller">;
+  readonly #limits = new WeakMap<object, Limit<Request>>();
+
+  constructor({ locks, service, caller }: IdempotentOptions<Request>) {
+    this.#options = { locks, service, caller };
+  }
+
+  /** Calls the route if each of its limits has room. @throws LimitExceededError, LockUnavailableError */
+  async intercept<Result>(context: NestContext, next: { handle(): Result }): Promise<Result> {
+    const own = [...limitsOf<Request>(context.getHandler()), ...limitsOf<Request>(context.getClass())];
+    for (const options of context.getType() === "http" ? own : []) {
+      const limit = this.#limits.get(options) ?? limitRequests({ ...this.#options, ...options });
+      this.#limits.set(options, limit);
+      const http = context.switchToHttp();
+      const response = http.getResponse() as NestResponse;
+      const { headers, refused } = await limit(http.getRequest() as Request);
+      addHeaders(headers, response.getHeaders(), headersOf(response));
+      if (refused) throw refused.error;
+    }
+    return next.handle();
+  }
+}
+
+/** A response of Express or a reply of Fastify. */
+interface NestResponse {
+  status(code: number): void;
+  header(name: string, value: string): void;
+  removeHeader(name: string): void;
+  getHeaders(): SentHeaders;
+  send(body: string): void;
+}
+
+function headersOf(response: NestResponse): HeadersToSend {
+  return { set: (name, value) => response.header(name, value), delete: (name) => response.removeHeader(name) };
 }
 
 /**
@@ -173,7 +245,7 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
   }
 }
 
-/** The exception filter that the module provides: a refusal of a lock or a run becomes a problem. It leaves all other errors to Nest. */
+/** The exception filter that the module provides: a refusal of a lock, a run or a limit becomes a problem. It leaves all other errors to Nest. */
 export class LockErrorFilter {
   constructor() {
     metadata.defineMetadata(NEST.catches, [REFUSAL], LockErrorFilter);
@@ -183,13 +255,9 @@ export class LockErrorFilter {
   catch(error: unknown, host: Pick<NestContext, "getType" | "switchToHttp">): void {
     const answer = problemOf(error);
     if (!answer || host.getType() !== "http") throw error;
-    const response = host.switchToHttp().getResponse() as {
-      status(code: number): void;
-      header(name: string, value: string): void;
-      send(body: string): void;
-    };
+    const response = host.switchToHttp().getResponse() as NestResponse;
     response.status(answer.statusCode);
-    for (const [name, value] of Object.entries(answer.headers)) response.header(name, value);
+    carry(answer, response.getHeaders(), headersOf(response));
     response.send(answer.body);
   }
 }

@@ -9,6 +9,7 @@ import { InvalidRequestError } from "../client/errors.js";
 import { resultBytes } from "../core/request-limits.js";
 import type { RequestParts } from "./request.js";
 import type { MadeResponse, SentHeaders, StoredResponse } from "./response.js";
+import type { HeadersToSend } from "./response.js";
 import { bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
 import type { IdempotentOptions, Serve } from "./route.js";
 import { partsFrom } from "./route.js";
@@ -208,15 +209,17 @@ export class HeldResponse {
   }
 }
 
+/** Returns the headers of a response, to set and delete. */
+export function headersOf(response: Pick<ServerResponse, "setHeader" | "removeHeader">): HeadersToSend {
+  return { set: (name, value) => response.setHeader(name, value), delete: (name) => response.removeHeader(name) };
+}
+
 /** Sends `answer` as the response. Headers that other middlewares set, such as CORS, stay. */
 export function sendAnswer(response: ServerResponse, answer: StoredResponse): void {
   const body = bytesOf(answer);
   response.statusCode = answer.statusCode;
   response.statusMessage = "";
-  carry(answer, response.getHeaders(), {
-    set: (name, value) => response.setHeader(name, value),
-    delete: (name) => response.removeHeader(name),
-  });
+  carry(answer, response.getHeaders(), headersOf(response));
   // Node tells no length by itself once the header of one was removed: the end of the connection would be the end of the body.
   if (!BODILESS.includes(answer.statusCode)) response.setHeader("content-length", body.length);
   response.end(body);

@@ -23,6 +23,7 @@ export const PROBLEMS = {
   "unsupported-media-type": { status: 415, retry: "never", title: "The request body can't be compared with that of another request" },
   "attempts-exhausted": { status: 409, retry: "never", title: "The request with this Idempotency-Key has used up its attempts" },
   "result-omitted": { status: 409, retry: "never", title: "The request was carried out; its answer could not be kept" },
+  "rate-limited": { status: 429, retry: "later", title: "There are too many requests; this one was not carried out" },
   unavailable: { status: 503, retry: "later", title: "The request could not be protected, and was not carried out" },
   "not-recorded": { status: 503, retry: "later", title: "The request was carried out, perhaps without being remembered" },
   "lease-lost": { status: 503, retry: "later", title: "The request lost its protection; it may be carried out in part" },
@@ -73,7 +74,7 @@ export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"
   return error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }
 
-/** Returns the answer for an error that a route threw: 400, 409, 422, 423 or 503. Undefined if it isn't a refusal of a lock or a run. */
+/** Returns the answer for an error that a route threw: 400, 409, 422, 423, 429 or 503. Undefined if it isn't a refusal of a lock, a run or a limit. */
 export function problemOf(error: unknown): HttpAnswer | undefined {
   return error instanceof LockLostError ? problemAnswer("lease-lost") : refusalBefore(error, "locked");
 }

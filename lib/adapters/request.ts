@@ -50,15 +50,18 @@ export interface RequestKeys<Asked extends readonly unknown[]> {
   ofRequest(asked: Asked, target: Target, own: string): string;
   /** Returns the key of an event without a caller: the key `named`, below the service. @throws InvalidRequestError if it is no key */
   ofEvent(named: string): string;
+  /** Returns the key of the limit `name` for the caller of a request. @throws InvalidRequestError if its caller can't be in a key */
+  ofLimit(asked: Asked, name: string, rates: string): string;
 }
 
 /** Methods that change nothing, and so need no key. */
 const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
-/** Stands after the service, where no part of `key()` can look like it. */
+/** Stand after the service, where no part of `key()` can look like them. */
 const MARK = "http";
+const LIMIT_MARK = "limit";
 /** Stands for a method that nobody told. */
 const UNKNOWN = "-";
-const SERVICE = /^[\w.:-]{1,64}$/;
+const NAME = /^[\w.:-]{1,64}$/;
 /** The header's text: visible characters, of a length that every proxy accepts. */
 const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 /** In a pattern: it doesn't say which route of several it is. */
@@ -87,19 +90,27 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
       'service: name the service whose requests these are, such as "orders"; only in Lambda it has a default, the function\'s name',
       "service",
     );
-  if (typeof name !== "string" || !SERVICE.test(name)) throw refused("service", name, "it is 1 to 64 characters of A-Z a-z 0-9 . _ : -");
+  checkName("service", name);
   if (caller !== "none" && typeof caller !== "function")
     throw refused("caller", caller, 'it must be a function that names the caller of a request, or "none"');
+  const callersOf = (asked: Asked): readonly string[] => (caller === "none" ? [] : [callerOf(caller(...asked))]);
   return {
     ofRequest(asked, target, own) {
-      const callers = caller === "none" ? [] : [callerOf(caller(...asked))];
-      return markedKey(name, MARK, ...callers, target.method || UNKNOWN, placeOf(target).route, own);
+      return markedKey(name, MARK, ...callersOf(asked), target.method || UNKNOWN, placeOf(target).route, own);
+    },
+    ofLimit(asked, limit, rates) {
+      return markedKey(name, LIMIT_MARK, limit, rates, ...callersOf(asked));
     },
     ofEvent(named) {
       checkKey(named);
       return keyWithin(name, named);
     },
   };
+}
+
+/** @throws InvalidRequestError unless it can be the name of a service, or of a limit */
+export function checkName(option: string, name: unknown): asserts name is string {
+  if (typeof name !== "string" || !NAME.test(name)) throw refused(option, name, "it is 1 to 64 characters of A-Z a-z 0-9 . _ : -");
 }
 
 /** Returns the key in a request's `Idempotency-Key` header. @throws InvalidRequestError if it has none, or none that can be one */

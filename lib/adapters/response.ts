@@ -37,7 +37,9 @@ const OF_ONE_EXCHANGE = new RegExp(
 );
 const CONTENT = [...DESCRIBE, "content-length", "content-encoding", "set-cookie", "transfer-encoding"];
 /** The headers of an answer that scripts of other origins may read only if they are exposed. */
-const EXPOSED = ["Idempotent-Replayed", "Retry-After"];
+const EXPOSED = ["Idempotent-Replayed", "Retry-After", "RateLimit", "RateLimit-Policy"];
+/** The headers to which each limit of a request adds. */
+const LISTS = ["RateLimit", "RateLimit-Policy"];
 
 /** @throws InvalidRequestError unless these headers may be replayed. */
 export function checkReplayHeaders(names: unknown): void {
@@ -76,7 +78,7 @@ export function bytesOf({ body, isBase64Encoded }: StoredResponse): Buffer {
 }
 
 /** The headers of a response that a host is about to send. */
-interface HeadersToSend {
+export interface HeadersToSend {
   set(name: string, value: string): unknown;
   delete(name: string): unknown;
 }
@@ -86,12 +88,23 @@ interface HeadersToSend {
  * @param current the headers that are set already, by lower-case name
  */
 export function carry({ headers }: StoredResponse, current: SentHeaders, to: HeadersToSend): void {
+  for (const name of CONTENT) if (headers[name] === undefined) to.delete(name);
+  addHeaders(headers, current, to);
+}
+
+/**
+ * Adds headers to a response, and exposes them to scripts of other origins if it has CORS.
+ * @param current the headers that are set already, by lower-case name
+ */
+export function addHeaders(headers: Readonly<Record<string, string>>, current: SentHeaders, to: Pick<HeadersToSend, "set">): void {
   const exposed = String(current["access-control-expose-headers"] ?? "");
   const isExposed = new Set(exposed.split(",").map((name) => name.trim().toLowerCase()));
   const isSent = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const toExpose = EXPOSED.filter((name) => isSent.has(name.toLowerCase()) && !isExposed.has(name.toLowerCase()));
-  for (const name of CONTENT) if (headers[name] === undefined) to.delete(name);
-  for (const [name, value] of Object.entries(headers)) to.set(name, value);
-  if (current["access-control-allow-origin"] !== undefined)
+  for (const [name, value] of Object.entries(headers)) {
+    const before = LISTS.includes(name) ? current[name.toLowerCase()] : undefined;
+    to.set(name, before === undefined ? value : `${String(before)}, ${value}`);
+  }
+  if (current["access-control-allow-origin"] !== undefined && toExpose.length > 0)
     to.set("access-control-expose-headers", [...(exposed === "" ? [] : [exposed]), ...toExpose].join(", "));
 }

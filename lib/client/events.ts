@@ -68,23 +68,43 @@ export async function runBatch<R extends BatchRecord>(
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
-  const { keyFor = ({ messageId }: R) => keyOf("message", messageId), payloadFor, inOrder = false, onFailure, ...rest } = options;
+  return processBatch(event.Records, context, options, runOf(locks.forInvocation(context), options, work));
+}
+
+/** Returns the function that processes a message of a batch as one run. */
+export function runOf<R extends BatchRecord>(
+  locks: LockClient,
+  options: BatchOptions<R>,
+  work: (record: R, run: Run) => Promise<unknown>,
+): (record: R) => Promise<unknown> {
+  const {
+    keyFor = ({ messageId }: R) => keyOf("message", messageId),
+    payloadFor,
+    inOrder: _inOrder,
+    onFailure: _onFailure,
+    ...rest
+  } = options;
   // By default, don't wait for the outcome of a concurrent run: the queue delivers the message again.
   const { waitMs = 0, ...runOptions } = rest;
-  const view = locks.forInvocation(context);
-  const waiting = [...event.Records];
+  return (record) => locks.runOnce(keyFor(record), { ...runOptions, waitMs, payload: payloadFor?.(record) }, (run) => work(record, run));
+}
+
+/** Processes each message by itself, and returns the partial batch response. */
+export async function processBatch<R extends BatchRecord>(
+  records: readonly R[],
+  context: InvocationContext,
+  { inOrder = false, onFailure }: Pick<BatchOptions<R>, "inOrder" | "onFailure">,
+  process: (record: R) => Promise<unknown>,
+): Promise<BatchResponse> {
+  const waiting = [...records];
   const failed = new Set<R>();
 
-  async function runOne(record: R): Promise<void> {
-    if (inOrder && failed.size > 0) throw new Error("a message before it failed");
-    if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
-    await view.runOnce(keyFor(record), { ...runOptions, waitMs, payload: payloadFor?.(record) }, (run) => work(record, run));
-  }
-
-  async function runNext(): Promise<void> {
+  async function processNext(): Promise<void> {
     for (let record = waiting.shift(); record; record = waiting.shift()) {
       try {
-        await runOne(record);
+        if (inOrder && failed.size > 0) throw new Error("a message before it failed");
+        if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
+        await process(record);
       } catch (error) {
         failed.add(record);
         void tellQuietly(onFailure, record, error);
@@ -92,8 +112,8 @@ export async function runBatch<R extends BatchRecord>(
     }
   }
 
-  await Promise.all(Array.from({ length: inOrder ? 1 : AT_ONCE }, runNext));
+  await Promise.all(Array.from({ length: inOrder ? 1 : AT_ONCE }, processNext));
   return {
-    batchItemFailures: event.Records.filter((record) => failed.has(record)).map(({ messageId }) => ({ itemIdentifier: messageId })),
+    batchItemFailures: records.filter((record) => failed.has(record)).map(({ messageId }) => ({ itemIdentifier: messageId })),
   };
 }

@@ -2,7 +2,7 @@
  * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
  * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
  */
-import type { Rate, RateWithBurst } from "../core/rate.js";
+import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { abortError } from "./acquire/acquire.js";
@@ -61,6 +61,16 @@ export interface Limiter {
   run<T>(options: TakeOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
   /** Returns what can be taken at once, of each rate; 0 while others use the name with other rates. @throws LockUnavailableError */
   remaining(): Promise<readonly number[]>;
+}
+
+/** The limits of one application. */
+export interface Limits {
+  /** Lists limits that are not full, in the order of their names, one page at a time. A page can be short without being the last. */
+  list(options?: {
+    readonly prefix?: string | undefined;
+    readonly max?: number | undefined;
+    readonly cursor?: string | undefined;
+  }): Promise<{ readonly items: readonly LimitView[]; readonly cursor?: string }>;
 }
 
 const RATE: Checks<Rate> = {

@@ -6,7 +6,7 @@ import type { ElectOptions, Lead } from "./coordination/elect.js";
 import type { KeyPart } from "../core/key.js";
 import type { InvocationContext } from "./invocation.js";
 import type { RefreshOptions } from "./jobs/refresh.js";
-import type { Limiter, LimiterOptions } from "./limiter.js";
+import type { Limiter, LimiterOptions, Limits } from "./limiter.js";
 import type { Tick, TickOptions, TickResult } from "./jobs/tick.js";
 import type { Lease } from "./lease/lease.js";
 import type { LeaseSet, SetKey } from "./lease/lease-set.js";
@@ -132,6 +132,8 @@ export interface LockClient extends AsyncDisposable {
    * @throws InvalidRequestError if a rate is invalid
    */
   limiter(name: string, options: LimiterOptions): Limiter;
+  /** Inspects limits. */
+  readonly limits: Limits;
   /** Lists held keys in order, one page at a time. */
   list(options?: {
     readonly prefix?: string | undefined;

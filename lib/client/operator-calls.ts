@@ -1,4 +1,4 @@
-/** The operators' calls: inspect a key, list held keys, end a hold by force, and check the service's health. */
+/** The operators' calls: inspect a key, list held keys and limits, end a hold by force, and check the service's health. */
 import type { Inspected } from "../core/api/locks.js";
 import * as LIMITS from "../core/request-limits.js";
 import type { LockClient } from "./lock-client.js";
@@ -13,8 +13,8 @@ const BREAK_OPTIONS: Checks<Parameters<LockClient["forceRelease"]>[1]> = {
   drainMs: ms(0, LIMITS.drainMaxMs),
 };
 
-/** Returns the calls of `session` that read locks and end other holders' leases. */
-export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "forceRelease" | "health" | "use"> {
+/** Returns the calls of `session` that read locks and limits, and end other holders' leases. */
+export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "limits" | "forceRelease" | "health" | "use"> {
   const { api, use } = session.deps;
   const { prefix = "" } = session.options;
 
@@ -31,6 +31,15 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
       const { prefix: within = "", ...query } = options;
       const { ok: _ok, ...listed } = await session.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
       return listed;
+    },
+
+    limits: {
+      async list(options = {}) {
+        checkOptions("limits.list", options, PAGE);
+        const { prefix: within = "", ...query } = options;
+        const { ok: _ok, ...listed } = await session.ask("limits", (attempt) => api.limits({ prefix: prefix + within, ...query }, attempt));
+        return listed;
+      },
     },
 
     async forceRelease(name, options) {

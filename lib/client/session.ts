@@ -3,6 +3,7 @@
  * replies turned into live leases, and the event listener.
  */
 import type { Held, LeaseState } from "../core/commands.js";
+import type { Named } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
@@ -14,7 +15,7 @@ import { CANCEL_HOLDS_MS } from "./acquire/acquire.js";
 import type { Answered } from "./transport/retry.js";
 import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
-import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
+import { errorOf, InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
@@ -53,6 +54,13 @@ export const SESSION = Symbol("session");
 /** A client, as this package's wrappers see it. */
 export interface WithSession {
   readonly [SESSION]?: Session;
+}
+
+/** Returns the session of a client that is the option `name`. @throws InvalidRequestError unless it is a client of this package */
+export function sessionOf(name: string, client: unknown): Session {
+  const session = (client as WithSession | undefined)?.[SESSION];
+  if (session) return session;
+  throw new InvalidRequestError(`${name}: must be a client, as createLockClient() of this copy of the package makes it`, name);
 }
 
 /** The shared state of a client, or of a view of it for one invocation. */
@@ -95,7 +103,7 @@ export class Session {
   }
 
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
-  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): AcquireParams {
+  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
     if (this.registry.isClosed) throw closedError();
     const {
       leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,

@@ -16,7 +16,7 @@ export type Mode = "exclusive" | "shared";
 export type Meta = Readonly<Record<string, unknown>>;
 
 /** A part that a newer version of the same format may extend. */
-interface Extensible {
+export interface Extensible {
   /** Fields of a newer version: carried along unchanged, and never read. */
   readonly unknown?: Readonly<Record<string, unknown>>;
 }

@@ -1,5 +1,4 @@
 /** Wraps a client: the same calls, with spans and metrics. Every member is either traced here or named in `Untraced`. */
-import { InvalidRequestError } from "../client/errors.js";
 import { handleCalls } from "../client/coordination/lock-handles.js";
 import type { ElectOptions, Lead } from "../client/coordination/elect.js";
 import type { WithUnscoped } from "../client/jobs/job-calls.js";
@@ -11,13 +10,13 @@ import type { AcquireOptions, SetOptions, WhenUnavailable } from "../client/opti
 import { checkWork } from "../client/options.js";
 import type { Run, RunResult } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
-import type { Session, WithSession } from "../client/session.js";
-import { SESSION } from "../client/session.js";
+import type { Session } from "../client/session.js";
+import { sessionOf } from "../client/session.js";
 import type { TracedOptions, Use } from "./telemetry.js";
 import { Telemetry } from "./telemetry.js";
 
 /** The calls that acquire nothing. */
-type Untraced = "use" | "runs" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
+type Untraced = "use" | "runs" | "limits" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
 type Traced = Omit<LockClient, Untraced>;
 
 /** Marks a traced client, and whatever is spread from one. */
@@ -33,7 +32,7 @@ const telemetries = new WeakMap<Session, Telemetry>();
  * @throws InvalidRequestError if `client` is not one of this package, or an option does not exist
  */
 export function traced<Client extends LockClient>(client: Client, options: TracedOptions = {}): Client {
-  const session = sessionOf(client);
+  const session = sessionOf("client", client);
   if (TRACED in client) return client;
   const { transport = "http", clock } = session.deps;
   const telemetry = telemetries.get(session) ?? new Telemetry(options, transport, clock);
@@ -45,14 +44,8 @@ function tracedBy<Client extends LockClient>(telemetry: Telemetry, client: Clien
   return { ...client, ...tracedCalls(client, telemetry), [TRACED]: true };
 }
 
-function sessionOf(client: LockClient): Session {
-  const session = (client as Partial<WithSession> | undefined)?.[SESSION];
-  if (session) return session;
-  throw new InvalidRequestError("client: must be a client, as createLockClient() of this copy of the package makes it", "client");
-}
-
 function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
-  const session = sessionOf(client);
+  const session = sessionOf("client", client);
   session.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
   const view = (of: LockClient): LockClient => tracedBy(telemetry, of);
   const locks = lockCalls(client, session, telemetry);

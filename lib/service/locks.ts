@@ -11,7 +11,9 @@ import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
 import type { Requests } from "./request.js";
-import { given, HEALTH_KEY } from "./request.js";
+import type { Named } from "../core/members.js";
+import { given } from "../core/members.js";
+import { HEALTH_KEY } from "./request.js";
 import { sleep } from "./sleep.js";
 import { watch } from "./watch.js";
 
@@ -117,9 +119,10 @@ function isPatient(answer: Held | Waiting | Refusal): boolean {
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  // Stored with the hold, and compared by later versions: append a new parameter only where it is given.
+  // Stored with the hold, and compared by later versions: append a new parameter only where it is given, with its name.
   const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
-  return { key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, ...given({ scope, meta }) };
+  type Chosen = Named<Omit<Acquire, "type" | "principal" | "wait" | "sleepMs">>;
+  return given<Chosen>({ key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, scope, meta });
 }
 
 /** The digest of the latest parameters: most callers always send the same. */

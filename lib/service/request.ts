@@ -191,13 +191,6 @@ export class Requests {
   }
 }
 
-/** Returns only the members that are defined. */
-export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
-}
-
 /** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */
 function storeRefusal(error: unknown): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });

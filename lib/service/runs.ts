@@ -21,7 +21,7 @@ import type { Caller } from "./caller.js";
 import type { Packed } from "./payloads.js";
 import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
-import { given } from "./request.js";
+import { given } from "../core/members.js";
 import { watch } from "./watch.js";
 
 /** The answer's mark for a result that is not stored. */

@@ -8,7 +8,7 @@ import type { Mode } from "../core/record.js";
 import type { AcquireSetRequest, SetApi, SetHeld } from "../core/api/sets.js";
 import { parametersOf } from "./locks.js";
 import type { Requests } from "./request.js";
-import { given } from "./request.js";
+import { given } from "../core/members.js";
 
 /** Makes the operations on many leases. */
 export function setOperations(requests: Requests, locks: LockApi): SetApi {

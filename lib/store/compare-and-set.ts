@@ -3,7 +3,7 @@
  *
  *  1. decide on the record as it was last seen;
  *  2. nothing to change: answer;
- *  3. write the change on condition that the version is still the one seen;
+ *  3. write the change on condition that the version is still the one seen, or in one of the {@link LeanWay}s, on a condition of its own;
  *  4. lost the race: the response carries the newer record. Wait briefly, with jitter, and decide again.
  *
  * The loop is bounded. A request that keeps losing gives up, and has definitely written nothing.
@@ -21,25 +21,34 @@ import { KeyContended } from "./port.js";
 /** The outcome of a conditional write. A refused write returns the record that refused it. */
 export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
 
+/**
+ * The ways to write a change without a condition on the version. Each has a condition of its own, so it loses fewer races. In the order in
+ * which the loop tries them:
+ *
+ *  - `end`, after a lost race: ends a lease, and leaves the queue to its next poll. So a release loses no more than two races.
+ *  - `commute`: the core would decide the same on the present record, be it `seen` or a later one.
+ *  - `append`: puts one more waiter at the end of the queue. So two hundred concurrent waiters don't race each other.
+ */
+const LEAN_WAYS = ["end", "commute", "append"] as const;
+export type LeanWay = (typeof LEAN_WAYS)[number];
+
 /** The writes of a store for one key. */
 export interface Writes {
   /** Writes the next record, if the version is still the one seen. */
   readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
   /** Writes only a waiter's keep-alive, if the waiter is still at its place. */
   readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
-  /** Appends one more waiter, whatever else has changed since. So two hundred concurrent waiters don't race each other. */
-  readonly append?: () => Promise<WriteResult>;
-  /**
-   * Writes a change that commutes, if the core would still decide it on the present record: `seen`, or a later one. Returns the decision
-   * that was written.
-   */
-  readonly commute?: <C extends Command>(seen: LockRecord, command: C, reading: ClockReading) => Promise<CommuteResult<C>> | undefined;
-  /** Ends a lease, and leaves the queue to its next poll, whatever else has changed since. So a release loses no more than two races. */
-  readonly end?: <C extends Command>(seen: LockRecord, command: C, reading: ClockReading) => Promise<CommuteResult<C>> | undefined;
+  /** Writes the change in this way, and returns what was decided on the record that it changed. Undefined: this store has no such write. */
+  readonly lean?: <C extends Command>(
+    way: LeanWay,
+    seen: LockRecord,
+    command: C,
+    reading: ClockReading,
+  ) => Promise<LeanResult<C>> | undefined;
 }
 
-/** The outcome of a write that commutes. */
-export type CommuteResult<C extends Command> =
+/** The outcome of a lean write. */
+export type LeanResult<C extends Command> =
   { readonly written: true; readonly decided: Applied<C> } | { readonly written: false; readonly seen: LockRecord | undefined };
 
 /** The loop's dependencies. */
@@ -58,36 +67,43 @@ export async function compareAndSet<C extends Command>(
   seen: LockRecord | undefined,
   command: C,
   clocks: ReadClocks,
-  { replace, touchWaiter, append, commute, end }: Writes,
+  writes: Writes,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // Versions at which the table refused the append, what commutes, or the mere end. These records are written as a whole.
-  const appendsRefused = new Set<number | undefined>();
-  let [commutesAbove, endsAbove] = [0, 0];
+  // The latest version at which the table refused each way. Such a record is written as a whole.
+  const refusedAt: Record<LeanWay, number> = { end: 0, commute: 0, append: 0 };
   for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
     if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
     const reading = clocks();
     const { answer, next, touch, behind, commutes, events } = transition(seen, command, reading, policy);
-    const ended = attempt > 0 && next && seen && seen.version > endsAbove ? end?.(seen, command, reading) : undefined;
-    const joined = !ended && commutes && seen && seen.version > commutesAbove ? commute?.(seen, command, reading) : undefined;
-    const together = ended ?? joined;
-    if (together) {
-      const result = await together;
+    const isRight: Record<LeanWay, unknown> = { end: attempt > 0 && next, commute: commutes, append: behind };
+    const before = seen;
+    const ways = LEAN_WAYS.filter((way) => before && isRight[way] && before.version > refusedAt[way]);
+    const lean = before && sendLean(ways, (way) => writes.lean?.(way, before, command, reading));
+    if (lean) {
+      const result = await lean.sent;
       if (result.written) return result.decided;
-      if (ended) endsAbove = seen?.version ?? 0;
-      else commutesAbove = seen?.version ?? 0;
+      // Only an append has the same condition whichever record was seen.
+      refusedAt[lean.way] = (lean.way === "append" ? result.seen : before)?.version ?? 0;
       seen = result.seen;
       continue;
     }
-    const appended = behind && !appendsRefused.has(seen?.version) ? append?.() : undefined;
-    const written = touch ? touchWaiter(touch) : (appended ?? (next && replace(next, seen)));
+    const written = touch ? writes.touchWaiter(touch) : next && writes.replace(next, seen);
     if (!written) return { answer, events };
     const result = await written;
     if (result.written) return { answer, events };
-    if (appended) appendsRefused.add(result.seen?.version);
     seen = result.seen;
   }
   throw new KeyContended(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`);
+}
+
+/** Sends the first of these lean writes that the store has. */
+function sendLean<Sent>(ways: readonly LeanWay[], send: (way: LeanWay) => Sent | undefined): { way: LeanWay; sent: Sent } | undefined {
+  for (const way of ways) {
+    const sent = send(way);
+    if (sent) return { way, sent };
+  }
+  return undefined;
 }
 
 /** The outcome of a transaction. A refused transaction returns the records as they are now. */

@@ -10,7 +10,7 @@ import type { LockRecord, LockPolicy, Member } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
-import type { Change, CommuteResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
+import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
 import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy } from "./port.js";
 
@@ -25,7 +25,7 @@ export interface MemoryTable {
   /** Writes a waiter's keep-alive, if the waiter is still at its place. The version stays the same. */
   touchWaiter(address: Address, touch: Touch): Promise<WriteResult>;
   /** Writes the decision on the present record, if it still commutes. */
-  commute<C extends Command>(address: Address, decide: (present: LockRecord | undefined) => Decision<C>): Promise<CommuteResult<C>>;
+  commute<C extends Command>(address: Address, decide: (present: LockRecord | undefined) => Decision<C>): Promise<LeanResult<C>>;
   /** Writes all changes that have a `next`, if no record changed since it was seen, including those without a `next`. */
   replaceAll(changes: readonly Change[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
@@ -119,11 +119,11 @@ export function createMemoryStore({
       const writes: Writes = {
         replace: (next, before) => table.replace(address, next, before),
         touchWaiter: (touch) => table.touchWaiter(address, touch),
-        commute: (_seen, asked, reading) => table.commute(address, (present) => transition(present, asked, reading, policy)),
-        end: (_seen, asked, reading) =>
-          asked.type === "release"
-            ? table.commute(address, (present) => ({ ...transition(present, asked, reading, policy), commutes: true }))
-            : undefined,
+        lean: (way, _seen, asked, reading) => {
+          if (way === "append" || (way === "end" && asked.type !== "release")) return undefined;
+          const decide = (present: LockRecord | undefined) => transition(present, asked, reading, policy);
+          return table.commute(address, way === "end" ? (present) => ({ ...decide(present), commutes: true }) : decide);
+        },
       };
       return compareAndSet(seen, command, clocks, writes, { policy, clock, random });
     },

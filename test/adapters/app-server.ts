@@ -3,8 +3,10 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach } from "vitest";
 import type { HttpAnswer } from "../../lib/middy.js";
+import type { TestLockClient } from "../../lib/testing.js";
 import type { RequestV2 } from "./events.js";
 
 /** A running server. */
@@ -67,6 +69,22 @@ export function closingAfterEach(): <Server extends { close(): Promise<void> }>(
     open.push(server);
     return server;
   };
+}
+
+/** Turns of the event loop after which a pending request fails the test. */
+const MOST_TURNS = 20_000;
+const STEP_MS = 50;
+
+/** Lets the client's time pass until `asked` settles. */
+export async function answered<T>({ clock }: TestLockClient, asked: Promise<T>): Promise<T> {
+  let done = false as boolean;
+  const mark = (): void => void (done = true);
+  asked.then(mark, mark);
+  for (let turns = 0; !done && turns < MOST_TURNS; turns++) {
+    await turn();
+    await clock.advance(STEP_MS);
+  }
+  return asked;
 }
 
 /** A request with a key. */

@@ -3,11 +3,12 @@
  * preserved. Of a schedule: which occurrence an event names, and which outcomes make Lambda deliver it again.
  */
 import { describe, expect, it } from "vitest";
-import type { TickResult } from "../../lib/index.js";
+import type { Limiter, TickResult } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
-import type { SqsMessage } from "../../lib/middy.js";
+import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
 import { runBatch, scheduleHandler, sqsHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
+import type { Harness } from "../client/harness.js";
 import { createHarness } from "../client/harness.js";
 import { cutOff } from "../client/jobs/provider.js";
 import { invocation } from "../support/invocation.js";
@@ -154,6 +155,99 @@ describe("sqsHandler", () => {
     expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures("a1"));
     expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures());
     expect([told, (await locks.runs.get("refund_a1"))?.state]).toEqual([["a1"], "succeeded"]);
+  });
+});
+
+describe("sqsHandler with limits", () => {
+  const HOUR_MS = 3_600_000;
+
+  /** A queue's handler, one of whose limits has room for so many messages in a time. */
+  function limited({
+    count = 2,
+    perMs = 60_000,
+    options = () => ({}),
+  }: {
+    readonly count?: number;
+    readonly perMs?: number;
+    readonly options?: (harness: Harness, limiter: Limiter) => Partial<SqsHandlerOptions<SqsMessage>>;
+  } = {}) {
+    const harness = createHarness();
+    const { clock, locks } = harness;
+    const [done, changed]: [string[], [name: string, timeoutSec: number][]] = [[], []];
+    const limiter = locks.limiter("partner", { rates: [{ count, perMs }] });
+    const changeVisibility = async ({ messageId }: SqsMessage, timeoutSec: number) => {
+      await new Promise<void>((resolve) => void clock.after(10, resolve));
+      changed.push([messageId, timeoutSec]);
+    };
+    const handler = sqsHandler({ locks, limitsFor: () => [limiter], changeVisibility, ...options(harness, limiter) }, async ({ body }) => {
+      if (body.endsWith("!")) throw new Error(`${body} fails`);
+      done.push(body);
+    });
+    const deliver = (Records: readonly SqsMessage[]) => clock.settle(handler({ Records }, invocation(clock)));
+    return { ...harness, limiter, done, changed, deliver };
+  }
+
+  it("returns what has no room without a run, and it comes again when it has; control: without limits all is done", async () => {
+    const { clock, locks, deliver, done, changed } = limited();
+    expect(await deliver(messages(QUEUE, "a1", "b1!", "c1", "d1"))).toEqual(failures("b1!", "c1", "d1"));
+    // One that failed for itself comes again when the queue wants.
+    expect([done, changed, await locks.runs.get("message_c1")]).toEqual([
+      ["a1"],
+      [
+        ["c1", 30],
+        ["d1", 30],
+      ],
+      null,
+    ]);
+    await clock.advance(30_000);
+    expect(await deliver(messages(QUEUE, "c1"))).toEqual(failures());
+    const unlimited = limited({ options: () => ({ limitsFor: undefined }) });
+    expect([await unlimited.deliver(messages(QUEUE, "a1", "b1", "c1", "d1")), unlimited.changed]).toEqual([failures(), []]);
+  });
+
+  it("lets the rest of a FIFO queue's group come with the one that has no room, and takes nothing for it", async () => {
+    const { limiter, deliver, done, changed } = limited({
+      count: 100,
+      options: ({ locks }, total) => ({
+        limitsFor: ({ body }) => [total, locks.limiter(key("group", body.slice(0, 1)), { rates: [{ count: 2, perMs: 60_000 }] })],
+      }),
+    });
+    const Records = messages(`${QUEUE}.fifo`, "a1", "b1", "a2", "a3", "b2!", "a4", "b3");
+    expect(await deliver(Records)).toEqual(failures("a3", "b2!", "a4", "b3"));
+    expect([done.toSorted(), changed]).toEqual([
+      ["a1", "a2", "b1"],
+      [
+        ["a3", 30],
+        ["a4", 30],
+      ],
+    ]);
+    // The total was charged for a3, which its own limit refused, and not for a4.
+    expect(await limiter.remaining()).toEqual([95]);
+  });
+
+  it("sets no longer time than SQS takes", async () => {
+    const { deliver, changed } = limited({ count: 1, perMs: 24 * HOUR_MS });
+    await deliver(messages(QUEUE, "a1", "b1"));
+    expect(changed).toEqual([["b1", 11 * 3600]]);
+  });
+
+  it("tells of a time that could not be set, and returns the message all the same", async () => {
+    const told: unknown[] = [];
+    const lost = new Error("the receipt handle has expired");
+    const changeVisibility = () => Promise.reject(lost);
+    const onFailure = ({ messageId }: SqsMessage, error: unknown) => void told.push([messageId, (error as Error).name, error === lost]);
+    const { deliver } = limited({ count: 1, options: () => ({ changeVisibility, onFailure }) });
+    expect(await deliver(messages(QUEUE, "a1", "b1"))).toEqual(failures("b1"));
+    expect(told).toEqual([
+      ["b1", "LimitExceededError", false],
+      ["b1", "Error", true],
+    ]);
+  });
+
+  it("takes a message's cost, and nothing for 0", async () => {
+    const { deliver, limiter } = limited({ count: 10, options: () => ({ costFor: ({ body }) => Number(body.slice(1)) }) });
+    expect(await deliver(messages(QUEUE, "a7", "b0", "c5"))).toEqual(failures("c5"));
+    expect(await limiter.remaining()).toEqual([3]);
   });
 });
 

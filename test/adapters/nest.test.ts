@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { describe, expect, it } from "vitest";
-import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
+import { HoldfastModule, Idempotent, Locked, LOCKS, RateLimit } from "../../lib/nest.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient as inMemory, key } from "../../lib/testing.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
@@ -81,6 +81,27 @@ describe("Nest", () => {
     expect([await fetch(`${url}/orders`, ASKED), await fetch(`${url}/orders`, ASKED)].map(replayed)).toEqual([null, "true"]);
     expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
     expect(calls).toBe(2);
+  });
+
+  it("limits a route, then all routes of its controller together, before it runs once per key", async () => {
+    const locks = inMemory();
+    class Orders {
+      create(): string {
+        return "made";
+      }
+      list(): string {
+        return "found";
+      }
+    }
+    const limit = RateLimit({ name: "create", rates: [{ count: 1, perMs: 60_000 }] }) as MethodDecorator;
+    decorated(Orders, { create: [Post("orders"), Idempotent(), limit], list: [Post("lists")] });
+    RateLimit({ name: "all", rates: [{ count: 3, perMs: 60_000 }] })(Orders);
+    const url = await served(Orders, locks);
+    const told = async (path: string) => (await fetch(url + path, ASKED)).headers.get("ratelimit");
+    expect(await told("/orders")).toBe('"create";r=0;t=60, "all";r=2;t=20');
+    expect(await told("/lists")).toBe('"all";r=1;t=20');
+    const refused = await fetch(`${url}/orders`, { method: "POST", headers: { "idempotency-key": "form-2" } });
+    expect([refused.status, (await locks.runs.list()).items.length]).toEqual([429, 1]);
   });
 
   it("refuses a route that sends its response itself, before it runs", async () => {

@@ -5,13 +5,10 @@ import { describe, expect, it, vi } from "vitest";
 import type { Operation, TestLockClient } from "../../lib/testing.js";
 import { createLockClient, locked } from "../../lib/testing.js";
 import { gate } from "../examples/gate.js";
-import { closingAfterEach } from "./app-server.js";
+import { answered, closingAfterEach } from "./app-server.js";
 import type { Application, Framework, Options, Reply } from "./servers.js";
 import { FRAMEWORKS, HOSTS, ORIGIN } from "./servers.js";
 
-/** Turns of the event loop after which a pending request fails the test. */
-const MOST_TURNS = 20_000;
-const STEP_MS = 50;
 /** Enough for every retry of a request. */
 const MANY = 500;
 /** The requests with an outcome that a client sends in 12 s without an answer. */
@@ -311,18 +308,6 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     for (const ask of asks) expect(await (await ask()).text()).toBe("paid");
   });
 });
-
-/** Lets time pass until `asked` settles. */
-async function answered<T>(locks: TestLockClient, asked: Promise<T>): Promise<T> {
-  let done = false as boolean;
-  const mark = (): void => void (done = true);
-  asked.then(mark, mark);
-  for (let turns = 0; !done && turns < MOST_TURNS; turns++) {
-    await turn();
-    await locks.clock.advance(STEP_MS);
-  }
-  return asked;
-}
 
 /** Loses the next requests of an operation; by default all. */
 function lose({ faults }: TestLockClient, operation: Operation, requests = MANY): void {

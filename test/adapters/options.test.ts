@@ -1,12 +1,12 @@
 /** The options that each adapter refuses by name when it is made, so that not every call fails. */
 import "reflect-metadata";
 import { describe, expect, it } from "vitest";
-import { idempotent as ofExpress } from "../../lib/express.js";
-import { idempotent as ofFastify } from "../../lib/fastify.js";
-import { idempotent as ofHono } from "../../lib/hono.js";
+import { idempotent as ofExpress, rateLimit as limitInExpress } from "../../lib/express.js";
+import { idempotent as ofFastify, rateLimit as limitInFastify } from "../../lib/fastify.js";
+import { idempotent as ofHono, rateLimit as limitInHono } from "../../lib/hono.js";
 import { InvalidRequestError } from "../../lib/index.js";
 import * as lambda from "../../lib/middy.js";
-import { HoldfastModule } from "../../lib/nest.js";
+import { HoldfastModule, RateLimit } from "../../lib/nest.js";
 import { createLockClient } from "../../lib/testing.js";
 
 const locks = createLockClient();
@@ -16,6 +16,19 @@ const work = async (): Promise<undefined> => undefined;
 const made = (adapter: unknown, ...args: unknown[]) => (adapter as (...args: unknown[]) => unknown)(...args);
 
 type Row = readonly [wrong: object, message: string];
+
+const LIMIT = { name: "orders", rates: [{ count: 2, perMs: 60_000 }] };
+/** Wrong options of a limit that no module of Nest has. */
+const OF_LIMIT: readonly Row[] = [
+  [{ name: undefined }, "name: undefined given; it is 1 to 64 characters"],
+  [{ name: "all orders" }, 'name: "all orders" given; it is 1 to 64 characters'],
+  [{ rates: undefined }, "rates: undefined given; it must be a list of 1 to 4 rates"],
+  [{ rates: [{ count: 2 }] }, "rates: an object given; each rate has a count and perMs"],
+  [{ cost: 3 }, "cost: 3 given; it must be a whole number"],
+  [{ cost: -1 }, "cost: -1 given; it must be a whole number"],
+  [{ whenUnavailable: "skip" }, 'whenUnavailable: "skip" given; it must be "throw" or "proceed"'],
+  [{ max: 3 }, "max: is not an option of rateLimit"],
+];
 
 /** Each adapter with options that it takes, and the functions that take them. */
 const ADAPTERS: readonly (readonly [
@@ -49,6 +62,19 @@ const ADAPTERS: readonly (readonly [
       [{ waitMs: -1 }, "waitMs: -1 given"],
     ],
   ],
+  [
+    "limits in front of routes",
+    [limitInExpress, limitInHono, limitInFastify].map((maker) => (options: object) => made(maker, options)),
+    { ...OF_ALL, ...LIMIT },
+    [
+      [{ locks: undefined }, "locks: must be a client"],
+      [{ caller: undefined }, "caller: undefined given; it must be a function"],
+      [{ service: "" }, 'service: "" given; it is 1 to 64 characters'],
+      [{ cost: "1" }, 'cost: "1" given; it must be a whole number'],
+      ...OF_LIMIT,
+    ],
+  ],
+  ["@RateLimit()", [(options) => made(RateLimit, options)], LIMIT, OF_LIMIT],
   ["Hono", [(options) => made(ofHono, options)], OF_ALL, [[{ maxBodyBytes: -1 }, "maxBodyBytes: must be a whole number of bytes"]]],
   [
     "idempotencyHandler",
@@ -87,6 +113,9 @@ const ADAPTERS: readonly (readonly [
       [{ locks: {} }, "locks: must be a client"],
       [{ keyFor: "k" }, "keyFor: must be a function"],
       [{ onFailure: "log" }, "onFailure: must be a function"],
+      [{ limitsFor: [] }, "limitsFor: must be a function"],
+      [{ costFor: 2 }, "costFor: must be a function"],
+      [{ changeVisibility: {} }, "changeVisibility: must be a function"],
       [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms"],
       [{ inOrder: true }, "inOrder: is not an option of runOnce"],
     ],

@@ -18,8 +18,8 @@ import { cors } from "hono/cors";
 import * as ofExpress from "../../lib/express.js";
 import * as ofFastify from "../../lib/fastify.js";
 import * as ofHono from "../../lib/hono.js";
-import { HoldfastModule, Idempotent } from "../../lib/nest.js";
-import type { IdempotentOptions } from "../../lib/nest.js";
+import { HoldfastModule, Idempotent, RateLimit } from "../../lib/nest.js";
+import type { IdempotentOptions, RateLimitOptions } from "../../lib/nest.js";
 import type { AppServer } from "./app-server.js";
 import { listening, serveApp } from "./app-server.js";
 import type { RequestV2 } from "./events.js";
@@ -33,12 +33,20 @@ export interface Reply {
   readonly body?: object | string | Uint8Array | AsyncIterable<string>;
 }
 
-/** The application: a reply to `POST /idempotent/:name` and `POST /free/:name`, of which only the first runs once per key. */
+/** The application: a reply to `POST /idempotent/:name`, which runs once per key, `POST /limited/:name` and `POST /free/:name`. */
 export type Application = (name: string) => Promise<Reply> | Reply;
 
 /** Options that are the same in every framework. */
 export type Options = Omit<IdempotentOptions<unknown>, "caller" | "fingerprint" | "isRecorded"> & {
   readonly caller: "header" | "none" | "nobody";
+  /** The limits of `/limited/:name`, the most specific first. */
+  readonly limits?: readonly LevelOptions[];
+};
+
+/** Options of a limit that are the same in every framework. */
+export type LevelOptions = Pick<RateLimitOptions<never>, "name" | "rates" | "whenUnavailable"> & {
+  readonly caller?: "none";
+  readonly cost?: number;
 };
 
 /** A framework, and a server of the application in it. */
@@ -57,17 +65,16 @@ function callerIn(caller: Options["caller"], header: (name: string) => unknown):
 
 const isStream = (body: Reply["body"]): body is AsyncIterable<string> => typeof body === "object" && Symbol.asyncIterator in body;
 
-async function serveExpress(options: Options, application: Application): Promise<AppServer> {
+async function serveExpress({ limits = [], ...options }: Options, application: Application): Promise<AppServer> {
   const app = express().use((_req, res, next) => {
     res.set({ "access-control-allow-origin": ORIGIN, "access-control-expose-headers": EXPOSES });
     next();
   });
   app.use(express.json());
-  const { caller } = options;
-  const once = ofExpress.idempotent({
-    ...options,
-    caller: caller === "none" ? caller : (req: Request) => callerIn(caller, (name) => req.get(name)),
-  });
+  const { caller: who, locks, service } = options;
+  const caller = who === "none" ? who : (req: Request) => callerIn(who, (name) => req.get(name));
+  const once = ofExpress.idempotent({ ...options, caller });
+  const levels = limits.map((level) => ofExpress.rateLimit({ locks, service, caller, ...level }));
   const route = async (req: Request, res: express.Response): Promise<void> => {
     const { status = 200, headers = {}, body } = await application(req.params["name"] as string);
     res.status(status).set(headers);
@@ -75,31 +82,29 @@ async function serveExpress(options: Options, application: Application): Promise
     else res.send(body instanceof Uint8Array ? Buffer.from(body) : body);
   };
   app.post("/idempotent/:name", once, route).post("/free/:name", route).get("/idempotent/:name", once, route);
+  app.post("/limited/:name", levels, route);
   app.use(ofExpress.lockErrors);
   return listening(app);
 }
 
-async function serveFastify(options: Options, application: Application): Promise<AppServer> {
+async function serveFastify({ limits = [], ...options }: Options, application: Application): Promise<AppServer> {
   const app = fastify();
   app.addHook("onRequest", async (_request, reply) => {
     reply.headers({ "access-control-allow-origin": ORIGIN, "access-control-expose-headers": EXPOSES });
   });
-  const { caller } = options;
+  const { caller: who, locks, service } = options;
+  const caller = who === "none" ? who : (request: fastify.FastifyRequest) => callerIn(who, (name) => request.headers[name]);
   const route = async (request: fastify.FastifyRequest, reply: fastify.FastifyReply): Promise<unknown> => {
     const { status = 200, headers = {}, body } = await application((request.params as { name: string }).name);
     reply.code(status).headers(headers);
     return isStream(body) ? Readable.from(body) : body instanceof Uint8Array ? Buffer.from(body) : body;
   };
-  const once = ofFastify.idempotent(
-    {
-      ...options,
-      caller: caller === "none" ? caller : (request: fastify.FastifyRequest) => callerIn(caller, (name) => request.headers[name]),
-    },
-    route,
-  );
+  const once = ofFastify.idempotent({ ...options, caller }, route);
+  const levels = limits.map((level) => ofFastify.rateLimit({ locks, service, caller, ...level }));
   app.post("/idempotent/:name", once);
   app.get("/idempotent/:name", once);
   app.post("/free/:name", route);
+  app.post("/limited/:name", { preHandler: levels }, route);
   app.setErrorHandler(ofFastify.lockErrors);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return {
@@ -111,13 +116,12 @@ async function serveFastify(options: Options, application: Application): Promise
   };
 }
 
-async function serveInHono(options: Options, application: Application): Promise<AppServer> {
+async function serveInHono({ limits = [], ...options }: Options, application: Application): Promise<AppServer> {
   const app = new Hono().use(cors({ origin: ORIGIN, exposeHeaders: [EXPOSES] }));
-  const { caller } = options;
-  const once = ofHono.idempotent({
-    ...options,
-    caller: caller === "none" ? caller : ({ req }) => callerIn(caller, (name) => req.raw.headers.get(name)),
-  });
+  const { caller: who, locks, service } = options;
+  const caller = who === "none" ? who : ({ req }: Context) => callerIn(who, (name) => req.raw.headers.get(name));
+  const once = ofHono.idempotent({ ...options, caller });
+  const levels = limits.map((level) => ofHono.rateLimit({ locks, service, caller, ...level }));
   const route = async (c: Context): Promise<Response> => {
     const { status = 200, headers = {}, body } = await application(c.req.param("name")!);
     for (const [name, value] of Object.entries(headers)) c.header(name, value, { append: name === "set-cookie" });
@@ -127,7 +131,9 @@ async function serveInHono(options: Options, application: Application): Promise<
     return body === undefined ? c.body(null) : typeof body === "string" ? c.text(body) : c.json(body);
   };
   app.post("/idempotent/:name", once, route).get("/idempotent/:name", once, route).post("/free/:name", route);
-  app.onError((error, c) => ofHono.lockProblem(error) ?? c.text("broken", 500));
+  for (const level of levels) app.use("/limited/*", level);
+  app.post("/limited/:name", route);
+  app.onError((error, c) => ofHono.lockProblem(error, c) ?? c.text("broken", 500));
   return new Promise((resolve) => {
     const server = serveHono({ overrideGlobalObjects: false, fetch: app.fetch, port: 0, hostname: "127.0.0.1", createServer }, ({ port }) =>
       resolve({
@@ -148,7 +154,7 @@ interface NestResponse {
 }
 
 /** Decorators of methods and parameters are called directly, because Nest uses the legacy ones. */
-function nestModule(options: Options, application: Application): Type {
+function nestModule({ limits = [], ...options }: Options, application: Application): Type {
   class AppController {
     async route(name: string, response: NestResponse): Promise<unknown> {
       const { status = 200, headers = {}, body } = await application(name);
@@ -160,18 +166,22 @@ function nestModule(options: Options, application: Application): Type {
     free(name: string, response: NestResponse): Promise<unknown> {
       return this.route(name, response);
     }
+    limited(name: string, response: NestResponse): Promise<unknown> {
+      return this.route(name, response);
+    }
     own(response: ServerResponse): void {
       response.end();
     }
   }
-  const decorate = (name: "route" | "free" | "own", ...decorators: MethodDecorator[]): void => {
+  const decorate = (name: "route" | "free" | "limited" | "own", ...decorators: MethodDecorator[]): void => {
     const descriptor = Object.getOwnPropertyDescriptor(AppController.prototype, name)!;
     for (const decorator of decorators) decorator(AppController.prototype, name, descriptor);
   };
   decorate("route", Post("idempotent/:name"), Idempotent());
   decorate("free", Post("free/:name"));
+  decorate("limited", ...limits.map((level) => RateLimit(level)).toReversed(), Post("limited/:name"));
   decorate("own", Post("own"), Idempotent());
-  for (const name of ["route", "free"] as const) {
+  for (const name of ["route", "free", "limited"] as const) {
     Param("name")(AppController.prototype, name, 0);
     Res({ passthrough: true })(AppController.prototype, name, 1);
   }

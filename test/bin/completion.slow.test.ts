@@ -48,7 +48,7 @@ async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly s
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-const COMMANDS = ["lock", "once", "ls", "show", "watch", "runs", "ui", "break", "reset", "dev", "completion"];
+const COMMANDS = ["lock", "once", "limit", "ls", "show", "watch", "runs", "limits", "ui", "break", "reset", "dev", "completion"];
 
 describe("bash", () => {
   it("accepts the script", async () => {
@@ -87,15 +87,17 @@ describe("bash", () => {
     expect(offered).toEqual(expect.arrayContaining([...listed, "--json", "--table", "--no-sign"]));
   });
 
-  it("offers the keys that are held, and those of runs", async () => {
+  it("offers the keys that are held, those of runs, and those of limits in use", async () => {
     const service = await serve();
     await service.locks.acquire("ORDER_1");
     await service.locks.acquire("STOCK_1");
     await service.locks.runOnce("REPORT_1", () => "done");
+    await service.locks.limiter("PARTNER_1", { rates: [{ count: 9, perMs: 3_600_000 }] }).take();
     const offers = (...words: readonly string[]) => bashOffersIn({ ...env, ...service.env }, ...words);
     for (const command of ["show", "break", "ls", "lock"]) expect(await offers("holdfast", command, "OR")).toEqual(["ORDER_1"]);
     expect(await offers("holdfast", "show", "")).toEqual(["ORDER_1", "STOCK_1"]);
     for (const command of ["runs", "reset", "once"]) expect(await offers("holdfast", command, "")).toEqual(["REPORT_1"]);
+    for (const command of ["limit", "limits"]) expect(await offers("holdfast", command, "")).toEqual(["PARTNER_1"]);
     expect(await offers("holdfast", "show", "--ru")).toEqual(["--run"]);
     await service.close();
   });

@@ -1,7 +1,7 @@
 /** The console's view over all keys that were read: figures, the keys that need a look, order and search. */
 import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../bin/console/data.js";
-import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, runsThatFit } from "../../bin/console/overview.js";
+import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../bin/console/overview.js";
 import { formatSeconds } from "../../bin/duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../bin/inspect/run-text.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -95,7 +95,7 @@ describe("a search", () => {
       { key: "REFUND_1", state: "running", owner: "worker-3", attempt: 1, fencingToken: 1 },
       { key: "REFUND_2", state: "succeeded", attempt: 1, fencingToken: 2 },
     ];
-    expect([keysOf(runsThatFit(runs, "d_2")), keysOf(runsThatFit(runs, "WORKER"))]).toEqual([["REFUND_2"], ["REFUND_1"]]);
+    expect([keysOf(thatFit(runs, "d_2")), keysOf(thatFit(runs, "WORKER"))]).toEqual([["REFUND_2"], ["REFUND_1"]]);
   });
 });
 

@@ -17,7 +17,7 @@ import { createLockClient, FinalError } from "../../lib/index.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 
 /** The most that the page may weigh, gzipped, in bytes: its script, its style and its HTML together. */
-const PAGE_MAX_BYTES = 34_000;
+const PAGE_MAX_BYTES = 34_500;
 
 const SAME_ORIGIN = { "sec-fetch-site": "same-origin", "content-type": "application/json" };
 
@@ -163,6 +163,18 @@ describe("its data", () => {
     expect(run).toMatchObject({ state: "succeeded", attempt: 1, result: expect.stringContaining('"sent": "1"') });
     expect((await ask("/console/api/run?key=run_2")).body.run.error).toContain("no address");
     expect((await ask("/console/api/run?key=run_3")).body).toEqual({ run: null });
+  });
+
+  it("are the limits in use by a part of their name, with the parts of a key", async () => {
+    const rates = [{ count: 9, perMs: 3_600_000, burst: 3 }];
+    for (const name of ["limits_a~5F1", "limits_b", "other_c"]) await locks.limiter(name, { rates }).take({ cost: 3 });
+    const { body } = await ask("/console/api/limits?find=IMITS_");
+    expect(body).toMatchObject({ fits: 2, more: false });
+    expect(body.items).toMatchObject([
+      { key: "limits_a~5F1", parts: "limits, a_1", rates, remaining: [0] },
+      { key: "limits_b", rates, remaining: [0] },
+    ]);
+    expect((await ask("/console/api/limits?find=limits_&max=1")).body).toMatchObject({ items: [{ key: "limits_a~5F1" }], fits: 2 });
   });
 
   it("tell that the service is gone, and don't pretend that it is well", async () => {

@@ -1,7 +1,7 @@
 /** Durations: the accepted forms, the hints for rejected ones, and output that preserves the value. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatDuration, parseDuration } from "../../bin/duration.js";
+import { exactDuration, formatDuration, parseDuration } from "../../bin/duration.js";
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const anyUnits = fc.record({ d: fc.nat(400), h: fc.nat(100), m: fc.nat(100), s: fc.nat(100), ms: fc.nat(5000) }, { requiredKeys: [] });
@@ -28,6 +28,11 @@ describe("a duration", () => {
         expect(parseDuration(text)).toEqual({ ms: given.reduce((sum, unit) => sum + parts[unit]! * UNITS[unit], 0) });
       }),
     );
+  });
+
+  it("in one unit is the same again, without rounding", () => {
+    fc.assert(fc.property(fc.integer({ min: 1 }), (ms) => void expect(parseDuration(exactDuration(ms))).toEqual({ ms })));
+    expect([60_000, 90_000, 1500, 86_400_000].map(exactDuration)).toEqual(["1m", "90s", "1500ms", "1d"]);
   });
 
   it("without a unit is refused, with the hint which one", () => {

@@ -93,6 +93,25 @@ describe("a command line that breaks a rule", () => {
       "option '-E, --conflict-exit-code <status>' argument '256' is invalid. A status is from 0 to 255.",
       SEE_HELP,
     ],
+    [["limit", "k", "--", "true"], "required option '--rate <rate>' not specified", SEE_HELP],
+    [["limit", "k", "--rate", "1/1m", "true"], "limit: put -- before the command", "holdfast limit k -- true"],
+    ...[
+      ["10", "Write it like 100/1m, or 5/1s/2 for at most 2 at once."],
+      ["1/1m/1/1", "Write it like 100/1m, or 5/1s/2 for at most 2 at once."],
+      ["0/1m", "It must be at least 1."],
+      ["1/m", "Write it like 500ms, 30s, 5m, 2h, 1d or 1h30m."],
+    ].map(
+      ([rate = "", why = ""]) =>
+        [["limit", "k", "--rate", rate, "--", "true"], `option '--rate <rate>' argument '${rate}' is invalid. ${why}`, SEE_HELP] as const,
+    ),
+    [["limit", "k", "--rate", "1/500ms", "--", "true"], "--rate: 500ms given; it must be a duration from 1s to 31d", SEE_HELP],
+    [["limit", "k", "--rate", "9/1m", "--cost", "10", "--", "true"], "--cost: 10 given; it must be a whole number from 1 to 9", SEE_HELP],
+    [["limit", "k", "--rate", "9/1m", "--lease", "5s", "--", "true"], "--lease: needs --concurrent: without it nothing is held", ""],
+    [
+      ["limit", "k", "--rate", "9/1m", "--concurrent", "2", "--lease", "2d", "--", "true"],
+      "--lease: 2d given; it must be a duration from 1s to 1d",
+      SEE_HELP,
+    ],
     [["once", "k"], "once: there is no command after --", "holdfast once KEY -- COMMAND"],
     [["once", "k", "--keep", "1s", "--", "true"], "--keep: 1s given; it must be a duration from 1m to 365d", SEE_HELP],
     [

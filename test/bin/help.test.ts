@@ -15,8 +15,8 @@ describe("the help", () => {
       [...stdout.matchAll(/^(\w+):\n((?: .*\n)+)/gm)].map(([, name = "", lines = ""]) => [name, lines.match(/(?<=^ {2})\w+/gm)]),
     );
     expect(groups).toMatchObject({
-      Hold: ["lock", "once"],
-      Look: ["ls", "show", "watch", "runs", "ui"],
+      Hold: ["lock", "once", "limit"],
+      Look: ["ls", "show", "watch", "runs", "limits", "ui"],
       Operate: ["break", "reset"],
       Serve: ["dev"],
       Other: ["completion", "help"],

@@ -1,7 +1,8 @@
-/** `ls`, `show` and `runs`: their output for people and for programs. */
+/** `ls`, `show`, `runs` and `limits`: their output for people and for programs. */
+import pico from "picocolors";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { CommandContext } from "../../bin/context.js";
-import { ls } from "../../bin/inspect/lists.js";
+import { limits, ls } from "../../bin/inspect/lists.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { jsonOf, run } from "./in-process.js";
@@ -235,5 +236,64 @@ describe("runs", () => {
 
   it("says that there are none", async () => {
     expect(await holdfast("runs", "nothing:")).toEqual({ status: 0, stdout: "", stderr: "holdfast: there are no such runs\n" });
+  });
+});
+
+describe("limits", () => {
+  beforeAll(async () => {
+    const rates = [
+      { count: 100, perMs: LONG_MS },
+      { count: 5, perMs: 90_000, burst: 2 },
+    ];
+    await service.locks.limiter("limits:partner", { rates }).take({ cost: 2 });
+    await service.locks.limiter("limits:short", { rates: [{ count: 9, perMs: LONG_MS }] }).take();
+  });
+
+  it("lists those in use, with their rates as --rate takes them and what is left of each", async () => {
+    const { status, stdout, stderr } = await holdfast("limits", "limits:");
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(words(stdout)).toEqual([
+      ["KEY", "RATES", "LEFT", "FULL IN"],
+      ["limits:partner", "100/10m, 5/90s/2", "98 of 100, 0 of 2", A_WHILE],
+      ["limits:short", "9/10m", "8 of 9", A_WHILE],
+    ]);
+    expect(words((await holdfast("limits", "limits:", "--max", "1")).stdout)).toHaveLength(2);
+  });
+
+  it("as JSON has the service's own members", async () => {
+    const rates = [{ count: 9, perMs: LONG_MS, burst: 9 }];
+    expect(await json("limits", "limits:s")).toEqual({
+      items: [{ key: "limits:short", rates, remaining: [8], fullInMs: A_NUMBER }],
+      more: false,
+    });
+  });
+
+  it("fits 80 columns, and marks what has nothing left", async () => {
+    const { items } = await service.locks.limits.list({ prefix: "limits:" });
+    const rates = Array.from({ length: 4 }, () => ({ count: 1_000_000, perMs: 86_400_000, burst: 500_000 }));
+    const remaining = [500_000, 0, 500_000, 1];
+    const listed = [...items, { key: "k".repeat(99), rates, remaining, fullInMs: 1 }];
+    const screen = { columns: 80, colors: { ...pico.createColors(false), yellow: (text: unknown) => `<${String(text)}>` } };
+    const print = vi.fn();
+    const locks = { limits: { list: () => Promise.resolve({ items: listed }) } };
+    await limits({ prefix: "", max: 9 }, { locks, screen, print, say: vi.fn() } as unknown as CommandContext);
+    const [text] = print.mock.calls[0] as [string];
+    expect(text.match(/<[^>]*>/g)).toEqual(["<98, 0>", "<500000, 0, 500000, 1>"]);
+    expect(
+      text
+        .replaceAll(/[<>]/g, "")
+        .split("\n")
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
+  });
+
+  it("says that there are none, and how to take from one", async () => {
+    expect(await holdfast("limits", "nothing:")).toEqual({
+      status: 0,
+      stdout: "",
+      stderr:
+        "holdfast: no limit that begins with nothing: is in use: each is full\n" +
+        "holdfast: to take from one: holdfast limit KEY --rate 100/1m -- COMMAND\n",
+    });
   });
 });

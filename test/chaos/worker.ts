@@ -11,18 +11,12 @@ import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import { Random } from "../simulation/random.js";
 import "../support/end-with-parent.js";
+import type { CommonOrder } from "./arena.js";
 import type { Access } from "./resource.js";
 
 /** The worker's instructions. */
-export interface WorkerOrder {
-  readonly name: string;
-  readonly seed: number;
-  /** The address of the locks: a service, or a table. */
-  readonly locks: { readonly url: string } | { readonly endpoint: string; readonly tableName: string };
-  readonly resource: string;
+export interface WorkerOrder extends CommonOrder {
   readonly keys: readonly string[];
-  /** The file to which it appends its history. */
-  readonly history: string;
   /** False: it goes in without a lock. */
   readonly takesLock: boolean;
 }

@@ -7,9 +7,9 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { LOOK_REQUESTS, PAID_POLL_MS } from "../../bin/console/face.js";
-import { COST_CASES } from "../../bench/cost/cost-cases.js";
+import { COST_CASES, LIMIT_CASES } from "../../bench/cost/cost-cases.js";
 import type { CostRow } from "../../bench/cost/costs.js";
-import { assumptions, BILLED_MS, costRow, costTables, dollars, tabTable, TRACED } from "../../bench/cost/costs.js";
+import { assumptions, BILLED_MS, costRow, costTables, dollars, tabTable, takeTable, TRACED } from "../../bench/cost/costs.js";
 import { ONE_WAY_MS } from "../../bench/cost/meter.js";
 import type { Footprint } from "../../bench/cost/memory.js";
 import type { TabRow } from "../../bench/cost/open-tab.js";
@@ -37,11 +37,13 @@ const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000
 
 let stack: DeployedStack;
 const rows: CostRow[] = [];
+const takes: CostRow[] = [];
 const tabs: TabRow[] = [];
 beforeAll(async () => {
   stack = await deployedStack();
   const endpoint = inject("engineEndpoint");
   for (const costCase of COST_CASES) rows.push(await costRow({ endpoint, stack }, costCase));
+  for (const costCase of LIMIT_CASES) takes.push(await costRow({ endpoint, stack }, costCase));
   for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint, accessLogFormat: stack.accessLogFormat }, tab));
 }, COUNTING_MS);
 
@@ -55,6 +57,7 @@ function footprint(): Footprint {
 
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
   ...costTables(counted, stack),
+  takes: takeTable(takes, stack),
   tab: tabTable(tabs, stack),
   memory: memoryTable(footprint()),
 });
@@ -139,6 +142,15 @@ describe("what was counted", () => {
     const [alone, together] = [rowOf("held an hour, leases of 5 min"), rowOf("the same, 10 locks of one process")];
     expect(together.http.requests).toBeLessThan(alone.http.requests / 2);
     expect(together.http.writeUnits).toBeGreaterThan(0.9 * alone.http.writeUnits);
+  });
+
+  it("is one write a take, little more with eight busy clients, and seldom a request for a refusal", () => {
+    const [alone, busy, over] = takes.map(({ http, direct }) => [http.requests, http.writeUnits, direct.writeUnits]);
+    expect(alone).toEqual([1, 1, 1]);
+    expect(busy?.[0]).toBe(1);
+    expect(Math.max(...(busy ?? []))).toBeLessThanOrEqual(1.1);
+    expect(Math.max(...(over ?? []))).toBeLessThan(0.3);
+    for (const { http, direct } of takes) expect([http.readUnits, direct.readUnits]).toEqual([0, 0]);
   });
 
   it("is more for each lock, the longer the queue", () => {

@@ -17,7 +17,7 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
   jobs: ["RefreshOptions", "Renewal", "Tick", "TickOptions", "OccurrenceOptions", "Schedule", "TickResult", "RunningBefore"],
-  limits: ["Limiter", "LimiterOptions", "Rate", "TakeOptions", "TakeResult", "limitAll"],
+  limits: ["LimitView", "Limiter", "LimiterOptions", "Limits", "Rate", "TakeOptions", "TakeResult", "limitAll"],
   sets: ["LeaseSet", "SetKey", "SetOptions"],
   runs: ["Run", "RunResult", "RunOptions", "Runs", "RunInspection", "RunView"],
   wrappers: [

@@ -20,7 +20,7 @@ import { issuerAt } from "./token-check.js";
 
 const HOSTILE = `<img src=x onerror="window.broken=1"><script>window.broken=2</script>`;
 /** The most that the files may weigh, gzipped, in bytes, without the icon. */
-const FILES_MAX_BYTES = 37_000;
+const FILES_MAX_BYTES = 37_500;
 const ISSUER = "https://id.example.com/";
 const issuer = issuerAt(ISSUER, "locks");
 /** An operator, a colleague who may use locks alone, an operator whose time is over, and one of another issuer. */
@@ -31,7 +31,15 @@ const TOKENS = {
   foreign: issuerAt(ISSUER, "locks").tokenOf({ sub: "olga", scope: "locks:use locks:admin" }),
 };
 /** The requests for data and changes that the page makes, and one more that it doesn't. */
-const REQUESTS = ["GET locks", "GET locks/ORDER_1", "POST locks/ORDER_1/break", "GET runs", "POST runs/ORDER_1/reset", "GET health"];
+const REQUESTS = [
+  "GET locks",
+  "GET locks/ORDER_1",
+  "POST locks/ORDER_1/break",
+  "GET runs",
+  "POST runs/ORDER_1/reset",
+  "GET health",
+  "GET limits",
+];
 
 let deployment: Deployment;
 let locks: LockClient;
@@ -126,14 +134,15 @@ describe("the page's requests", () => {
   });
 
   it("need the scope for operators to list, break and reset", async () => {
-    const [list, inspect, breaking, runs, reset, health] = (await statuses(deployment, TOKENS.colleague)).statuses;
-    expect({ list, inspect, breaking, runs, reset, health }).toEqual({
+    const [list, inspect, breaking, runs, reset, health, limits] = (await statuses(deployment, TOKENS.colleague)).statuses;
+    expect({ list, inspect, breaking, runs, reset, health, limits }).toEqual({
       list: 403,
       inspect: 200,
       breaking: 403,
       runs: 403,
       reset: 403,
       health: 200,
+      limits: 403,
     });
   });
 

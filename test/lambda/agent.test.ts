@@ -160,6 +160,8 @@ describe.each([
   it("wakes the next sleeper in the same sweep in which it finds the first dead", async () => {
     const its = await behindA();
     targets.timeOut(its.target);
+    // A later id: the sweep goes by the order of ids.
+    await its.clock.advance(1);
     const next = await its.sleep(its.newId());
     await its.release(its.a);
     expect(await its.sweep()).toEqual({ dead: 1, woken: 1 });

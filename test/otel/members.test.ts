@@ -18,7 +18,7 @@ afterEach(() => exported.shutdown());
 const SCOPE = "a-scope-that-nobody-guesses";
 const INVOCATION = { getRemainingTimeInMillis: () => 60_000 };
 /** The members that hold nothing. */
-const UNTRACED = ["close", "forceRelease", "health", "inspect", "list", "runs", "use", "watch"];
+const UNTRACED = ["close", "forceRelease", "health", "inspect", "limits", "list", "runs", "use", "watch"];
 /** The members whose results are traced clients and handles: they hold nothing themselves. */
 const VIEWS = ["limiter", "forInvocation", "mutex", "readWrite", "scope", "segments", "semaphore"];
 

@@ -12,7 +12,7 @@ import { engineCalls, freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./conformance/listing.js";
-import { A, B, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { A, B, C, D, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 
 let table: FreshTable;
 let store: LockStore;
@@ -164,5 +164,21 @@ describe("an engine that says something else", () => {
     expect(outcomeOf(await late)).toBe("locked");
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
     expect((await lock.read())?.fencingToken).toBe(next.fencingToken);
+  });
+
+  it("tells a waiter its place as it was written, when others came first", async () => {
+    const lock = new Fixture(storeOn(proxy.endpoint));
+    const elsewhere = new Fixture(store, lock.address);
+    await elsewhere.acquire(A);
+    let go = (): void => undefined;
+    const held = proxy.plan(
+      { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
+      { when: ({ body }) => body.UpdateExpression?.includes("list_append(q, :waiters)") === true },
+    );
+    const third = lock.queue(D);
+    await held.first;
+    for (const id of [B, C]) await elsewhere.queue(id);
+    go();
+    expect(await third).toMatchObject({ state: "waiting", position: 3 });
   });
 });

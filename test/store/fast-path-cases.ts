@@ -18,7 +18,7 @@ import { transition } from "../../lib/core/transition.js";
 import { isConditionFailed } from "../../lib/store/dynamo/calls.js";
 import { LISTED_BYTES, LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
 import { fastPath } from "../../lib/store/dynamo/fast-path.js";
-import type { Item } from "../../lib/store/dynamo/item.js";
+import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import type { FastPath, Write } from "../../lib/store/dynamo/predicates.js";
 import type { RecentRecord } from "../../lib/store/dynamo/recent-records.js";

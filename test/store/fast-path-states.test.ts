@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { transition } from "../../lib/core/transition.js";
-import { commuting } from "../../lib/store/dynamo/fast-path.js";
+import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import type { Asked, Came } from "./fast-path-cases.js";
 import { take } from "./fast-path-cases.js";
@@ -13,7 +13,7 @@ import { POLICY } from "./fixture.js";
 /** Takes a write that commutes with others, decided on the record. */
 function takeTogether({ before, command, reading }: Pick<Asked, "before" | "command" | "reading">): Came {
   if (!before || !transition(before, command, reading, POLICY).commutes) return "none";
-  const path = commuting(command, before, reading, POLICY);
+  const path = leanWrite("commute", command, before, reading, POLICY);
   return path ? take({ kind: "locks", before, command, reading }, path) : "none";
 }
 

@@ -3,11 +3,11 @@
  * would; and so on a key that has changed in one thing since the process saw it, or be refused.
  */
 import { describe, expect, it } from "vitest";
-import type { Acquire, Command, Touch } from "../../lib/core/commands.js";
+import type { Command, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
-import { append, commuting } from "../../lib/store/dynamo/fast-path.js";
-import type { Item } from "../../lib/store/dynamo/item.js";
+import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
+import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
 import { touchWaiter } from "../../lib/store/dynamo/keep-alive.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
@@ -34,14 +34,14 @@ describe("a write that commutes", () => {
     ...["release of permits", "release of one of many readers", "claim of a reader"],
   ])("is there once the core has decided on the record: %s", (name) => {
     const { before, command, reading } = COMMON[name]!;
-    const path = commuting(command, before!, reading, POLICY);
+    const path = leanWrite("commute", command, before!, reading, POLICY);
     expect(path).toBeDefined();
     expect(take(COMMON[name]!, path)).toBe("written");
   });
 
   it("appends a waiter to a key that was not seen", () => {
-    const { command, reading } = COMMON["append"]!;
-    expect(take(COMMON["append"]!, append(command as Acquire, reading, POLICY, undefined))).toBe("written");
+    const { before, command, reading } = COMMON["append"]!;
+    expect(take(COMMON["append"]!, leanWrite("append", command, before!, reading, POLICY))).toBe("written");
   });
 });
 

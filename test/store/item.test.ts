@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { addTombstone } from "../../lib/store/dynamo/predicates.js";
 import { shortId } from "../../lib/store/dynamo/crowd-item.js";
-import type { Item } from "../../lib/store/dynamo/item.js";
+import type { Item } from "../../lib/store/dynamo/layout.js";
 import {
   FIRST_FORMAT,
   FORMAT_VERSION,

@@ -7,7 +7,7 @@ import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dyn
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import type { Item } from "../../lib/store/dynamo/item.js";
+import type { Item } from "../../lib/store/dynamo/layout.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { freshTable } from "../support/engine.js";
 import { QueueScene } from "./queue-fixture.js";

@@ -7,7 +7,8 @@ import { holdBytes, isCrowded, recordBytes } from "../../lib/core/record-bytes.j
 import type { Checkpoint, Tombstone, Hold, LockRecord, Member, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
 import { LISTED_BYTES, shortId } from "../../lib/store/dynamo/crowd-item.js";
-import { fromItem, holdToItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { HOLD } from "../../lib/store/dynamo/layout.js";
 import { itemBytes } from "../support/item-bytes.js";
 import { A, leaseId, START_MS } from "./fixture.js";
 
@@ -20,7 +21,7 @@ const MOST = Number.MAX_SAFE_INTEGER;
 function written(record: LockRecord): number {
   const item = toItem(record);
   const joined = Object.entries(record.holds).filter(([, { mode }]) => mode === "shared" || record.limit > 1);
-  const holds = joined.map(([leaseId, one]) => [leaseId, holdToItem({ ...one, fencingToken: 0 })] as const);
+  const holds = joined.map(([leaseId, one]) => [leaseId, HOLD.toItem({ ...one, fencingToken: 0 })] as const);
   const tokens = joined.map(([leaseId, { fencingToken }]) => [shortId(leaseId), fencingToken] as const);
   const sums = { cv: MOST, cp: 999, cb: LIMITS.recordBytes, co: LIMITS.leasesMax, jt: Object.fromEntries(tokens), rl: [], rz: MOST };
   const h = { ...(item["h"] as object), ...Object.fromEntries(holds) };

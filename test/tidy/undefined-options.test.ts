@@ -50,6 +50,7 @@ const TAKES = {
   SqsHandlerOptions: true satisfies Takes<Middy.SqsHandlerOptions<never>>,
   HonoIdempotentOptions: true satisfies Takes<Hono.HonoIdempotentOptions<object>>,
   IdempotentOptions: true satisfies Takes<Nest.IdempotentOptions<object>>,
+  RateLimitOptions: true satisfies Takes<Nest.RateLimitOptions<never>>,
   NestAsyncOptions: true satisfies Takes<Nest.NestAsyncOptions<object>>,
   TracedOptions: true satisfies Takes<Otel.TracedOptions>,
   JwtOptions: true satisfies Takes<Cdk.JwtOptions>,

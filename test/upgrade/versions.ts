@@ -20,16 +20,12 @@ export const NOTE_ATTRIBUTE = "nn";
 export const BESIDE_ATTRIBUTE = "nx";
 
 const ITEM = "lib/store/dynamo/item.ts";
+const LAYOUT = "lib/store/dynamo/layout.ts";
 const zz = `${NEWER_ATTRIBUTE}: 1`;
 
 /** A part's attribute, written before those that this version knows. */
 const inEachPart: readonly Edit[] = [
-  ["...hold.unknown,\n", `...hold.unknown,\n${zz},\n`, ITEM],
-  ["...unknown,\n    p: principal,\n", `...unknown,\n${zz},\np: principal,\n`, ITEM],
-  ["{ ...unknownOfPlace, g:", `{ ...unknownOfPlace, ${zz}, g:`, ITEM],
-  ["...unknown,\n    i: leaseId,\n", `...unknown,\n${zz},\ni: leaseId,\n`, ITEM],
-  ["...unknown,\n    s: state,\n", `...unknown,\n${zz},\ns: state,\n`, ITEM],
-  ["{ ...unknown, d: digest,", `{ ...unknown, ${zz}, d: digest,`, ITEM],
+  ["{ ...part.unknown };", `{ ...part.unknown, ${zz} };`, LAYOUT],
   ["return {\n    h: Object.fromEntries([", `return {\n${BESIDE_ATTRIBUTE}: 1,\nh: Object.fromEntries([`, ITEM],
 ];
 
@@ -46,30 +42,12 @@ const aNewOption: readonly Edit[] = [
     "lib/contract/answers.ts",
   ],
   ["priority = 0, meta } = request;", "priority = 0, meta, note } = request;", "lib/service/locks.ts"],
-  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [note])]);", "lib/service/locks.ts"],
-  ["requestHash, ...given({ scope, meta }) };", "requestHash, ...given({ scope, meta, note }) };", "lib/service/locks.ts"],
+  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [{ note }])]);", "lib/service/locks.ts"],
+  ["requestHash, scope, meta }", "requestHash, scope, meta, note }", "lib/service/locks.ts"],
   ["requestHash, meta, mode = ", "requestHash, meta, note, mode = ", "lib/core/lock/grant.ts"],
-  [
-    "    ...(meta && { meta }),\n  };\n}",
-    "    ...(meta && { meta }),\n    ...(note !== undefined && { note }),\n  };\n}",
-    "lib/core/lock/grant.ts",
-  ],
-  [
-    "...(hold.meta && { meta: hold.meta }),",
-    "...(hold.meta && { meta: hold.meta }), ...(hold.note !== undefined && { note: hold.note }),",
-    "lib/core/lock/views.ts",
-  ],
-  ['"mt", "nt"]),', `"mt", "nt", "${NOTE_ATTRIBUTE}"]),`, ITEM],
-  [
-    "...(hold.meta && { mt: metaToItem(hold.meta) }),",
-    `...(hold.meta && { mt: metaToItem(hold.meta) }), ...(hold.note !== undefined && { ${NOTE_ATTRIBUTE}: hold.note }),`,
-    ITEM,
-  ],
-  [
-    "...withUnknown(hold, KNOWN.hold),",
-    `...withUnknown(hold, KNOWN.hold), ...(hold["${NOTE_ATTRIBUTE}"] !== undefined && { note: hold["${NOTE_ATTRIBUTE}"] }),`,
-    ITEM,
-  ],
+  ["    meta,\n  });\n}", "    meta,\n    note,\n  });\n}", "lib/core/lock/grant.ts"],
+  ["    meta: hold.meta,\n", "    meta: hold.meta,\n    note: hold.note,\n", "lib/core/lock/views.ts"],
+  ['  notified: part("nt", NOTIFIED),', `  notified: part("nt", NOTIFIED),\n  note: optional(plain("${NOTE_ATTRIBUTE}")),`, LAYOUT],
 ];
 
 /** The next version. */
@@ -88,7 +66,7 @@ export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }
   {
     // A repeat of an acquire that the other version answered is then another request.
     next: nextWith("a new parameter is in every request's hash", [
-      "priority, ...(note === undefined ? [] : [note])]);",
+      "priority, ...(note === undefined ? [] : [{ note }])]);",
       "priority, note]);",
       "lib/service/locks.ts",
     ]),
@@ -103,11 +81,11 @@ export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }
     finds: /the lease was lost/,
   },
   {
-    next: nextWith(
-      "the end of a lease is in seconds",
-      ["e: hold.expiresAtMs,", "e: Math.ceil(hold.expiresAtMs / 1000),", ITEM],
-      ['safeInteger(hold["e"])', '1000 * safeInteger(hold["e"])', ITEM],
-    ),
+    next: nextWith("the end of a lease is in seconds", [
+      'expiresAtMs: integer("e"),',
+      'expiresAtMs: { name: "e", to: (ms) => Math.ceil(ms / 1000), from: (stored) => 1000 * safeInteger(stored) },',
+      LAYOUT,
+    ]),
     finds: /lost/,
   },
   {
@@ -123,7 +101,7 @@ export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }
 /** This version with a mistake: it drops the attributes that it doesn't know. */
 export const FORGETFUL: Edits = {
   name: "newer fields are dropped",
-  edits: [["return unknown.length > 0 ?", "return unknown.length < 0 ?", ITEM]],
+  edits: [["(unknown.length > 0 &&", "(unknown.length < 0 &&", LAYOUT]],
 };
 
 /** Bundles a version as it is deployed. Returns the directory of the bundle, which the caller removes. */

@@ -11,6 +11,7 @@ import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { KeyView } from "./key-view.js";
 import { KEYS, useKeys } from "./keys.js";
+import { LimitsView } from "./limits-view.js";
 import { LocksView } from "./locks-view.js";
 import { Freshness } from "./parts.js";
 import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS } from "./poll.js";
@@ -22,7 +23,7 @@ import "./style.css";
 /** The largest number of lines that the page keeps. */
 const LINES_MAX = 10_000;
 const LINES_MS = 1000;
-const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", activity: "Activity" };
+const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", limits: "Limits", activity: "Activity" };
 
 /** Settings that this browser remembers. */
 function useSetting(name: string, initial: boolean): readonly [boolean, () => void] {
@@ -91,6 +92,7 @@ function Page(props: PageProps): Content {
     if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
     if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
     if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
+    if (place === "limits") return html`<${LimitsView} about=${about.data} query=${query} />`;
     if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} polled=${polled} query=${query} />`;
     return html`<${LocksView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
   }

@@ -121,5 +121,7 @@ export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
 }
 
 function keyLink({ kind, key }: Line): Content {
-  return html`<a href=${hrefOf(kind === "run" ? "runs" : "locks", key)}>${keyName(key)}</a>`;
+  return html`<a href=${kind === "limit" ? hrefOf("limits", undefined, { find: key }) : hrefOf(kind === "run" ? "runs" : "locks", key)}
+    >${keyName(key)}</a
+  >`;
 }

@@ -47,15 +47,22 @@ export function TextFilter(given: {
 export function Search(given: {
   readonly label: string;
   readonly value: string;
-  readonly place: Place;
+  /** The place of the keys. Absent: what the list has cannot be opened. */
+  readonly place?: Place;
   readonly onChange: (value: string) => void;
   readonly children?: Children;
 }): Content {
   const { label, value, place, onChange } = given;
   const key = value.trim();
   return html`<form class="filters search" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${TextFilter} label=${label} value=${value} placeholder="1231, ORDER_1231, checkout-7" isFirst onChange=${onChange} />
-    ${canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${given.children}
+    <${TextFilter}
+      label=${label}
+      value=${value}
+      placeholder=${place ? "1231, ORDER_1231, checkout-7" : "partner"}
+      isFirst
+      onChange=${onChange}
+    />
+    ${place && canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${given.children}
   </form>`;
 }
 

@@ -8,7 +8,7 @@ export const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ["↑ ↓ or k j", "previous or next row"],
   ["Enter", "open the row"],
   ["Esc", "back to the list, as it was"],
-  ["g then l, r or a", "locks, runs or activity"],
+  ["g then l, r, m or a", "locks, runs, limits or activity"],
   ["b", "break the hold or reset the run"],
   ["t", "times in UTC or local"],
   ["p", "pause or resume"],
@@ -50,7 +50,7 @@ export function useKeys(isOn: boolean, actions: KeyActions): void {
 }
 
 function goTo(letter: string): boolean {
-  const place = ({ l: "locks", r: "runs", a: "activity" } as const)[letter];
+  const place = ({ l: "locks", r: "runs", m: "limits", a: "activity" } as const)[letter];
   if (place === undefined) return false;
   location.hash = hrefOf(place);
   return true;

@@ -38,6 +38,7 @@ export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
     list: (query = {}) => call("GET", `locks${queryText(query)}`),
     inspect: (key) => call("GET", `locks/${encodeURIComponent(key)}`),
     forceRelease: (key, body) => call("POST", `locks/${encodeURIComponent(key)}/break`, body),
+    limits: { list: (query = {}) => call("GET", `limits${queryText(query)}`) },
     runs: {
       get: (key) =>
         call<FoundRun>("GET", `runs/${encodeURIComponent(key)}`).catch((error: unknown) => {

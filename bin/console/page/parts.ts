@@ -45,16 +45,20 @@ export function ownerName(owner: string | undefined): Content {
   return owner ? html`<bdi class="owner">${plain(owner)}</bdi>` : html`<span class="muted">no name</span>`;
 }
 
+/** Returns a part of a whole as a bar. */
+export function bar(part: number, tone: Tone): Content {
+  return html`<span class="bar" aria-hidden="true"
+    ><span class="fill ${tone}" style=${{ transform: `scaleX(${part.toFixed(4)})` }}
+  /></span>`;
+}
+
 /** A lease as a bar that runs down, with the time left. */
 export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: number | undefined; readonly tone: Tone }): Content {
   const { leftMs, leaseMs, tone } = given;
   const left = Math.max(0, leftMs);
   const part = leaseMs === undefined ? undefined : Math.min(1, left / leaseMs);
   return html`<span class="lease">
-    ${
-      part !== undefined &&
-      html`<span class="bar" aria-hidden="true"><span class="fill ${tone}" style=${{ transform: `scaleX(${part.toFixed(4)})` }} /></span>`
-    }
+    ${part !== undefined && bar(part, tone)}
     <span class="left">${tone === "over" ? "over" : formatSeconds(left)}</span>
   </span>`;
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 /** The views. */
-export const PLACES = ["locks", "runs", "activity"] as const;
+export const PLACES = ["locks", "runs", "limits", "activity"] as const;
 /** A view. */
 export type Place = (typeof PLACES)[number];
 
@@ -18,7 +18,11 @@ export function routeOf(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [place = "", key = ""] = path.split("/", 2);
   const known = PLACES.find((name) => name === place) ?? "locks";
-  return { place: known, ...(key !== "" && known !== "activity" && { key: decode(key) }), query: new URLSearchParams(query) };
+  return {
+    place: known,
+    ...(key !== "" && (known === "locks" || known === "runs") && { key: decode(key) }),
+    query: new URLSearchParams(query),
+  };
 }
 
 /** Returns the address of a route. Empty filters are left out. */

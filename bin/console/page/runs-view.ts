@@ -5,7 +5,7 @@ import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../inspect/run
 import { plain } from "../../plain-text.js";
 import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
-import { runsThatFit } from "../overview.js";
+import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
@@ -68,7 +68,7 @@ export function RunsView(given: {
   const failureOf = useFailures(lines);
   const { data } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
-  const first = isFailed ? runsThatFit(exhausted?.items ?? [], filters.find.trim()) : [];
+  const first = isFailed ? thatFit(exhausted?.items ?? [], filters.find.trim()) : [];
   const rows = [...first, ...(data?.items ?? []).filter(({ key }) => !first.some((run) => run.key === key))];
   const fits = Math.max(rows.length, data?.fits ?? 0);
   return html`<main id="main" tabindex="-1">

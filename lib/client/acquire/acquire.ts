@@ -11,8 +11,7 @@ import type { Held, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
-import type { CallOptions, Kind, LeaseRef, Via } from "../../core/api/locks.js";
-import type { Meta, Mode } from "../../core/record.js";
+import type { AcquireParameters, CallOptions, Kind, LeaseRef, Via } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
@@ -57,17 +56,11 @@ export interface AcquireDeps extends Runtime {
 /** The dependencies that the creator of a client passes in. */
 export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "context" | "track">;
 
-/** The parameters of one try, with defaults filled in. */
-export interface AcquireParams {
+/** The parameters of one try, with the client's defaults filled in. */
+export interface AcquireParams extends AcquireParameters {
   readonly key: string;
   readonly leaseMs: number;
   readonly owner: string;
-  readonly meta?: Meta | undefined;
-  readonly mode?: Mode | undefined;
-  readonly limit?: number | undefined;
-  readonly permits?: number | undefined;
-  readonly scope?: string | undefined;
-  readonly priority?: number | undefined;
   readonly signal?: StopSignal | undefined;
 }
 

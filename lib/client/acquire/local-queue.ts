@@ -57,7 +57,7 @@ export interface LocalGrant {
   readonly handoff?: Handoff;
 }
 
-/** The local queues of one client, by key, permits and priority. */
+/** The local queues of one client, by the parameters that its callers have in common. */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
   readonly #onEmpty = ({ name }: LocalQueue): void => void this.#queues.delete(name);
@@ -67,12 +67,13 @@ export class LocalQueues {
    * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError if the signal aborts; then nothing is held.
    */
   async join(params: AcquireParams, waitMs: number, deps: AcquireDeps): Promise<LocalGrant> {
-    const { key, mode = "exclusive", limit = 1, permits, priority, scope } = params;
+    // A handoff fits a hold to the owner, length and meta of its next caller. Callers that differ in anything else don't share a place.
+    const { owner: _owner, leaseMs: _leaseMs, meta: _meta, signal: _signal, mode = "exclusive", limit = 1, scope, ...shared } = params;
     const wait = new Wait(waitMs, deps);
     if (waitMs <= 0) return { answered: await once(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
-    const name = JSON.stringify([key, permits, priority]);
-    const queue = this.#queues.get(name) ?? new LocalQueue(key, name, this.#onEmpty);
+    const name = JSON.stringify(shared);
+    const queue = this.#queues.get(name) ?? new LocalQueue(params.key, name, this.#onEmpty);
     this.#queues.set(name, queue);
     return queue.join(params, wait, deps);
   }

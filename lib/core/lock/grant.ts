@@ -4,6 +4,8 @@
  */
 import type { Acquire, LeaseEvent } from "../commands.js";
 import { endLease, endingOf } from "./tombstones.js";
+import type { Named } from "../members.js";
+import { given } from "../members.js";
 import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
@@ -92,18 +94,18 @@ export function newHold(
   policy: LockPolicy,
 ): Hold {
   const { principal, owner, leaseMs, requestHash, meta, mode = "exclusive", permits = 1, scope } = command;
-  return {
+  return given<Named<Omit<Hold, "unknown" | "broken" | "notified">>>({
     principal,
     owner,
     mode,
     permits,
-    ...(scope !== undefined && { scope }),
+    scope,
     fencingToken: nextToken(record, reading),
     leaseMs,
     grantedAtMs: reading.latestMs,
     expiresAtMs: reading.latestMs + leaseMs,
     marginMs: policy.marginMs(leaseMs),
     requestHash,
-    ...(meta && { meta }),
-  };
+    meta,
+  });
 }

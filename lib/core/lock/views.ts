@@ -4,6 +4,8 @@
  */
 import { digestOf } from "../canonical.js";
 import type { LeaseView } from "../commands.js";
+import type { Named } from "../members.js";
+import { given } from "../members.js";
 import type { HolderView, LostReason, Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import { endingOf } from "./tombstones.js";
@@ -22,7 +24,7 @@ const encoder = new TextEncoder();
 
 /** Returns the lease as its holder sees it. By the latest clock: a holder that stops too early is the safe error. */
 export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: LockRecord, reading: ClockReading): LeaseView {
-  return {
+  return given<Named<LeaseView>>({
     key,
     leaseId,
     owner: hold.owner,
@@ -30,14 +32,14 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
     permits: hold.permits,
     holdCount: holdCount(record, hold, reading),
     fencingToken: hold.fencingToken,
-    ...((hold.mode === "shared" || record.limit > 1) && { fenceFloor: record.fenceFloor }),
+    fenceFloor: hold.mode === "shared" || record.limit > 1 ? record.fenceFloor : undefined,
     leaseMs: hold.leaseMs,
     remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),
     renewAfterMs: renewAfterMs(hold.leaseMs, recordBytes(record)),
     version: record.version,
     serverTimeMs: reading.latestMs,
-    ...(hold.meta && { meta: hold.meta }),
-  };
+    meta: hold.meta,
+  });
 }
 
 /** A holder as an inspection shows it: with what a person needs to judge its lease. Its fields are absent from a service of an older version. */

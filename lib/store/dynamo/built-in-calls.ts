@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../../core/time.js";
 import { systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import type { Endpoint, Reply, SendBounds } from "./http-sender.js";
 import { post } from "./http-sender.js";

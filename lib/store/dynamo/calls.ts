@@ -2,7 +2,7 @@
  * The port to DynamoDB: the four operations that the store sends, with plain values, independent of the transport. Errors keep DynamoDB's
  * names. A refused condition has the item in wire form, as in the AWS SDK.
  */
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 
 /** A value in DynamoDB's wire form: one member, named by the value's type. */
 export type WireValue = Readonly<Record<string, unknown>>;

@@ -16,18 +16,17 @@ import { isSameQueue } from "../../core/lock/queue.js";
 import { transition } from "../../core/transition.js";
 import { plainItem } from "./attribute-value.js";
 import type { ClockReading } from "../../core/time.js";
-import type { Change, CommuteResult, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
+import type { Change, LeanResult, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
 import type { TableCalls, WireItem } from "./calls.js";
 import { cancellationReasons, isConditionFailed } from "./calls.js";
 import { RecentRecords } from "./recent-records.js";
-import { append, commuting, fastPath, isPlain } from "./fast-path.js";
-import { endAnyway } from "./ending.js";
+import { fastPath, leanWrite } from "./fast-path.js";
 import { DynamoLimits } from "./limit-store.js";
 import { touchWaiter } from "./keep-alive.js";
 import type { FastPath, Write } from "./predicates.js";
 import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, TENANCY, TENANCY_KEY, toItem } from "./item.js";
 import type {
   Address,
@@ -95,17 +94,15 @@ class DynamoStore implements LockStore {
       ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
       ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
     };
-    for (let attempt = 1; ; attempt++) {
+    return this.#untilNoConflict(async () => {
       try {
         const { Attributes } = await this.#calls.updateItem(input);
         return { written: true, before: recordIn(Attributes) };
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
-        if (error instanceof NewerFormat) throw error;
-        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
-        await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
+        throw error;
       }
-    }
+    }, isWriteConflict);
   }
 
   /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
@@ -123,25 +120,38 @@ class DynamoStore implements LockStore {
         ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
       },
     }));
+    return this.#untilNoConflict(
+      async () => {
+        try {
+          await this.#calls.transactWriteItems({ TransactItems });
+          return undefined;
+        } catch (error) {
+          const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
+            Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
+          );
+          if (refused.length > 0) return new Map(refused);
+          throw error;
+        }
+      },
+      (error) => cancellationReasons(error).some(({ Code }) => Code === "TransactionConflict"),
+    );
+  }
+
+  /** Sends again, after a pause, a write that met a transaction on the same item. */
+  async #untilNoConflict<Result>(send: () => Promise<Result>, isConflict: (error: unknown) => boolean): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#calls.transactWriteItems({ TransactItems });
-        return undefined;
+        return await send();
       } catch (error) {
-        const reasons = cancellationReasons(error);
-        const refused = reasons.flatMap(({ Code, Item }, index) =>
-          Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
-        );
-        if (refused.length > 0) return new Map(refused);
-        const isConflict = reasons.some(({ Code }) => Code === "TransactionConflict");
-        if (!isConflict || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
+        if (error instanceof NewerFormat) throw error;
+        if (!isConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
         await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
     }
   }
 
   /** Returns the key's writes, which also update its recent record. */
-  #writesTo(address: Address, command: Command, clocks: ReadClocks): Writes {
+  #writesTo(address: Address): Writes {
     const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
       const result = await written;
       this.#recentRecords.note(address, result.written ? next : result.seen);
@@ -150,29 +160,30 @@ class DynamoStore implements LockStore {
     return {
       replace: (next, seen) => noted(next, this.#write(address, replacement(next, seen))),
       touchWaiter: (touch) => this.#write(address, touchWaiter(touch)),
-      commute: (seen, asked, reading) => {
-        const fast = commuting(asked, seen, reading, this.#deps.policy);
-        return fast && this.#decidedBy(address, asked, reading, fast);
+      lean: (way, seen, asked, reading) => {
+        const fast = leanWrite(way, asked, seen, reading, this.#deps.policy);
+        // A noted append made short waits slower: the guesses of later polls were others (decision 045).
+        return fast && this.#decidedBy(address, asked, reading, fast, way !== "append");
       },
-      end: (seen, asked, reading) => {
-        const fast = asked.type === "release" ? endAnyway(asked, reading, this.#deps.policy, seen) : undefined;
-        return fast && this.#decidedBy(address, asked, reading, fast);
-      },
-      ...(command.type === "acquire" &&
-        isPlain(command) && { append: () => this.#write(address, append(command, clocks(), this.#deps.policy, undefined)) }),
     };
   }
 
   /** Sends a fast path. Once written, the core's decision on the record before it is the answer. */
-  async #decidedBy<C extends Command>(address: Address, command: C, reading: ClockReading, fast: FastPath): Promise<CommuteResult<C>> {
+  async #decidedBy<C extends Command>(
+    address: Address,
+    command: C,
+    reading: ClockReading,
+    fast: FastPath,
+    isNoted = true,
+  ): Promise<LeanResult<C>> {
     const result = await this.#write(address, fast);
     if (!result.written) {
-      this.#recentRecords.note(address, result.seen);
+      if (isNoted) this.#recentRecords.note(address, result.seen);
       return result;
     }
     const decided =
       fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, this.#deps.policy);
-    this.#recentRecords.note(address, decided.next);
+    if (isNoted) this.#recentRecords.note(address, decided.next);
     return { written: true, decided: decided as Decision<C> };
   }
 
@@ -211,11 +222,11 @@ class DynamoStore implements LockStore {
       // Only a change may depend on a cached record: it is written only if that version is still current.
       const { record } = recent;
       const seen = record && transition(record, command, reading, this.#deps.policy).next ? record : await this.read(address);
-      return compareAndSet(seen, command, clocks, this.#writesTo(address, command, clocks), this.#deps);
+      return compareAndSet(seen, command, clocks, this.#writesTo(address), this.#deps);
     }
     const result = await this.#decidedBy(address, command, reading, fast);
     if (result.written) return result.decided;
-    return compareAndSet(result.seen, command, clocks, this.#writesTo(address, command, clocks), this.#deps);
+    return compareAndSet(result.seen, command, clocks, this.#writesTo(address), this.#deps);
   }
 
   async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]> {

@@ -1,8 +1,8 @@
 /**
  * Fast paths: the common case of a command as one conditional write, sent without a read. Each is built from named
  * predicates, and each predicate mirrors a rule of the core. If all of them hold, the write leaves exactly the record
- * that `transition` would (test/store/differential/differential.test.ts compares the two). If one fails, the response has
- * the present item, and the core decides on it.
+ * that `transition` would, or with an `outcome` the one that it describes (test/store/differential/differential.test.ts
+ * compares them). If one fails, the response has the present item, and the core decides on it.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
@@ -16,28 +16,21 @@ import { isAlone } from "../../core/lock/compatibility.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
+import type { LeanWay } from "../compare-and-set.js";
 import { waiterFor } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
 import { transition } from "../../core/transition.js";
 import type { ClockReading } from "../../core/time.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import type { RecentRecord } from "./recent-records.js";
 import { NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
-import { ending, leave, shifted } from "./ending.js";
+import { endAnyway, ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
-import {
-  checkpointToItem,
-  FIRST_FORMAT,
-  FORMAT_VERSION,
-  holdToItem,
-  LONG_WAITERS,
-  payloadToItem,
-  runToItem,
-  waiterToItem,
-} from "./item.js";
+import { FIRST_FORMAT, FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
+import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
@@ -70,8 +63,26 @@ export function fastPath(
   }
 }
 
+/** Returns the write of a change that the core decided on this record, in one of the lean ways, if this command has it. */
+export function leanWrite(
+  way: LeanWay,
+  command: Command,
+  record: LockRecord,
+  reading: ClockReading,
+  policy: LockPolicy,
+): FastPath | undefined {
+  switch (way) {
+    case "end":
+      return command.type === "release" ? endAnyway(command, reading, policy, record) : undefined;
+    case "commute":
+      return commuting(command, record, reading, policy);
+    case "append":
+      return command.type === "acquire" && isPlain(command) ? append(command, reading, policy, undefined) : undefined;
+  }
+}
+
 /** Returns the write of a change that the core decided on this record, and that commutes with others of its kind. */
-export function commuting(command: Command, record: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath | undefined {
+function commuting(command: Command, record: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath | undefined {
   if (command.type === "acquire") {
     if (fitsNow(command, record, reading, policy)) return join(command, record, reading, policy);
     return isLong(command) ? undefined : append(command, reading, policy, record);
@@ -116,12 +127,12 @@ function fitsNow(command: Acquire, record: LockRecord, reading: ClockReading, po
 }
 
 /** True if the waiter belongs at the end of the queue, as long as the key is in use. */
-export function isPlain(command: Acquire): boolean {
+function isPlain(command: Acquire): boolean {
   return command.scope === undefined && command.priority === 0 && command.sleepMs === undefined && !isLong(command);
 }
 
 /** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. Behind a crowd, its sums are kept right. */
-export function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
+function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
   const waiter = waiterFor(command, reading);
   const bytes = waitersBytes([waiter]);
   const isCounted = seen !== undefined && isCrowd(seen);
@@ -158,7 +169,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
     values: {
       ":by": principal,
       ":params": requestHash,
-      ":hold": holdToItem(hold),
+      ":hold": HOLD.toItem(hold),
       ":now": hold.grantedAtMs,
       ":ttl": ttlAtSec(hold, policy),
       ":one": 1,
@@ -170,7 +181,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy):
 /** No run is stored under the key, and this id is new to it. */
 function fastStart(command: Start, reading: ClockReading, policy: LockPolicy): Write {
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
-  const run = runToItem(nextAttempt(undefined, false, command));
+  const run = RUN.toItem(nextAttempt(undefined, false, command));
   return grant(command.leaseId, hold, 1, startedTtlAtSec(hold, command.keepResultMs, policy), run);
 }
 
@@ -189,7 +200,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
         : " REMOVE cv, cp, cb, co, jt, ug"),
     names: members === is.NO_MEMBER ? { "#me": leaseId } : {},
     values: {
-      ":h": { [leaseId]: holdToItem(hold) },
+      ":h": { [leaseId]: HOLD.toItem(hold) },
       ":me": leaseId,
       ":now": hold.grantedAtMs,
       ":limit": limit,
@@ -219,7 +230,7 @@ function fastRenewOfRun({ checkpoint, ...command }: Renew, reading: ClockReading
     condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
     update: checkpoint ? ["rn.c = :checkpoint"] : [],
     values: checkpoint && {
-      ":checkpoint": checkpointToItem(checkpoint),
+      ":checkpoint": CHECKPOINT.toItem(checkpoint),
       ...(checkpoint.sequence !== undefined && { ":sequence": checkpoint.sequence }),
     },
   });
@@ -305,7 +316,7 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
       ":lately": reading.latestMs - policy.retentionMs,
       ":state": state,
       ":me": command.leaseId,
-      ...(payload && { ":payload": payloadToItem(payload) }),
+      ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
       // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
       ...(omitted && { ":true": true }),
       ...(state !== "retry" && { ":now": reading.latestMs }),

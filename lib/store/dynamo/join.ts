@@ -11,7 +11,8 @@ import { holdBytes, waitersBytes } from "../../core/record-bytes.js";
 import type { Hold, LockPolicy, LockRecord } from "../../core/record.js";
 import type { ClockReading } from "../../core/time.js";
 import { LISTED_MAX, shortId } from "./crowd-item.js";
-import { FORMAT_VERSION, holdToItem } from "./item.js";
+import { FORMAT_VERSION } from "./item.js";
+import { HOLD } from "./layout.js";
 import * as is from "./predicates.js";
 import type { FastPath } from "./predicates.js";
 
@@ -51,7 +52,7 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
             ":few": LISTED_MAX,
             ":zero": 0,
           }),
-      ":joined": holdToItem(hold),
+      ":joined": HOLD.toItem(hold),
       ":limit": limit,
       ":bytes": bytes,
       ":small": LIMITS.recordBytes - bytes,

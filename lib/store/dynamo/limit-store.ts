@@ -20,7 +20,7 @@ import { plainItem } from "./attribute-value.js";
 import type { TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
 import { itemKey } from "./item-key.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import { FIRST_FORMAT, FORMAT_VERSION } from "./item.js";
 import type { Write } from "./predicates.js";
 import { KNOWN_FORMAT, X } from "./predicates.js";

@@ -1,5 +1,6 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
-import { tombstoneToItem, NO_TOMBSTONE, TOMBSTONES } from "./item.js";
+import { NO_TOMBSTONE, TOMBSTONES } from "./item.js";
+import { TOMBSTONE } from "./layout.js";
 import type { Acquire, Decision, Release } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
@@ -121,7 +122,7 @@ export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false):
     update: [...(stays ? [] : [`fl = if_not_exists(${last()}.i, :nofloor)`]), ...shifted].join(", "),
     values: {
       // Stryker disable next-line ConditionalExpression: an outcome that is undefined is not written either
-      ":ended": tombstoneToItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
+      ":ended": TOMBSTONE.toItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
       ":nil": NO_TOMBSTONE,
       ...(!stays && { ":nofloor": "" }),
     },

@@ -2,7 +2,7 @@
 import type { ListQuery, Page } from "../port.js";
 import type { TableCalls } from "./calls.js";
 import { shardKey, SHARDS } from "./item-key.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import { TABLE } from "./table.js";
 
 /** Items that one shard's query reads, before filtering. */

@@ -5,7 +5,7 @@
 import type { Sleeper, SleeperStore } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
-import type { Item } from "./item.js";
+import type { Item } from "./layout.js";
 import { TABLE } from "./table.js";
 import type { TablePlace } from "./unavailable.js";
 import { tableUnavailable } from "./unavailable.js";

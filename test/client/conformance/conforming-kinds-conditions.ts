@@ -7,22 +7,13 @@ import type { KindsFixture } from "./kinds-fixture.js";
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
 export function describeKindsConditions(fixture: KindsFixture): void {
-  /** Resolves when `count` leases wait for a condition of the key. */
-  async function untilWaiting(name: string, count: number): Promise<void> {
-    const seen = async (): Promise<number> => (await fixture.locks.inspect(name)).waitSet?.length ?? 0;
-    for (let looks = 0; looks < 1000 && (await seen()) !== count; looks++) {
-      await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
-    }
-    expect(await seen()).toBe(count);
-  }
-
   /** A lease of `locks` that waits for `ready`. */
   async function waiter(name: string, options: Parameters<Lease["wait"]>[1] = {}, locks: LockClient = fixture.locks) {
     const lease = await fixture.passing(locks.acquire(name));
     const before = (await fixture.locks.inspect(name)).waitSet?.length ?? 0;
     const waited = lease.wait("ready", { waitMs: 60_000, ...options });
     waited.catch(() => undefined);
-    if (options.waitMs === undefined) await untilWaiting(name, before + 1);
+    if (options.waitMs === undefined) await fixture.untilInWaitSet(name, before + 1);
     return { lease, waited };
   }
 
@@ -160,7 +151,7 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const inScope = fixture.locks.scope(fixture.freshScope());
       const lease = await inScope.acquire(name, { leaseMs: 20_000, owner: "packer-1", meta: { step: 2 } });
       const waited = lease.wait("ready", { waitMs: 60_000 });
-      await untilWaiting(name, 1);
+      await fixture.untilInWaitSet(name, 1);
       expect((await fixture.locks.inspect(name)).waitSet).toMatchObject([{ owner: "packer-1", condition: "ready" }]);
       await fixture.other.withLock(name, (changing) => changing.notify("ready"));
       await fixture.passing(waited);

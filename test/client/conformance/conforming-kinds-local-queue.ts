@@ -21,9 +21,7 @@ export function describeKindsLine(fixture: KindsFixture): void {
           expect(lease.isHeld()).toBe(true);
         });
       const all = Promise.all(["a", "b", "c", "d"].map(work));
-      for (let looks = 0; looks < 1000 && (await fixture.other.inspect(name)).waiters.length === 0; looks++)
-        await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
-      expect((await fixture.other.inspect(name)).waiters).toHaveLength(1);
+      await fixture.untilQueued(name, 1);
       await held.release();
       await fixture.passing(all);
       expect(order).toEqual(["a", "b", "c", "d"]);
@@ -40,8 +38,7 @@ export function describeKindsLine(fixture: KindsFixture): void {
       const order: string[] = [];
       const own = Array.from({ length: 20 }, (_, index) => locks.withLock(name, { waitMs: 60_000 }, () => void order.push(`own ${index}`)));
       const others = fixture.other.withLock(name, { waitMs: 60_000 }, () => void order.push("other"));
-      for (let looks = 0; looks < 1000 && (await fixture.locks.inspect(name)).waiters.length < 2; looks++)
-        await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
+      await fixture.untilQueued(name, 1);
       await first.release();
       await fixture.passing(Promise.all([...own, others]));
       expect(order.filter((who) => who !== "other")).toEqual(own.map((_, index) => `own ${index}`));

@@ -7,20 +7,12 @@ import type { KindsFixture } from "./kinds-fixture.js";
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
 export function describeKindsQueue(fixture: KindsFixture): void {
-  /** Resolves when `count` waiters are in the queue. */
-  async function untilWaiting(name: string, count: number): Promise<void> {
-    for (let looks = 0; looks < 1000 && (await fixture.locks.inspect(name)).waiters.length !== count; looks++) {
-      await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
-    }
-    expect((await fixture.locks.inspect(name)).waiters).toHaveLength(count);
-  }
-
   /** Waits for the key in its own process. Resolves when it is in the queue. */
   async function queued(name: string, behind: number, options: Parameters<LockClient["acquire"]>[1] = {}) {
     const locks = fixture.client();
     const lease = locks.acquire(name, { waitMs: 60_000, ...options });
     lease.catch(() => undefined);
-    await untilWaiting(name, behind + 1);
+    await fixture.untilQueued(name, behind + 1);
     return { lease, close: () => locks.close() };
   }
 

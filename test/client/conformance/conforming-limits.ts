@@ -85,6 +85,20 @@ export function describeLimits(fixture: Fixture): void {
       await remaining(total!, [0]);
     });
 
+    it("listed by prefix while they are not full, a page at a time", async () => {
+      const within = `${fixture.fresh()}:`;
+      const client = fixture.backend.client({ prefix: within });
+      const rates = [{ ...SLOW, burst: 3 }];
+      for (const name of ["b", "a"]) await client.limiter(name, { rates }).take({ cost: 2 });
+      const first = await client.limits.list({ max: 1 });
+      expect(first).toMatchObject({ items: [{ key: `${within}a`, rates, remaining: [1] }], cursor: expect.any(String) });
+      expect(first.items[0]!.fullInMs).toBeGreaterThan(390_000);
+      expect((await client.limits.list({ cursor: first.cursor })).items).toMatchObject([{ key: `${within}b` }]);
+      expect((await fixture.locks.limits.list({ prefix: `${within}c` })).items).toEqual([]);
+      await expect(client.limits.list({ max: 1000 })).rejects.toThrow(InvalidRequestError);
+      await client.close();
+    });
+
     it("nothing that is invalid", async () => {
       const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW] });
       await expect(limiter.take({ cost: 4 })).rejects.toThrow(InvalidRequestError);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { startGateway } from "../../../infra/local/gateway.js";
 import { compose } from "../../../lambda/compose.js";
 import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
-import type { ClientOptions, LockClient } from "../../../lib/index.js";
+import type { ClientOptions, Inspection, LockClient } from "../../../lib/index.js";
 import { createLockClient as createHttpClient, key } from "../../../lib/index.js";
 import { createLockClient as createMemoryClient } from "../../../lib/testing.js";
 import { freshTable } from "../../support/engine.js";
@@ -27,6 +27,10 @@ export interface KindsFixture {
   client(options?: ClientOptions): LockClient;
   /** Settles as `promise` does. The backend's time passes until then. */
   passing<T>(promise: Promise<T>): Promise<T>;
+  /** Resolves when `count` waiters are in the key's queue. Fails after 1,000 inspections. */
+  untilQueued(name: string, count: number): Promise<void>;
+  /** Resolves when `count` leases wait for a condition of the key. Fails after 1,000 inspections. */
+  untilInWaitSet(name: string, count: number): Promise<void>;
   /** A key that no other test uses. */
   fresh(): string;
   /** A scope that no other test uses. */
@@ -82,6 +86,8 @@ export function describeEverywhere(what: string, ...tests: readonly ((fixture: K
         backend = await open();
         fixture.client = (options) => backend.client(options);
         fixture.passing = (promise) => backend.passing(promise);
+        fixture.untilQueued = (name, count) => untilInspected(fixture, name, ({ waiters }) => waiters.length === count);
+        fixture.untilInWaitSet = (name, count) => untilInspected(fixture, name, ({ waitSet = [] }) => waitSet.length === count);
         fixture.locks = backend.client({ owner: "checkout-7" });
         fixture.other = backend.client({ owner: "worker" });
       });
@@ -92,4 +98,12 @@ export function describeEverywhere(what: string, ...tests: readonly ((fixture: K
       });
       for (const define of tests) define(fixture);
     });
+}
+
+async function untilInspected(fixture: KindsFixture, name: string, isReached: (key: Inspection) => boolean): Promise<void> {
+  for (let looks = 0; looks < 1000; looks++) {
+    if (isReached(await fixture.locks.inspect(name))) return;
+    await fixture.passing(new Promise((resolve) => setImmediate(resolve)));
+  }
+  throw new Error(`${name} was never as awaited: ${JSON.stringify(await fixture.locks.inspect(name))}`);
 }

@@ -1,4 +1,4 @@
-/** Checks that a route of each framework runs once per key, and that a lock that is held is answered 423. */
+/** Checks that a route of each framework runs once per key, that a lock that is held is answered 423, and a limit without room 429. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 
@@ -19,11 +19,16 @@ export async function checkFrameworks(load) {
     await locks.tryAcquire("held");
     const { status, body } = await ask("/pay");
     assert.deepEqual([status, body.code], [423, "locked"], name);
+    for (const expected of [200, 429]) {
+      const { status, headers } = await ask("/limited");
+      assert.deepEqual([status, headers.get("ratelimit")], [expected, '"one";r=0;t=60'], name);
+    }
     await close();
   }
   return Object.keys(SERVERS).join(", ");
 }
 
+const ONE = { name: "one", rates: [{ count: 1, perMs: 60_000 }] };
 const REQUEST = { method: "POST", headers: { "idempotency-key": "form-1" } };
 
 /** Asks a server, or a function that is like `fetch`. */
@@ -37,10 +42,11 @@ function asking(fetch, url, close = () => undefined) {
 
 async function express(load, options, { create, pay }) {
   const { default: framework } = await importable(load, "express");
-  const { idempotent, lockErrors } = await load("holdfast/express");
+  const { idempotent, lockErrors, rateLimit } = await load("holdfast/express");
   const app = framework();
   app.post("/create", idempotent(options), async (_req, res) => void res.json(await create()));
   app.post("/pay", async (_req, res) => void res.json(await pay()));
+  app.post("/limited", rateLimit({ ...options, ...ONE }), (_req, res) => void res.json({}));
   app.use(lockErrors);
   const server = app.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -49,10 +55,11 @@ async function express(load, options, { create, pay }) {
 
 async function fastify(load, options, { create, pay }) {
   const { default: framework } = await importable(load, "fastify");
-  const { idempotent, lockErrors } = await load("holdfast/fastify");
+  const { idempotent, lockErrors, rateLimit } = await load("holdfast/fastify");
   const app = framework();
   app.post("/create", idempotent(options, create));
   app.post("/pay", pay);
+  app.post("/limited", { preHandler: rateLimit({ ...options, ...ONE }) }, async () => ({}));
   app.setErrorHandler(lockErrors);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return asking(fetch, url, () => app.server.closeAllConnections() ?? app.close());
@@ -60,11 +67,12 @@ async function fastify(load, options, { create, pay }) {
 
 async function hono(load, options, { create, pay }) {
   const { Hono } = await load("hono");
-  const { idempotent, lockProblem } = await load("holdfast/hono");
+  const { idempotent, lockProblem, rateLimit } = await load("holdfast/hono");
   const app = new Hono();
   app.post("/create", idempotent(options), async (c) => c.json(await create()));
   app.post("/pay", async (c) => c.json(await pay()));
-  app.onError((error, c) => lockProblem(error) ?? c.text("broken", 500));
+  app.post("/limited", rateLimit({ ...options, ...ONE }), (c) => c.json({}));
+  app.onError((error, c) => lockProblem(error, c) ?? c.text("broken", 500));
   return asking(async (...request) => app.request(...request), "");
 }
 
@@ -72,7 +80,7 @@ function nestOn(adapter) {
   return async (load, options, { create, pay }) => {
     const { Controller, HttpCode, Module, Post } = await load("@nestjs/common");
     const { NestFactory } = await load("@nestjs/core");
-    const { HoldfastModule, Idempotent } = await load("holdfast/nest");
+    const { HoldfastModule, Idempotent, RateLimit } = await load("holdfast/nest");
     class AppController {
       create() {
         return create();
@@ -80,8 +88,11 @@ function nestOn(adapter) {
       pay() {
         return pay();
       }
+      limited() {
+        return {};
+      }
     }
-    for (const [name, ...own] of [["create", Idempotent()], ["pay"]])
+    for (const [name, ...own] of [["create", Idempotent()], ["pay"], ["limited", RateLimit(ONE)]])
       for (const decorate of [Post(name), HttpCode(200), ...own])
         decorate(AppController.prototype, name, Object.getOwnPropertyDescriptor(AppController.prototype, name));
     Controller()(AppController);

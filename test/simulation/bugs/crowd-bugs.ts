@@ -22,7 +22,7 @@ export const CROWD_BUGS: readonly Bug[] = [
     why: "a release that lost races is written on the record's version again, as often as others change it",
     file: "lib/store/compare-and-set.ts",
     breaks: "L4",
-    edits: [["attempt > 0 && next && seen && seen.version > endsAbove", "attempt < 0 && next && seen && seen.version > endsAbove"]],
+    edits: [["end: attempt > 0 && next", "end: attempt < 0 && next"]],
   },
   {
     name: "crowd-as-it-was-seen",
@@ -30,8 +30,8 @@ export const CROWD_BUGS: readonly Bug[] = [
     file: "lib/store/memory-store.ts",
     edits: [
       [
-        "table.commute(address, (present) => transition(present, asked, reading, policy))",
-        "table.commute(address, () => transition(_seen, asked, reading, policy))",
+        "const decide = (present: LockRecord | undefined) => transition(present, asked, reading, policy);",
+        "const decide = (_present: LockRecord | undefined) => transition(_seen, asked, reading, policy);",
       ],
     ],
   },

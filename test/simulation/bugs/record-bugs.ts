@@ -74,9 +74,9 @@ export const RECORD_BUGS: readonly Bug[] = [
   {
     name: "newer-fields-dropped",
     why: "a record is written back without the fields of a newer version",
-    file: "lib/store/dynamo/item.ts",
+    file: "lib/store/dynamo/layout.ts",
     breaks: "internal",
-    edits: [["return unknown.length > 0 ?", "return unknown.length < 0 ?"]],
+    edits: [["(unknown.length > 0 &&", "(unknown.length < 0 &&"]],
   },
   {
     name: "queue-compared-by-its-text",

@@ -1,0 +1,48 @@
+/** `holdfast limit`: runs a command when a limit lets it start, and holds a permit meanwhile if so many may run at once. */
+import type { Rate } from "../../lib/index.js";
+import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
+import { CliError } from "../cli-error.js";
+import type { RunContext } from "../context.js";
+import { formatDuration } from "../duration.js";
+import { ratesText } from "../inspect/limit-text.js";
+import { sayLater } from "../inspect/waiting.js";
+import type { LockArgs } from "./lock.js";
+import { notGot, runWhenGranted } from "./lock.js";
+
+/** The limit, how much to take of it, and the command. */
+export interface LimitArgs extends Pick<LockArgs, "key" | "command" | "waitMs" | "killAfterMs" | "conflictStatus"> {
+  readonly rates: readonly Rate[];
+  readonly cost?: number;
+  /** The most commands at once. Each holds a permit with a lease. */
+  readonly concurrent?: number;
+}
+
+/** Takes from the limit, and runs the command. @throws CliError, or the error that prevented the command from running */
+export async function limit(args: LimitArgs, context: RunContext): Promise<number> {
+  const { key, rates, cost, concurrent, waitMs, conflictStatus } = args;
+  const { locks, say } = context;
+  const limiter = locks.limiter(key, { rates, concurrent });
+  return runWhenGranted(args, context, {
+    grant: (signal, work) => limiter.run({ cost, waitMs, signal }, work),
+    tellWaiting: (end) => sayLater(say, `waiting for room under ${key}, for at most ${formatDuration(waitMs)}`, end),
+    async refusalOf(error) {
+      if (error instanceof LockTimeoutError) return notGot(key, waitMs, locks, conflictStatus);
+      return error instanceof LimitExceededError ? noRoom(args, error) : undefined;
+    },
+  });
+}
+
+function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { code, retryAfterMs }: LimitExceededError): CliError {
+  const within = waitMs > 0 ? ` within ${formatDuration(waitMs)}` : "";
+  return new CliError("notGot", `${key} has no room under ${ratesText(rates)}${within}: try again in ${atLeast(retryAfterMs)}`, {
+    code,
+    next: `The command was not run. Wait longer by --wait, or look: holdfast limits ${key}`,
+    status,
+  });
+}
+
+/** Returns a duration in words that is no shorter, as {@link formatDuration} would round it down. */
+function atLeast(ms: number): string {
+  const unitMs = ms < 1000 ? 1 : ms < 3_600_000 ? 1000 : 60_000;
+  return formatDuration(Math.ceil(ms / unitMs) * unitMs);
+}

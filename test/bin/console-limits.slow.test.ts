@@ -1,0 +1,78 @@
+/** The console's limits in a real Chromium: what is left of each rate, on this machine and on a deployed service, and what an old answer tells. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { faultsOf } from "../support/axe.js";
+import { CHROMIUM } from "../support/chromium.js";
+import type { Consoles } from "./in-chromium.js";
+import { startConsoles } from "./in-chromium.js";
+
+const HOUR_MS = 3_600_000;
+
+describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipped without one on the path)", { timeout: 240_000 }, () => {
+  let consoles: Consoles;
+  let here: string;
+
+  beforeAll(async () => {
+    consoles = await startConsoles("worker-1");
+    ({ here } = consoles);
+  }, 120_000);
+  afterEach(() => consoles.closePages());
+  afterAll(() => consoles.close());
+
+  it("are none at first, and the page says how to take from one", async () => {
+    const page = await consoles.open(`${here}#/locks`);
+    await page.getByRole("table").or(page.getByText("No key is held")).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("m");
+    await page.getByText("Every limit is full").waitFor();
+    await page.getByText(/^npx holdfast --url \S+ limit demo --rate 5\/1m -- date$/).waitFor();
+    expect(await page.title()).toBe("Limits · holdfast");
+  });
+
+  describe("that are in use", () => {
+    beforeAll(async () => {
+      const { locks } = consoles;
+      const rates = [
+        { count: 100, perMs: HOUR_MS },
+        { count: 5, perMs: HOUR_MS, burst: 2 },
+      ];
+      await locks.limiter("partner-api", { rates }).take({ cost: 2 });
+      const large = { count: 1_000_000, perMs: 24 * HOUR_MS, burst: 1_000_000 };
+      await locks.limiter("tokens_user~401231_of-a-tenant-with-a-long-name", { rates: [large, large, large] }).take({ cost: 700_000 });
+    });
+
+    it("are shown by name, with a bar and the rest of each rate, and the time at which they are full", async () => {
+      for (const address of [here, await consoles.serve({})]) {
+        const page = await consoles.open(`${address}#/limits?find=PARTNER`);
+        await page.getByText("1 in use").waitFor();
+        const row = page.getByRole("row", { name: "partner-api" });
+        expect((await row.innerText()).replaceAll(/\s+/g, " ")).toMatch(
+          /^partner-api 100 in 1h 98 of 100 5 in 1h 0 of 2 \d\d:\d\d:\d\d \(in \d+m( \d+s)?\)$/,
+        );
+        const parts = await row.locator(".fill").evaluateAll((bars) => bars.map((one) => (one as HTMLElement).style.transform));
+        expect(parts).toEqual(["scaleX(0.98)", "scaleX(0)"]);
+        expect(await page.getByRole("link", { name: "Open" }).count()).toBe(0);
+      }
+    });
+
+    it("lose their colours once the answer is old, and the page says of when it is", async () => {
+      const page = await consoles.open(`${here}#/limits`, { turnsClock: true });
+      await page.locator("table.limits:not(.old)").waitFor();
+      await page.route("**/console/api/**", () => undefined); // Nobody answers, and nothing fails.
+      await page.clock.runFor(45_000);
+      await page.locator("table.limits.old").waitFor();
+      await page.getByText(/The limits below are of \d\d:\d\d:\d\d, /).waitFor();
+    });
+
+    it.each([
+      ["light", 1280],
+      ["dark", 1280],
+      ["light", 390],
+      ["dark", 320],
+    ] as const)("have no fault that axe finds, %s, %i px wide, and don't scroll sideways", async (colorScheme, width) => {
+      const page = await consoles.open(`${here}#/limits`, { colorScheme, viewport: { width, height: 800 } });
+      await page.getByText("partner-api").waitFor();
+      expect(await faultsOf(page)).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+    });
+  });
+});
