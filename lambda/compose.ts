@@ -10,7 +10,7 @@ import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import type { TableCalls } from "../lib/store/dynamo/calls.js";
 import { deferredCalls } from "../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
-import type { LockStore } from "../lib/store/port.js";
+import { sleeperPutter } from "../lib/store/dynamo/sleeper-store.js";
 import type { HandlerDeps } from "./handler.js";
 import { createHandler } from "./handler.js";
 import { printed, printedCount } from "./printed.js";
@@ -34,6 +34,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_RETENTION_MS` and `HOLDFAST_CLOCK_ERROR_MS`: the lock policy.
  * - `HOLDFAST_LOG_REFUSALS`: the share of refusals that are logged, from 0 to 1. The others are printed only with what metrics count.
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
+ * - `HOLDFAST_WAKE`: `1` if an agent wakes the sleepers of the table. Without it, requests to sleep are refused.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
  *
  * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
@@ -48,17 +49,13 @@ export function compose(
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const prefixes = metricPrefixesOf(env);
-  const onTable = (): LockStore =>
-    createDynamoStore({
-      calls: callsOf(env, client),
-      tableName: required(env, "HOLDFAST_TABLE"),
-      region: async () => env["AWS_REGION"],
-      policy,
-      clock: systemClock,
-      random: Math.random,
-    });
+  const onTable = (): Pick<HandlerDeps, "store" | "sleepers"> => {
+    const place = { calls: callsOf(env, client), tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
+    const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
+    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: Math.random }), ...sleepers };
+  };
   return createHandler({
-    store: store ?? onTable(),
+    ...(store ? { store } : onTable()),
     clock: systemClock,
     onFailure: (error, requestId) => {
       const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -113,11 +110,12 @@ export function policyOf(env: Environment): LockPolicy {
 }
 
 /** Writes a line of pure JSON, which Lambda takes over as it is. It would wrap a line of `console.log` in another object. */
-function write(line: object): void {
+export function write(line: object): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }
 
-function required(env: Environment, name: string): string {
+/** Returns the variable. @throws Error naming it if it is not set */
+export function required(env: Environment, name: string): string {
   const value = env[name];
   if (!value) throw new Error(`${name} is not set`);
   return value;

@@ -6,7 +6,7 @@ import { decode, decodeBody } from "../lib/contract/decode.js";
 import { Key, LeaseId } from "../lib/contract/fields.js";
 import type { Answer, Asked, Operation } from "../lib/contract/operation.js";
 import { OPERATIONS } from "../lib/contract/operations.js";
-import { REQUESTS } from "../lib/contract/requests.js";
+import { REQUESTS, TaskToken } from "../lib/contract/requests.js";
 import type { OperationName } from "../lib/contract/routes.js";
 import { bodyOf, empty, json, secondsToWait } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
@@ -47,10 +47,16 @@ function decodeRequest(row: Operation, event: HttpEvent): Decoded<Asked<object>>
   if (!query.ok) return query;
   const seconds = secondsToWait(event.headers["prefer"]);
   const waitMs = seconds && 1000 * seconds;
-  return { ok: true, value: { path, body: body.value, query: query.value, waitMs, ifNoneMatch: event.headers["if-none-match"] } };
+  const token = event.headers[TOKEN_HEADER];
+  const taskToken = token === undefined ? NO_TOKEN : decode(TaskToken, token);
+  if (!taskToken.ok) return named(taskToken, TOKEN_HEADER);
+  const common = { waitMs, ifNoneMatch: event.headers["if-none-match"], taskToken: taskToken.value };
+  return { ok: true, value: { path, body: body.value, query: query.value, ...common } };
 }
 
 const PARAMETERS = { key: Key, leaseId: LeaseId };
+const TOKEN_HEADER = "holdfast-task-token";
+const NO_TOKEN = { ok: true, value: undefined } as const;
 
 function bodyAs(schema: Schema<object>, event: HttpEvent, maxBytes: number | undefined): Decoded<object> {
   const body = bodyOf(event);
@@ -60,7 +66,12 @@ function bodyAs(schema: Schema<object>, event: HttpEvent, maxBytes: number | und
 /** Returns a path parameter as the gateway matched it; a refusal names it. */
 function parameter(schema: Schema<string>, event: HttpEvent, name: string): Decoded<string> {
   const decoded = decode(schema, event.pathParameters?.[name]);
-  return decoded.ok ? decoded : { ...decoded, field: name, detail: `${name}: ${decoded.detail}` };
+  return decoded.ok ? decoded : named(decoded, name);
+}
+
+/** Names the part of the request that a refusal is about. */
+function named(refusal: Refusal, field: string): Refusal {
+  return { ...refusal, field, detail: `${field}: ${refusal.detail}` };
 }
 
 /** Returns the key's own path, which a problem document names; it doesn't contain the leaseId. */

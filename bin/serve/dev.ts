@@ -53,7 +53,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const service = await startLocalService({ ports, table, allowedHosts, log, onFailure }).catch((error: unknown) => {
+  const service = await startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure }).catch((error: unknown) => {
     throw inOptions(error);
   });
   const { url } = service;

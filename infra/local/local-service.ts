@@ -2,14 +2,16 @@
  * The service on localhost as the package brings it: the deployed handler behind the gateway, with its records in memory or on a DynamoDB
  * that is already running. Only the latter loads the AWS SDK.
  */
+import type { Environment } from "../../lambda/compose.js";
 import { createHandler } from "../../lambda/handler.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Log } from "../../lib/service/log.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Gateway, GatewayOptions } from "./gateway.js";
 import { startGateway } from "./gateway.js";
+import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { PortTaken } from "./start-error.js";
 
 /** A DynamoDB and the table on it, which is created unless it exists. */
@@ -27,34 +29,66 @@ export interface LocalServiceOptions {
   readonly table?: LocalTable | undefined;
   /** Names of this machine that requests may come by, besides those of the loopback interface. @default none */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, where sleepers' targets are told. @default none: requests to sleep are refused */
+  readonly wakesAt?: Environment | undefined;
   readonly log: Log;
   /** Called with failures whose details the caller doesn't get. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Starts it. @throws StartError if no port can be had, or no engine answers */
-export async function startLocalService({ ports, table, allowedHosts, log, onFailure }: LocalServiceOptions): Promise<Gateway> {
-  const handler = table ? await handlerOn(table, log) : handlerInMemory(log, onFailure);
-  return startOnOneOf(ports, { handler, allowedHosts, onError: onFailure });
+export async function startLocalService(options: LocalServiceOptions): Promise<Gateway> {
+  const { ports, table, allowedHosts, wakesAt = {}, log, onFailure } = options;
+  const agentEnv = agentEnvironment(wakesAt);
+  const { handler, sweep } = table ? await serviceOn(table, agentEnv, log, onFailure) : serviceInMemory(agentEnv, log, onFailure);
+  const agent = sweep && withAgent(handler, sweep, onFailure);
+  const gateway = await startOnOneOf(ports, { handler: agent?.handler ?? handler, allowedHosts, onError: onFailure });
+  if (!agent) return gateway;
+  return {
+    ...gateway,
+    close() {
+      agent.stop();
+      return gateway.close();
+    },
+  };
 }
 
-function handlerInMemory(log: Log, onFailure: (error: unknown) => void): GatewayOptions["handler"] {
+const NOTHING = (): void => undefined;
+
+/** A handler, and the sweep of its agent if it has one. */
+interface LocalParts {
+  readonly handler: GatewayOptions["handler"];
+  readonly sweep?: (() => Promise<unknown>) | undefined;
+}
+
+function serviceInMemory(agentEnv: Environment | undefined, log: Log, onFailure: (error: unknown) => void): LocalParts {
   const store = createMemoryStore({ policy: createPolicy() });
-  return createHandler({ store, clock: systemClock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs });
+  const sleepers = createMemorySleepers();
+  const deps = { store, clock: systemClock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs };
+  if (!agentEnv) return { handler: createHandler(deps) };
+  return { handler: createHandler({ ...deps, sleepers }), sweep: sweepInMemory({ store, sleepers }, agentEnv, log, onFailure) };
 }
 
-async function handlerOn({ endpoint, tableName }: LocalTable, log: Log): Promise<GatewayOptions["handler"]> {
-  const [{ startEngine }, { createTable }, { engineClient, engineEnvironment }, { compose }] = await Promise.all([
+async function serviceOn(
+  { endpoint, tableName }: LocalTable,
+  agentEnv: Environment | undefined,
+  log: Log,
+  onFailure: (error: unknown) => void,
+): Promise<LocalParts> {
+  const [{ startEngine }, { createTable }, { engineClient, engineEnvironment }, { compose }, { composeAgent }] = await Promise.all([
     import("./engine.js"),
     import("./create-table.js"),
     import("./engine-client.js"),
     import("../../lambda/compose.js"),
+    import("../../lambda/agent.js"),
   ]);
   await startEngine({ endpoint });
   const creating = engineClient(endpoint);
   await createTable(creating, tableName);
   creating.destroy();
-  return compose({ ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName }, { log });
+  const env = { ...agentEnv, ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName };
+  if (!agentEnv) return { handler: compose(env, { log }) };
+  return { handler: compose({ ...env, HOLDFAST_WAKE: "1" }, { log }), sweep: composeAgent(env, { log, onFailure, print: NOTHING }) };
 }
 
 async function startOnOneOf([port = 0, ...others]: readonly number[], options: Omit<GatewayOptions, "port">): Promise<Gateway> {

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
 import { plainJson } from "../../bin/plain-text.js";
+import { composeAgent } from "../../lambda/agent.js";
 import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";
 import { printed } from "../../lambda/printed.js";
 import { createLockClient } from "../../lib/index.js";
@@ -14,13 +15,14 @@ import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import type { Log } from "../../lib/service/log.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { createTable } from "./create-table.js";
 import { engineClient, engineEnvironment } from "./engine-client.js";
 import type { EmbeddedEngine, Engine } from "./engine.js";
 import { EMBEDDED_ENGINES, startEngine } from "./engine.js";
 import { startGateway } from "./gateway.js";
 import type { GatewayOptions } from "./gateway.js";
+import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { NoEngineHere, StartError } from "./start-error.js";
 
 const DEFAULT_PORT = 8787;
@@ -39,6 +41,8 @@ process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 /** The handler behind the gateway, and a description of its storage. */
 interface Service {
   readonly handler: GatewayOptions["handler"];
+  /** The sweep of an agent that wakes sleepers, if there is one. */
+  readonly sweep?: (() => Promise<unknown>) | undefined;
   readonly runsOn: string;
   readonly engine?: Engine;
 }
@@ -49,10 +53,12 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   endWhenAsked(env, () => close());
 
   const lines = new RecentLines(systemClock.wallMs());
-  const { handler, runsOn, engine } = await startService(env, keptBy(lines, env));
+  const { handler: served, sweep, runsOn, engine } = await startService(env, keptBy(lines, env));
+  const complain = (error: unknown): void => console.error(firstLine(error));
+  const { handler } = sweep ? withAgent(served, sweep, complain) : { handler: served };
   try {
     const allowedHosts = given(env["HOLDFAST_ALLOWED_HOSTS"])?.split(",");
-    const gateway = await startGateway({ handler, port, allowedHosts, onError: (error) => console.error(firstLine(error)) });
+    const gateway = await startGateway({ handler, port, allowedHosts, onError: complain });
     const locks = createLockClient({ url: gateway.url, owner: "console" });
     gateway.mount(consoleOf({ locks, where: new URL(gateway.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
     close = async () => {
@@ -109,7 +115,11 @@ async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> 
 }
 
 function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log): Service {
-  return { handler: compose(env, { store: createMemoryStore({ policy: policyOf(env) }), log }), runsOn };
+  const records = { store: createMemoryStore({ policy: policyOf(env) }), sleepers: createMemorySleepers() };
+  const agentEnv = agentEnvironment(env);
+  if (!agentEnv) return { handler: compose(env, { store: records.store, log }), runsOn };
+  const sweep = sweepInMemory(records, agentEnv, log, (error) => console.error(firstLine(error)));
+  return { handler: compose(env, { ...records, log }), sweep, runsOn };
 }
 
 async function onEngine(env: NodeJS.ProcessEnv, engine: Engine, log: Log): Promise<Service> {
@@ -118,9 +128,13 @@ async function onEngine(env: NodeJS.ProcessEnv, engine: Engine, log: Log): Promi
     await createTable(engineClient(engine.endpoint), tableName);
     // Without the developer's own AWS variables, which may name a profile.
     const own = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith("HOLDFAST_")));
-    const handler = compose({ ...own, ...engineEnvironment(engine.endpoint), HOLDFAST_TABLE: tableName }, { log });
+    const agentEnv = agentEnvironment(env);
+    const onTable = { ...own, ...agentEnv, ...engineEnvironment(engine.endpoint), HOLDFAST_TABLE: tableName };
+    const handler = compose({ ...onTable, ...(agentEnv && { HOLDFAST_WAKE: "1" }) }, { log });
+    const onFailure = (error: unknown): void => console.error(firstLine(error));
+    const sweep = agentEnv && composeAgent(onTable, { log, onFailure, print: () => undefined });
     const kind = engine.kind === "external" ? "your own DynamoDB" : engine.kind;
-    return { handler, engine, runsOn: `${kind} at ${engine.endpoint}, table ${tableName}` };
+    return { handler, sweep, engine, runsOn: `${kind} at ${engine.endpoint}, table ${tableName}` };
   } catch (error) {
     await engine.stop();
     throw error;

@@ -37,6 +37,7 @@ const Inspection = v.strictObject({
       position: integer(1, 1000),
       waitingMs: durationMs,
       offered: v.optional(v.pipe(v.literal(true), v.description("The key is reserved for it, until it claims the key."))),
+      asleep: v.optional(v.pipe(v.literal(true), v.description("It doesn't poll: the service claims the key for it, and wakes it."))),
     }),
   ),
   waitSet: v.optional(
@@ -87,6 +88,12 @@ const Waiting = v.strictObject({
   pollWithinMs: v.pipe(durationMs, v.description("Poll within this time to keep the place.")),
   condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
 });
+
+/** In the queue, or offered the key: it needs no poll, since the service claims the key for it. */
+const Asleep = v.strictObject({ state: v.literal("asleep"), position: Waiting.entries.position });
+
+/** The place of an acquire in the queue. */
+const Queued = v.variant("state", [Waiting, Asleep]);
 
 /** The number of leases that a notify woke. */
 const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
@@ -239,6 +246,7 @@ const GatewayAnswer = v.object({ message: v.string() });
 export const ANSWERS = {
   Lease,
   Waiting,
+  Queued,
   Notified,
   Inspection,
   List,
@@ -260,7 +268,7 @@ export const ANSWERS = {
   GatewayAnswer,
 } as const satisfies Record<string, v.GenericSchema> & {
   readonly Lease: Entries<LeaseView>;
-  readonly Waiting: Entries<Omit<WaitingAnswer, "ok">>;
+  readonly Waiting: Entries<Omit<WaitingAnswer, "ok" | "asleep">>;
   readonly Inspection: Entries<InspectionView>;
   readonly Run: Entries<RunView>;
 };

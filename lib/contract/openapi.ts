@@ -151,7 +151,11 @@ function operation(path: string, doc: OperationDoc): Json {
       ...Object.fromEntries(
         Object.entries(answers).map(([status, name]) => [
           status,
-          { ...response(name), ...(name === "Waiting" ? headersOf(RETRY_AFTER) : headers), ...linksOf(leadsTo[Number(status)]) },
+          {
+            ...response(name),
+            ...(name === "Waiting" || name === "Queued" ? headersOf(RETRY_AFTER) : headers),
+            ...linksOf(leadsTo[Number(status)]),
+          },
         ]),
       ),
       401: {

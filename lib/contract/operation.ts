@@ -28,6 +28,8 @@ export interface Asked<Path, Body = object, Query = object> {
   readonly waitMs: number | undefined;
   /** `If-None-Match`. */
   readonly ifNoneMatch: string | undefined;
+  /** `Holdfast-Task-Token`. */
+  readonly taskToken: string | undefined;
 }
 
 /** An answer in the form of HTTP. An answer without a body has none. */
@@ -110,6 +112,7 @@ export function heldOrWaiting(found: Held | Waiting): Answer {
 
 /** The answer with a place in the queue. */
 export function waitingAnswer(waiting: Waiting): Answer {
+  if (waiting.asleep) return { status: 202, body: { state: "asleep", position: waiting.position } };
   return { status: 202, body: bodyOf(waiting), headers: { "retry-after": String(toSecondsUp(waiting.retryAfterMs)) } };
 }
 

@@ -30,14 +30,18 @@ const LEASE_OPERATIONS = {
   acquire: operation("acquire", {
     summary: "Acquire the key under a leaseId of your own making, or ask again under it",
     body: "AcquireRequest",
-    answers: { 200: "Lease", 201: "Lease", 202: "Waiting" },
+    answers: { 200: "Lease", 201: "Lease", 202: "Queued" },
     refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
     asks: {
-      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once`,
+      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
+      "Holdfast-Task-Token": "The token of a task of Step Functions to wake, in place of `wake` in the body",
     },
     tells: { ...TELLS.versionTag, ...TELLS.replayed },
     leadsTo: { 200: HELD, 201: HELD, 202: ["poll", "check", "release", "inspect"] },
-    serve: async (api, { path, body, waitMs }) => answer(await api.acquire({ ...path, ...body, waitMs }), heldOrWaiting),
+    serve: async (api, { path, body, waitMs, taskToken }) => {
+      const wake = taskToken === undefined ? body.wake : { taskToken };
+      return answer(await api.acquire({ ...path, ...body, waitMs, wake }), heldOrWaiting);
+    },
   }),
   check: operation("check", {
     summary: "Still mine, or still in the queue?",

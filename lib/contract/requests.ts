@@ -5,11 +5,30 @@
  */
 import * as v from "valibot";
 import { JSON_DEPTH } from "../core/canonical.js";
-import type { AcquireParameters, ConditionRequest, RenewRequest as Renewal } from "../core/api/locks.js";
+import type { AcquireParameters, AcquireRequest as LeaseRequest, ConditionRequest, RenewRequest as Renewal } from "../core/api/locks.js";
 import type { AcquireSetRequest as SetOfLocks } from "../core/api/sets.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Entries } from "./fields.js";
 import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
+
+const tokenRule = `must be 1 to ${LIMITS.taskTokenChars} printable characters`;
+/** The token of a task, in a body or in the header `Holdfast-Task-Token`. */
+export const TaskToken = v.pipe(v.string(tokenRule), v.regex(/^[!-~]+$/, tokenRule), v.maxLength(LIMITS.taskTokenChars, tokenRule));
+const callbackRule = `must be 1 to ${LIMITS.callbackIdChars} characters in base64`;
+const CallbackId = v.pipe(
+  v.string(callbackRule),
+  v.regex(/^[A-Za-z0-9+/]+={0,2}$/, callbackRule),
+  v.maxLength(LIMITS.callbackIdChars, callbackRule),
+);
+const WakeTarget = v.pipe(
+  v.strictObject({ taskToken: v.optional(TaskToken), callbackId: v.optional(CallbackId) }, "must be an object"),
+  v.check(
+    ({ taskToken, callbackId }) => (taskToken === undefined) !== (callbackId === undefined),
+    "needs a taskToken or a callbackId, and not both",
+  ),
+  v.description("Wait asleep, for the seconds of `Prefer: wait=N`: the service tells this task or callback when the lease has the key."),
+  v.metadata({ minProperties: 1, maxProperties: 1 }),
+);
 
 const acquireFields = v.strictObject({
   leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
@@ -34,10 +53,11 @@ const acquireFields = v.strictObject({
     0,
   ),
   meta: v.optional(meta),
+  wake: v.optional(WakeTarget),
 });
 
 /** The fields of an acquire that is exclusive, and of one of several keys, which does not queue. */
-const { mode: _mode, limit: _limit, permits: _permits, ...exclusive } = acquireFields.entries;
+const { mode: _mode, limit: _limit, permits: _permits, wake: _wake, ...exclusive } = acquireFields.entries;
 const { priority: _priority, ...ofSet } = exclusive;
 
 /** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
@@ -253,7 +273,7 @@ export const REQUESTS = {
   ResetRequest,
   TakeRequest,
 } as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
-  readonly AcquireRequest: Entries<AcquireParameters>;
+  readonly AcquireRequest: Entries<AcquireParameters & Pick<LeaseRequest, "wake">>;
   readonly RenewRequest: Entries<Pick<Renewal, "leaseMs" | "meta">>;
   readonly WaitRequest: Entries<ConditionRequest["to"]>;
   readonly AcquireSetRequest: Entries<Omit<SetOfLocks, "leaseId">>;

@@ -29,6 +29,8 @@ export interface Acquire {
   readonly requestHash: string;
   /** Set to queue for the key if it is not available now. */
   readonly wait?: true;
+  /** With `wait`: it sleeps for at most this long. This request never gets the key, only a place or an offer. */
+  readonly sleepMs?: number;
 }
 
 /** Extends a lease by `leaseMs`, or by its own length without it. */
@@ -199,6 +201,8 @@ export interface Waiting {
   readonly pollWithinMs: number;
   /** Set while it waits for a notify of this condition. Absent: it is in the queue. */
   readonly condition?: string;
+  /** It sleeps, so it needs no poll: an agent claims the key for it. */
+  readonly asleep?: true;
 }
 
 /** The number of waiters that a notify woke. */

@@ -43,6 +43,11 @@ export const LIMITS = {
   /** Waiters of one key, and their total size in bytes. DynamoDB charges every write by the size of the item. */
   waitersMax: 100,
   queueBytes: 15 * 1024,
+  /** A waiter sleeps for at most this long. */
+  sleepMaxMs: 365 * DAY,
+  /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
+  taskTokenChars: 2048,
+  callbackIdChars: 1024,
   /** A waiter polls again after this time for each place in the queue, up to the maximum. */
   pollStepMs: 200,
   pollMaxMs: 3500,
@@ -69,6 +74,8 @@ export const DEFAULTS = {
   waiterTtlStepMs: 1 * SECOND,
   /** The key is reserved this long for the waiter that it is offered to. */
   offerWindowMs: 5 * SECOND,
+  /** The same for a waiter that sleeps: two rounds of the agent that claims for it, and a minute more. */
+  wakeWindowMs: 3 * MINUTE,
   /** E: at least one of the two server clocks is this close to true time. */
   clockErrorMs: 500,
   /** ρ: the largest error in the rate of a client's clock. */

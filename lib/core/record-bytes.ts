@@ -23,6 +23,8 @@ const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
 const CONDITION_BYTES = 2;
+/** The marks of a waiter that sleeps, in its place and in its offer. */
+const ASLEEP_BYTES = 8;
 /** A hold's last notify. Each member of the wait set has room for it, so a notify never makes a record larger. */
 const NOTIFIED_BYTES = 32;
 /** The order of a member of the wait set, and the attribute itself. */
@@ -53,14 +55,14 @@ export function recordBytes({ holds, limit, offers, waiters, waitSet = [], run }
 }
 
 /** The parts of a waiter on which its size depends. */
-type Sized = Pick<Waiter, "owner" | "mode" | "permits" | "priority" | "condition">;
+type Sized = Pick<Waiter, "owner" | "mode" | "permits" | "priority" | "condition" | "asleep">;
 
 /** Returns the most bytes that these waiters take. */
 export function waitersBytes(waiters: readonly Sized[]): number {
-  return waiters.reduce((sum, { owner, mode, permits, priority, condition }) => {
+  return waiters.reduce((sum, { owner, mode, permits, priority, condition, asleep }) => {
     const said = (mode === "shared" ? SHARED_BYTES : 0) + (permits > 1 ? PERMITS_BYTES : 0) + (priority > 0 ? PRIORITY_BYTES : 0);
     const woken = condition === undefined ? 0 : CONDITION_BYTES + bytesOf(condition);
-    return sum + WAITER_BYTES + bytesOf(owner) + said + woken;
+    return sum + WAITER_BYTES + bytesOf(owner) + said + woken + (asleep ? ASLEEP_BYTES : 0);
   }, 0);
 }
 

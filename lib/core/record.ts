@@ -72,6 +72,8 @@ export interface Waiter extends Extensible {
   readonly aliveUntilMs: number;
   /** The time between the moment it was last seen and `aliveUntilMs`: longer for places further back. */
   readonly ttlMs: number;
+  /** It never polls: an agent claims the key for it. Then `aliveUntilMs` is its own deadline, and `ttlMs` is 0. */
+  readonly asleep?: true;
   /**
    * In the wait set: the condition that it waits for. In the queue or in an offer: the condition whose notify it got. If it leaves without
    * the key, that notify goes to the next in the wait set.

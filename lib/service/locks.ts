@@ -14,6 +14,7 @@ import type { Requests } from "./request.js";
 import type { Named } from "../core/members.js";
 import { given } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
+import { sleep } from "./sleep.js";
 import { watch } from "./watch.js";
 
 /** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */
@@ -32,11 +33,12 @@ function lockOf({ caller: { namespace } }: Requests, key: string) {
 function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
   const { clocks, serverWaitMs, principal } = requests;
   return {
-    async acquire({ kind: _locks, waitMs, ...request }, options) {
+    async acquire({ kind: _locks, waitMs, wake, ...request }, options) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
+      if (wake) return sleep(requests, command, wake, waitMs);
       const answer = await requests.apply(command);
       // Only the next waiter is held in the service, so a herd never occupies it.
       if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
@@ -119,7 +121,7 @@ export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "p
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
   // Stored with the hold, and compared by later versions: append a new parameter only where it is given, with its name.
   const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
-  type Chosen = Named<Omit<Acquire, "type" | "principal" | "wait">>;
+  type Chosen = Named<Omit<Acquire, "type" | "principal" | "wait" | "sleepMs">>;
   return given<Chosen>({ key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, scope, meta });
 }
 

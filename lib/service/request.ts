@@ -10,7 +10,7 @@ import { LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind } from "../core/api/locks.js";
 import type { Clock } from "../core/time.js";
-import type { Address, LockStore, ReadClocks } from "../store/port.js";
+import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
 import type { Caller } from "./caller.js";
 import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
@@ -30,6 +30,8 @@ export interface ServiceDeps {
    * the time of the next poll. A held request occupies its function or process. @default 5 000
    */
   readonly serverWaitMs?: number;
+  /** The waiters that sleep. @default none: the service has no agent that wakes them, so it refuses a request to sleep */
+  readonly sleepers?: Pick<SleeperStore, "put">;
   /** True to include the store's own message in an answer, which only the owner of the store should see. @default false */
   readonly exposeCause?: boolean;
 }
@@ -69,12 +71,13 @@ export class Requests {
   readonly clock: Clock;
   /** The longest that a request may be held, in ms. */
   readonly serverWaitMs: number;
+  readonly sleepers: ServiceDeps["sleepers"];
   readonly #log: Log;
   readonly #exposeCause: boolean;
   readonly #unguarded: RequestClocks;
 
   constructor(
-    { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, exposeCause = false }: ServiceDeps,
+    { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, sleepers, exposeCause = false }: ServiceDeps,
     caller: Caller,
     clocks: RequestClocks,
   ) {
@@ -84,6 +87,7 @@ export class Requests {
     this.clocks = guarded(clocks);
     this.clock = clock;
     this.serverWaitMs = serverWaitMs;
+    this.sleepers = sleepers;
     this.#log = log;
     this.#exposeCause = exposeCause;
     this.#unguarded = clocks;

@@ -12,7 +12,7 @@ import { systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
-import type { Address, LimitName, LimitStore, LockStore, Page, Part, TableTenancy } from "./port.js";
+import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy } from "./port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -150,6 +150,23 @@ export function createMemoryStore({
         )
         .map(([{ key }, record]) => ({ key, record }));
       return Promise.resolve(pageOf(found, max));
+    },
+  };
+}
+
+/** Creates a store of sleepers in this process's memory. */
+export function createMemorySleepers(): SleeperStore {
+  const sleepers = new Map<string, Sleeper>();
+  const idOfSleeper = ({ address, acquire }: Sleeper): string => `${idOf(address)}/${acquire.leaseId}`;
+  return {
+    async put(sleeper) {
+      const id = idOfSleeper(sleeper);
+      if ((sleepers.get(id)?.putAtMs ?? 0) <= sleeper.putAtMs) sleepers.set(id, sleeper);
+    },
+    list: async () => ({ sleepers: [...sleepers.values()] }),
+    async delete(sleeper) {
+      const id = idOfSleeper(sleeper);
+      if (sleepers.get(id)?.putAtMs === sleeper.putAtMs) sleepers.delete(id);
     },
   };
 }

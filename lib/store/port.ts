@@ -2,8 +2,8 @@
  * The port to the records. A store carries out the core's decisions, each change as one conditional write on the
  * version that was read. It adds no rule of its own.
  */
-import type { AnswerTo, Command, LeaseEvent } from "../core/commands.js";
-import type { Kind, RecordParameters } from "../core/api/locks.js";
+import type { Acquire, AnswerTo, Command, LeaseEvent } from "../core/commands.js";
+import type { Kind, RecordParameters, WakeTarget } from "../core/api/locks.js";
 import type { Refusal } from "../core/errors.js";
 import type { LimitRecord, Take, Taken } from "../core/rate.js";
 import type { LockRecord, Payload } from "../core/record.js";
@@ -74,6 +74,34 @@ export interface LimitStore {
   read(name: LimitName): Promise<LimitRecord | undefined>;
   /** Lists limits whose buckets were not full at `fullAfterMs`, for display. */
   list(query: LimitQuery): Promise<Page<LimitRecord>>;
+}
+
+/** A waiter that sleeps: the acquire by which an agent claims the key for it, and whom the agent tells. */
+export interface Sleeper {
+  readonly address: Address;
+  readonly acquire: Acquire;
+  /** A bearer secret of the caller: no log, error or view may show it. */
+  readonly target: WakeTarget;
+  /** The time at which it was stored, before it was queued. */
+  readonly putAtMs: number;
+  /** Epoch seconds after which garbage collection may remove it. */
+  readonly ttlAtSec: number;
+}
+
+/** Some of the sleepers, and the place after which the next of them are. */
+export interface SleeperPage {
+  readonly sleepers: readonly Sleeper[];
+  readonly next?: string;
+}
+
+/** The sleepers of a table, each in an item of its own: a record is charged with every write, and a target is long. */
+export interface SleeperStore {
+  /** Stores a sleeper, before it is queued. The latest target of a leaseId counts. @throws StoreUnavailable */
+  put(sleeper: Sleeper): Promise<void>;
+  /** Returns a page of all sleepers, in the order of their keys. @throws StoreUnavailable */
+  list(after?: string): Promise<SleeperPage>;
+  /** Removes a sleeper, unless it has been stored anew since it was listed. @throws StoreUnavailable */
+  delete(sleeper: Sleeper): Promise<void>;
 }
 
 /** One table of records. */

@@ -8,7 +8,7 @@ import type { AcquireOptions } from "./kinds-key.js";
 import { ID, Key } from "./kinds-key.js";
 
 /** The options of an acquire that concern the queue. */
-export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait" | "meta">>;
+export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait" | "sleepMs" | "meta">>;
 
 /** The record after a decision was written: `next`, or the record with the touched waiter in its place. */
 export function writtenOver(before: LockRecord | undefined, { next, touch }: Decision): LockRecord | undefined {

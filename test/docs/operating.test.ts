@@ -191,6 +191,6 @@ describe("the page's figures", () => {
       `two heartbeats may fail before the third is late, ${(2 * renewAfterMs(DEFAULTS.leaseMs)) / SECOND_MS} s of a lease of ${DEFAULTS.leaseMs / SECOND_MS} s`,
     ],
     ["the TTL attribute", `AttributeName=${TABLE.ttlAttribute}`],
-    ["the format", FORMATS > 1 ? "?" : "There is one format so far"],
+    ["the formats", FORMATS > 2 ? "?" : "There are two formats so far"],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence));
 });

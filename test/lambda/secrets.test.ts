@@ -14,7 +14,7 @@ import type { DynamoRequest, Fault, FaultProxy } from "../support/fault-proxy.js
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { EventParts } from "../support/http-event.js";
 import { httpEvent } from "../support/http-event.js";
-import { LEASE_ID } from "../support/lease-ids.js";
+import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
 import { replyOf } from "../support/reply.js";
 import type { Owned } from "./authorization-matrix.js";
 import { MATRIX, own } from "./authorization-matrix.js";
@@ -60,7 +60,10 @@ interface Observed {
 }
 
 /** Composes a function on a table of its own, in which the owner has leases. `wrap` is for controls. */
-async function observed(wrap: (handler: Handler, printed: string[]) => Handler = (handler) => handler): Promise<Observed> {
+async function observed(
+  wrap: (handler: Handler, printed: string[]) => Handler = (handler) => handler,
+  more: object = {},
+): Promise<Observed> {
   const { client, tableName } = await freshTable();
   client.destroy();
   const clock = new VirtualClock();
@@ -68,7 +71,7 @@ async function observed(wrap: (handler: Handler, printed: string[]) => Handler =
   const answers: Observed["answers"] = [];
   const env = { ...CREDENTIALS, AWS_REGION: "us-east-1", AWS_ENDPOINT_URL_DYNAMODB: proxy.endpoint, HOLDFAST_TABLE: tableName };
   const print = (line: object): void => void printed.push(JSON.stringify(line));
-  const handler = wrap(compose({ ...env, HOLDFAST_TENANT: "account" }, { clock, print }), printed);
+  const handler = wrap(compose({ ...env, ...more, HOLDFAST_TENANT: "account" }, { clock, print }), printed);
   const ask: Observed["ask"] = async (routeKey, parts) => {
     const headers = { ...HEADERS, ...parts.headers };
     const event = httpEvent(routeKey, { timeEpoch: clock.wallMs(), authorizer: OWNER, ...parts, headers });
@@ -188,6 +191,32 @@ describe("no secret is printed or answered", () => {
     expect(leaksOf(service)).toEqual([]);
     // The line still says why.
     expect(service.printed.some((line) => /Exception: |InternalServerError: |safe integer/.test(line))).toBe(true);
+  });
+});
+
+describe("no target of a sleeper is printed or answered", () => {
+  const states: readonly (readonly [what: string, fault: ((of: Owned) => Fault) | undefined])[] = [["serves", undefined], ...FAILURES];
+  it.each(states)("when the table %s", async (_what, faultFor) => {
+    const service = await observed(undefined, { HOLDFAST_WAKE: "1" });
+    const isOfThese = (text: string): boolean => text.includes("/sleepers") && text.includes(service.tableName);
+    const when = ({ body }: DynamoRequest): boolean => isOfThese(JSON.stringify(body));
+    const planned = faultFor && proxy.plan(faultFor(service.owned), { when, times: Number.POSITIVE_INFINITY });
+    const token = `${MARK}-task-token`;
+    const callbackId = `${MARK}CallbackId`;
+    const sleep = (parts: Partial<EventParts>) => {
+      const headers = { prefer: "wait=60", ...parts.headers };
+      return service.ask(ROUTES.acquire, { key: "ORDER_2", leaseId: leaseIdAt(Date.UTC(2027, 0, 1)), ...parts, headers });
+    };
+    const asked = [
+      await sleep({ headers: { "holdfast-task-token": token } }),
+      await sleep({ body: { wake: { callbackId } } }),
+      await sleep({ body: { wake: { callbackId: `${MARK}~` } } }),
+      await sleep({ headers: { "holdfast-task-token": `${MARK} ` } }),
+      await service.ask(ROUTES.inspect, { key: "ORDER_2" }),
+    ];
+    expect(asked.map(({ status }) => status)).toEqual(expect.arrayContaining([400, 200, ...(faultFor ? [] : [202])]));
+    if (planned) expect(planned.struck).toBeGreaterThan(0);
+    expect(leaksOf(service)).toEqual([]);
   });
 });
 

@@ -40,6 +40,7 @@ export interface AcquireOptions {
   readonly scope?: string;
   readonly priority?: number;
   readonly meta?: Meta;
+  readonly sleepMs?: number;
 }
 
 /** The options of the other commands. */

@@ -4,7 +4,17 @@ import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { addTombstone } from "../../lib/store/dynamo/predicates.js";
 import { shortId } from "../../lib/store/dynamo/crowd-item.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
-import { FORMAT_VERSION, fromItem, itemKey, NO_TOMBSTONE, payloadKey, shardKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
+import {
+  FIRST_FORMAT,
+  FORMAT_VERSION,
+  fromItem,
+  itemKey,
+  NO_TOMBSTONE,
+  payloadKey,
+  shardKey,
+  toItem,
+  TOMBSTONES,
+} from "../../lib/store/dynamo/item.js";
 import { plain, plainItem } from "../../lib/store/dynamo/attribute-value.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { recordBytes, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
@@ -105,7 +115,7 @@ describe("an item", () => {
       qi: [D, leaseId(5)],
       qb: 1,
       x: 8,
-      fv: FORMAT_VERSION,
+      fv: FIRST_FORMAT,
       ug: { i: B, u: 4 },
       rn: {
         ...{ s: "running", a: 2, t: true, ph: "f", k: 60_000, c: { d: "c", n: 1, t: "1", q: 4 } },
@@ -117,7 +127,7 @@ describe("an item", () => {
 
   it("of a record with as little as possible has no more, and is read as that", () => {
     expect(toItem(EMPTY)).toStrictEqual({
-      ...{ h: {}, f: 2, lim: 1, v: 1, fl: "", q: [], qi: [], x: 3, fv: FORMAT_VERSION },
+      ...{ h: {}, f: 2, lim: 1, v: 1, fl: "", q: [], qi: [], x: 3, fv: FIRST_FORMAT },
       ...Object.fromEntries(TOMBSTONES.map((name) => [name, NO_TOMBSTONE])),
     });
     expect(fromItem(toItem(EMPTY))).toStrictEqual(EMPTY);
@@ -133,6 +143,19 @@ describe("an item", () => {
     const joined = { [shortId(A)]: 9, [shortId(B)]: 3 };
     expect(Object.values(fromItem({ ...item, jt: joined }).holds).map(({ fencingToken }) => fencingToken)).toEqual([9, 8]);
     expect(toItem({ ...record, holds: { [A]: HOLD } })).not.toHaveProperty("cv");
+  });
+
+  it("has the second format while somebody sleeps, and a mark while the key is offered to a sleeper", () => {
+    const queued: LockRecord = { ...EMPTY, waiters: [FULL.waiters[1]!, { ...FULL.waiters[0]!, ttlMs: 0, asleep: true }] };
+    expect(toItem(queued)).toMatchObject({ fv: FORMAT_VERSION, q: [{}, { z: 1, g: { [D]: { z: 1 } } }] });
+    expect(toItem(queued)).not.toHaveProperty("dl");
+    expect(fromItem(toItem(queued))).toStrictEqual(queued);
+    const offered: LockRecord = { ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", asleep: true, offeredAtMs: 5 }] };
+    expect(toItem(offered)).toMatchObject({ fv: FORMAT_VERSION, dl: "1" });
+    expect(fromItem(toItem(offered))).toStrictEqual(offered);
+    const awake: LockRecord = { ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 }] };
+    expect(toItem(awake)).toMatchObject({ fv: FIRST_FORMAT });
+    expect(toItem(awake)).not.toHaveProperty("dl");
   });
 
   it("is read in the order of its offers and members, in whichever order an engine has them", () => {

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
-import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { tableOfTier } from "../support/tier.js";
@@ -37,7 +37,7 @@ describe("each predicate is needed", () => {
         const { here } = stage;
         const documents = DynamoDBDocumentClient.from(table.client);
         const key = { TableName: table.tableName, Key: itemKey(here.address) };
-        const update = { UpdateExpression: "SET fv = :newer", ExpressionAttributeValues: { ":newer": 2 } };
+        const update = { UpdateExpression: "SET fv = :newer", ExpressionAttributeValues: { ":newer": FORMAT_VERSION + 1 } };
         const read = async () => (await documents.send(new GetCommand({ ...key, ConsistentRead: true }))).Item;
         await NEWER[write].prepare(here);
         let before: unknown;

@@ -277,6 +277,15 @@ const HAND_OVER: readonly Omit<Example, "write">[] = [
     },
   },
   {
+    predicate: "attribute_not_exists(q[0].z)",
+    why: "the first sleeps, and its offer must be marked",
+    async play({ here }) {
+      await here.acquire(A);
+      await here.queue(B, { sleepMs: 60_000 });
+      return here.at(1).release(A);
+    },
+  },
+  {
     predicate: "attribute_not_exists(q[0].m)",
     why: "readers go together",
     async play({ here }) {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
-import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
@@ -181,7 +181,7 @@ it("a set with a key whose record is of a newer format decides nothing", async (
   const { address } = sets.key("b");
   const record = await sets.key("b").read();
   const documents = DynamoDBDocumentClient.from(engineClient(inject("engineEndpoint")));
-  await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record!), fv: 2 } }));
+  await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record!), fv: FORMAT_VERSION + 1 } }));
   await expect(sets.acquire(A, KEYS)).rejects.toBeInstanceOf(NewerFormat);
   expect(await sets.holders(["a", "c"])).toEqual([[], []]);
 });

@@ -12,7 +12,7 @@ import type { Engine } from "../../infra/local/engine.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { systemClock } from "../../lib/core/time.js";
 import { builtInCalls } from "../../lib/store/dynamo/built-in-calls.js";
-import type { TableCalls } from "../../lib/store/dynamo/calls.js";
+import type { AllCalls, TableCalls } from "../../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../../lib/store/dynamo/environment-settings.js";
 import { standardRetries } from "../../lib/store/dynamo/retries.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
@@ -58,7 +58,7 @@ export interface FreshTable {
 const ANSWER_MS = 10_000;
 
 /** Returns operations past the SDK's client, of a process of its own: one that retries often stops retrying. */
-export function engineCalls(endpoint: string, maxAttempts: number = TABLE_CALLS.maxAttempts, answerMs = ANSWER_MS): TableCalls {
+export function engineCalls(endpoint: string, maxAttempts: number = TABLE_CALLS.maxAttempts, answerMs = ANSWER_MS): AllCalls {
   const deps = { clock: systemClock, random: Math.random };
   const settings = environmentSettings(engineEnvironment(endpoint), deps);
   if (typeof settings === "string") throw new Error(settings);

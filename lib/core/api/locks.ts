@@ -24,13 +24,22 @@ export interface LeaseRef {
 
 /** The parameters of an acquire: those of its command that a caller chooses. One that is left out takes the service's default. */
 export type AcquireParameters = {
-  readonly [Name in Exclude<keyof Acquire, "type" | keyof LeaseRef | "principal" | "requestHash" | "wait">]?: Acquire[Name] | undefined;
+  readonly [Name in Exclude<keyof Acquire, "type" | keyof LeaseRef | "principal" | "requestHash" | "wait" | "sleepMs">]?:
+    Acquire[Name] | undefined;
 };
+
+/** Whom an agent tells that a waiter which sleeps has the key: a task of Step Functions or a callback of a durable function, one of both. A secret. */
+export interface WakeTarget {
+  readonly taskToken?: string | undefined;
+  readonly callbackId?: string | undefined;
+}
 
 /** An acquire. Its scope is the text of which the command has the digest. */
 export interface AcquireRequest extends LeaseRef, AcquireParameters {
   /** Queue for the key if it is not available. If this caller is next, the service may hold the request this long. Absent: don't queue. */
   readonly waitMs?: number | undefined;
+  /** With `waitMs`: wait asleep for that long. The key is never granted by this request, and this target is told of the grant. */
+  readonly wake?: WakeTarget | undefined;
 }
 
 /** A reader that becomes the writer, or a writer that becomes a reader. */

@@ -8,12 +8,13 @@
  *  2. the id ended                      → 410 lease-over (S7)
  *  3. its time is out of bounds         → 422 lease-id-time, unless it is in the queue
  *  4. it waits for a condition          → waits on, until a notify, also if a lease of its scope holds
- *  5. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
- *  6. it is offered the key             → claimed
- *  7. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
- *  8. the key is in use by another limit → 409 limit-mismatch
- *  9. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
- * 10. otherwise                         → 423 locked
+ *  5. it sleeps, and is in the queue     → sleeps on: only a poll claims. 422 lease-reused if it was queued awake
+ *  6. a live lease of its scope holds   → nested in it, with its token (S10); 409 for another limit, 423 for exclusive inside shared
+ *  7. it is offered the key             → claimed
+ *  8. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
+ *  9. the key is in use by another limit → 409 limit-mismatch
+ * 10. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
+ * 11. otherwise                         → 423 locked
  */
 import { change, keptTtlAtSec, touchedTtlAtSec, ttlAtSec } from "../change.js";
 import type { Acquire, Decision, LeaseEvent } from "../commands.js";
@@ -62,17 +63,23 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   if (refusal) return { answer: refusal, events: [] };
 
   if (member) return pollAsMember(before, member, reading, policy);
+  const sleeps = command.sleepMs !== undefined;
+  if (asking && sleeps) return { answer: { ...waitingView(before, leaseId, reading), asleep: true }, events: [] };
   const [outer] = reentrantHoldsOf(before, command.scope, reading);
-  if (outer) return nested(before, outer, command, reading, policy);
+  if (outer && !sleeps) return nested(before, outer, command, reading, policy);
   if (offer) return claim(before, offer, command, reading, policy);
   return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
 }
 
-/** Decides the first request of an id as if it were queued: granted if it comes to the front at once, else queued or refused. */
+/**
+ * Decides the first request of an id as if it were queued: granted if it comes to the front at once, else queued or refused. A request to
+ * sleep is offered the key there, like the others in the queue.
+ */
 function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
-  const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);
+  const asking = arrived.asleep ? undefined : leaseId;
+  const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, asking, true);
   const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
   const isRefused = before.limit !== command.limit && isInUse;
   if (now.isCallersTurn && !isRefused) {
@@ -82,7 +89,7 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
   if (isOverfull(now.record.waiters)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
-  const isBehind = now.events.length === 0 && now.record.waiters.at(-1) === arrived;
+  const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;
   return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }), ...(commutes && { commutes }) };
 }
@@ -110,12 +117,13 @@ export function queueBehind(before: LockRecord, command: Acquire, reading: Clock
 
 function queued(
   { record, events }: Pick<AdvancedQueue, "record" | "events">,
-  { leaseId, owner, principal }: Acquire,
+  { leaseId, owner, principal, sleepMs }: Acquire,
   reading: ClockReading,
   policy: LockPolicy,
 ): Decision<Acquire> {
-  const next = change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) });
-  const answer = waitingView(next, leaseId, reading);
+  const until = { ...reading, latestMs: reading.latestMs + (sleepMs ?? 0) };
+  const next = change(record, reading, { ttlAtSec: touchedTtlAtSec(record, until, policy) });
+  const answer = { ...waitingView(next, leaseId, reading), ...(sleepMs !== undefined && { asleep: true as const }) };
   return { answer, next, events: [...events, { event: "queued", leaseId, owner, principal, position: answer.position }] };
 }
 
@@ -167,8 +175,9 @@ function isUsed({ holds, offers, waiters }: LockRecord, leaseId: string): boolea
 }
 
 /** Refuses a request whose id is queued by another principal or with other parameters. */
-function refuseAsking(waiter: Waiter | Offer, { principal, requestHash }: Acquire): Refusal | undefined {
+function refuseAsking(waiter: Waiter | Offer, { principal, requestHash, sleepMs }: Acquire): Refusal | undefined {
   if (waiter.principal !== principal) return refuse("forbidden");
+  if (sleepMs !== undefined && !waiter.asleep) return refuse("lease-reused", { detail: "This leaseId waits for the key by polling" });
   if (waiter.requestHash === requestHash) return undefined;
   return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
 }
@@ -184,7 +193,7 @@ function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
 /** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
 function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
-  const commutes = isCrowd(before) && command.limit === before.limit && command.scope === undefined;
+  const commutes = isCrowd(before) && command.limit === before.limit && command.scope === undefined && !offer.asleep;
   return { ...granted({ record, events: [] }, command, reading, policy), ...(commutes && { commutes }) };
 }
 

@@ -21,8 +21,13 @@ export function isReclaimable(hold: Hold, reading: ClockReading): boolean {
 }
 
 /** True if an offer may go to the next waiter, by the earliest clock: the first waiter's claim may be on its way. */
-export function isLapsed({ offeredAtMs }: Offer, { earliestMs }: ClockReading): boolean {
-  return offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs;
+export function isLapsed(offer: Offer, { earliestMs }: ClockReading): boolean {
+  return offerEndsAtMs(offer) <= earliestMs;
+}
+
+/** Returns the time at which an unclaimed offer lapses. An agent claims for a waiter that sleeps, which takes longer. */
+export function offerEndsAtMs({ offeredAtMs, asleep }: Offer): number {
+  return offeredAtMs + (asleep ? DEFAULTS.wakeWindowMs : DEFAULTS.offerWindowMs);
 }
 
 /** True if a waiter keeps its place, by the earliest clock: a fast clock must not take it. */

@@ -15,6 +15,9 @@
  * waiter is seen before this offer lapses, and the write that withdraws it also removes the dead waiters.
  *
  * A waiter that came by a notify carries its condition. If it is skipped, the notify goes to the next in the wait set.
+ *
+ * A waiter that sleeps never polls. It counts as seen until its own deadline, since its `ttlMs` is 0, so it is neither skipped nor removed
+ * before. An agent claims the key for it, by a poll as its own.
  */
 import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
@@ -50,26 +53,20 @@ export function isInRecord(record: LockRecord, leaseId: LeaseId): boolean {
 
 /** Makes the queue entry of an acquire, whatever its place. */
 export function waiterFor(command: Acquire, { latestMs }: ClockReading): Waiter {
-  const { leaseId, principal, owner, mode, permits, requestHash, priority } = command;
+  const { leaseId, principal, owner, mode, permits, requestHash, priority, sleepMs } = command;
+  const common = { leaseId, principal, owner, mode, permits, requestHash, priority };
+  if (sleepMs !== undefined) return { ...common, aliveUntilMs: latestMs + sleepMs, ttlMs: 0, asleep: true };
   const ttlMs = DEFAULTS.waiterTtlMs;
-  return {
-    leaseId,
-    principal,
-    owner,
-    mode,
-    permits,
-    requestHash,
-    priority,
-    aliveUntilMs: latestMs + ttlMs,
-    ttlMs,
-  };
+  return { ...common, aliveUntilMs: latestMs + ttlMs, ttlMs };
 }
 
 /**
  * Returns the waiter as seen now. The further back it is, the longer it may go unseen. A waiter that came forward keeps the time that its
- * former place gave it: a keep-alive is written only if it ends later than the last one, so that a stalled one takes nothing back.
+ * former place gave it: a keep-alive is written only if it ends later than the last one, so that a stalled one takes nothing back. A poll
+ * doesn't move the deadline of a waiter that sleeps.
  */
 export function touched<W extends Waiter>(waiter: W, place: number, { latestMs }: ClockReading): W {
+  if (waiter.asleep) return waiter;
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
   const aliveUntilMs = Math.max(waiter.aliveUntilMs + 1, latestMs + ttlMs);
   return { ...waiter, ttlMs: aliveUntilMs - latestMs, aliveUntilMs };
@@ -177,7 +174,8 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
     else if (isAlive) {
       const { aliveUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
       // A request may stall after it read its clocks. A waiter that was seen after that was told to come back in `pollMaxMs` from then.
-      offers.push({ ...offered, offeredAtMs: Math.max(reading.latestMs, lastSeenMs(first)) });
+      // A waiter that sleeps was told nothing.
+      offers.push({ ...offered, offeredAtMs: first.asleep ? reading.latestMs : Math.max(reading.latestMs, lastSeenMs(first)) });
       events.push({ event: "offered", leaseId: first.leaseId, owner: first.owner, principal: "" });
     } else skip(first);
   }
@@ -266,6 +264,7 @@ export function isHalfOver({ aliveUntilMs, ttlMs }: Waiter, { latestMs }: ClockR
 /** True if a waiter has to send a keep-alive: half of its time is over, or another waiter leaves an offer unclaimed. */
 export function needsKeepAlive({ offers }: LockRecord, waiter: Waiter, reading: ClockReading): boolean {
   const { latestMs } = reading;
+  if (waiter.asleep) return false;
   if (isHalfOver(waiter, reading)) return true;
   return offers.some(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs && offeredAtMs + LIMITS.keepAliveAfterMs <= latestMs);
 }

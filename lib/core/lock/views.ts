@@ -9,12 +9,12 @@ import { given } from "../members.js";
 import type { HolderView, LostReason, Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import { endingOf } from "./tombstones.js";
-import { isLapsed, isLongOver, isReclaimable, isWaiting } from "./expiry.js";
+import { isLapsed, isLongOver, isReclaimable, isWaiting, offerEndsAtMs } from "./expiry.js";
 import { holdCount } from "./compatibility.js";
 import { liveMembers } from "./wait-set.js";
 import type { LeaseId } from "../lease-id.js";
 import { leaseIdTimeMs } from "../lease-id.js";
-import { DEFAULTS, FOREVER_MS } from "../limits.js";
+import { FOREVER_MS } from "../limits.js";
 import { renewAfterMs } from "../renewal.js";
 import { recordBytes } from "../record-bytes.js";
 import type { Ending, Hold, LockRecord, Mode, Run } from "../record.js";
@@ -89,10 +89,7 @@ export function withinBytes<T>(views: readonly T[], maxBytes: number): readonly 
 
 /** Returns the time in ms until the first hold may be taken over or the first offer lapses, if no request comes before. */
 export function freeInMs({ holds, offers, waiters }: LockRecord, { earliestMs }: ClockReading): number {
-  const times = [
-    ...Object.values(holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs),
-    ...offers.map(({ offeredAtMs }) => offeredAtMs + DEFAULTS.offerWindowMs),
-  ];
+  const times = [...Object.values(holds).map(({ expiresAtMs, marginMs }) => expiresAtMs + marginMs), ...offers.map(offerEndsAtMs)];
   // Only a waiter is left. It keeps the key from others no longer than it is alive.
   const [first] = waiters;
   if (times.length === 0 && first) times.push(first.aliveUntilMs);
@@ -134,6 +131,8 @@ export interface WaiterView {
   readonly waitingMs: number;
   /** The key is reserved for it, until it claims the key or its time for that is over. */
   readonly offered?: true;
+  /** It sleeps: an agent of the service claims the key for it, and wakes it. */
+  readonly asleep?: true;
 }
 
 /** Everything that any caller of the namespace may see of a key. */
@@ -230,6 +229,7 @@ function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): read
     position: index + 1,
     waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(waiter.leaseId)),
     ...("offeredAtMs" in waiter && { offered: true as const }),
+    ...(waiter.asleep && { asleep: true as const }),
   }));
 }
 

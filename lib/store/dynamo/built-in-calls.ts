@@ -8,7 +8,7 @@ import type { Clock } from "../../core/time.js";
 import { systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
-import type { GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
+import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import type { Endpoint, Reply, SendBounds } from "./http-sender.js";
 import { post } from "./http-sender.js";
 import type { RetryStrategy } from "./retries.js";
@@ -49,12 +49,12 @@ const SKEWED_MS = 240_000;
 const SLOW_ANSWER_MS = 900_000;
 
 /** Returns operations that send by `settings`. The machine's clock signs, whichever clock the locks use. */
-export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): TableCalls {
+export function builtInCalls(settings: TransportSettings, clock: Clock = systemClock): AllCalls {
   return new BuiltInCalls(settings, clock);
 }
 
 /** The operations. All of them share the signing clock, so an answer to one corrects it for the next. */
-class BuiltInCalls implements TableCalls {
+class BuiltInCalls implements AllCalls {
   readonly #settings: TransportSettings;
   readonly #clock: Clock;
   /** The offset of the signing clock from the machine's clock. */
@@ -120,8 +120,12 @@ class BuiltInCalls implements TableCalls {
   }
 
   async updateItem(input: UpdateInput): ReturnType<TableCalls["updateItem"]> {
-    const { Attributes } = await this.#call("UpdateItem", [input.TableName], updateText(input));
+    const { Attributes } = await this.#call("UpdateItem", [input.TableName], conditionalText(input));
     return { Attributes: itemIn(Attributes) };
+  }
+
+  deleteItem(input: DeleteInput): Promise<unknown> {
+    return this.#call("DeleteItem", [input.TableName], conditionalText(input));
   }
 
   async getItem({ TableName, Key, ConsistentRead }: GetInput): ReturnType<TableCalls["getItem"]> {
@@ -137,7 +141,7 @@ class BuiltInCalls implements TableCalls {
   }
 
   transactWriteItems({ TransactItems }: TransactInput): Promise<unknown> {
-    const items = TransactItems.map(({ Update }) => `{"Update":${updateText(Update)}}`).join(",");
+    const items = TransactItems.map(({ Update }) => `{"Update":${conditionalText(Update)}}`).join(",");
     // The token is the same in every attempt, so a transaction that was carried out isn't carried out again.
     const body = `{"ClientRequestToken":"${randomUUID()}","TransactItems":[${items}]}`;
     return this.#call(
@@ -148,7 +152,7 @@ class BuiltInCalls implements TableCalls {
   }
 }
 
-function updateText({ Key, ExpressionAttributeValues, ...input }: UpdateInput): string {
+function conditionalText({ Key, ExpressionAttributeValues, ...input }: UpdateInput | DeleteInput): string {
   const values = itemText(ExpressionAttributeValues);
   return `${JSON.stringify(input).slice(0, -1)},"Key":${itemText(Key)},"ExpressionAttributeValues":${values}}`;
 }

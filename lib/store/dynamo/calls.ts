@@ -21,6 +21,9 @@ export interface UpdateInput {
   readonly ReturnValuesOnConditionCheckFailure?: "ALL_OLD";
 }
 
+/** A conditional deletion of one item. */
+export type DeleteInput = Pick<UpdateInput, "TableName" | "Key" | "ConditionExpression" | "ExpressionAttributeValues">;
+
 /** A strongly consistent read of one item. */
 export interface GetInput {
   readonly TableName: string;
@@ -49,6 +52,11 @@ export interface TableCalls {
   getItem(input: GetInput): Promise<{ readonly Item?: Item | undefined }>;
   query(input: QueryInput): Promise<{ readonly Items?: readonly Item[] | undefined; readonly LastEvaluatedKey?: Item | undefined }>;
   transactWriteItems(input: TransactInput): Promise<unknown>;
+}
+
+/** The same, and the one that only the agent of sleepers sends: no record is ever deleted. */
+export interface AllCalls extends TableCalls {
+  deleteItem(input: DeleteInput): Promise<unknown>;
 }
 
 /** Returns operations whose transport is made with the first request. If that fails, the next request makes it again. */

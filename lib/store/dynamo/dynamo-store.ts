@@ -7,7 +7,7 @@
  *
  * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
- * nothing is ever deleted.
+ * no record is ever deleted.
  */
 import type { RecordParameters } from "../../core/api/locks.js";
 import type { Command, Decision } from "../../core/commands.js";

@@ -35,7 +35,7 @@ export function environmentSettings(
   const missing = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"].find((name) => !isSet(env, name));
   if (missing !== undefined) return `${missing} is not set`;
   const region = env["AWS_REGION"] ?? "";
-  const domain = DOMAINS.find(([regions]) => regions.test(region))?.[1];
+  const domain = domainOf(region);
   const named = [env["AWS_ENDPOINT_URL_DYNAMODB"], env["AWS_ENDPOINT_URL"]].find(Boolean);
   if (named === undefined && domain === undefined) return `the endpoint of ${region} is not known`;
   const url = new URL(named ?? `https://dynamodb.${region}.${domain ?? ""}`);
@@ -46,6 +46,11 @@ export function environmentSettings(
     retries: () => Promise.resolve(retries),
     userAgent: `holdfast/${VERSION} lang/js md/nodejs#${process.versions.node} exec-env/${env["AWS_EXECUTION_ENV"] ?? "none"}`,
   };
+}
+
+/** Returns the domain of the endpoints in a Region; undefined if it is not known. */
+export function domainOf(region: string): string | undefined {
+  return DOMAINS.find(([regions]) => regions.test(region))?.[1];
 }
 
 function isSet(env: Environment, name: string): boolean {

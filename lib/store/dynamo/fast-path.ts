@@ -29,7 +29,7 @@ import { NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
 import { endAnyway, ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
-import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
+import { FIRST_FORMAT, FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
@@ -94,6 +94,8 @@ function commuting(command: Command, record: LockRecord, reading: ClockReading, 
 
 function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
   const { leaseId, wait } = command;
+  // A waiter that sleeps changes the record's format, and is granted nothing at once. The claim for it changes the format back.
+  if (command.sleepMs !== undefined || seen.asleep.has(leaseId)) return undefined;
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
     return isAlone(command) ? fastClaim(command, reading, policy) : claimBeside(command, reading, policy, seen.record);
   if (seen.waiting.has(leaseId)) return undefined;
@@ -126,7 +128,7 @@ function fitsNow(command: Acquire, record: LockRecord, reading: ClockReading, po
 
 /** True if the waiter belongs at the end of the queue, as long as the key is in use. */
 function isPlain(command: Acquire): boolean {
-  return command.scope === undefined && command.priority === 0 && !isLong(command);
+  return command.scope === undefined && command.priority === 0 && command.sleepMs === undefined && !isLong(command);
 }
 
 /** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. Behind a crowd, its sums are kept right. */
@@ -192,7 +194,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.KNOWN_FORMAT].join(" AND "),
     update:
       `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
-      `${is.X} = :ttl, fv = :format, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
+      `${is.X} = :ttl, fv = :first, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
       (crowd
         ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, co = :zero, jt = :jt REMOVE ug"
         : " REMOVE cv, cp, cb, co, jt, ug"),
@@ -206,6 +208,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
       ...(crowd && { ":cp": crowd.cp, ":cb": crowd.cb, ":jt": crowd.jt }),
       ":ttl": ttl,
       ":format": FORMAT_VERSION,
+      ":first": FIRST_FORMAT,
       ":zero": 0,
       ":one": 1,
       ":none": [],

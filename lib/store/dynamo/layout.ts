@@ -88,6 +88,9 @@ function part<Value>(name: string, { toItem, fromItem }: Layout<Value>): Attribu
   return optional<Value>({ name, to: toItem, from: (stored) => fromItem(stored as Item) });
 }
 
+/** The mark of a waiter that sleeps. */
+const ASLEEP: Attribute<true | undefined> = optional<true>({ name: "z", to: () => 1, from: () => true });
+
 const NOTIFIED = layoutOf<Notified>({ fencingToken: integer("t"), sequence: integer("s"), count: integer("n") });
 
 /** A hold, in `h`. */
@@ -123,13 +126,14 @@ export const OFFER = layoutOf<Omit<Offer, "leaseId" | "offeredAtMs">>(
     requestHash: plain("ph"),
     priority: integer("pr", 0),
     condition: optional(plain("c")),
+    asleep: ASLEEP,
   },
   ["a"],
 );
 
 /** A waiter's entry in the queue, apart from the offer in it and its place `n` in the wait set. */
-export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode">>(
-  { aliveUntilMs: integer("u"), ttlMs: integer("s"), mode: WAITING_MODE },
+export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode" | "asleep">>(
+  { aliveUntilMs: integer("u"), ttlMs: integer("s"), mode: WAITING_MODE, asleep: ASLEEP },
   ["g", "n"],
 );
 

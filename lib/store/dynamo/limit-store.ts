@@ -21,7 +21,7 @@ import type { TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
 import { itemKey } from "./item-key.js";
 import type { Item } from "./layout.js";
-import { FORMAT_VERSION } from "./item.js";
+import { FIRST_FORMAT, FORMAT_VERSION } from "./item.js";
 import type { Write } from "./predicates.js";
 import { KNOWN_FORMAT, X } from "./predicates.js";
 import { listShards } from "./shards.js";
@@ -128,10 +128,10 @@ function takeWrite(seen: LimitRecord | undefined, { rates, cost, waitMs }: Take,
   const nowUs = reading.latestMs * 1000;
   const others = seen && !hasRates(seen, rates) ? seen.buckets : [];
   const conditions = [KNOWN_FORMAT];
-  const updates = ["gp = :rates", `${X} = :ttl`, "fv = :format"];
+  const updates = ["gp = :rates", `${X} = :ttl`, "fv = :first"];
   // No write leaves a bucket that is full later than this.
   const ttl = toSecondsUp(reading.earliestMs + waitMs + fillMs(rates) + policy.retentionMs);
-  const values: Record<string, unknown> = { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION };
+  const values: Record<string, unknown> = { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ":first": FIRST_FORMAT };
   if (others.length > 0) {
     // They are full, and must be unchanged.
     conditions.push("gp = :others", ...others.map((_, index) => `g${index} = :other${index}`));

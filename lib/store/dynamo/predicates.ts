@@ -28,8 +28,10 @@ export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
 /** The key has a holder, an offer or a waiter. */
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
-/** `advanceQueue`: the lease that ends is the only one. The queue is empty, or its first waiter is alive and wants the key exclusively. */
-export const HANDS_OVER = "size(h) = :one AND (size(qi) = :zero OR (lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m)))";
+/** `advanceQueue`: the lease that ends is the only one. The queue is empty, or its first waiter is alive, wants the key exclusively and polls. */
+export const HANDS_OVER =
+  "size(h) = :one AND (size(qi) = :zero OR " +
+  "(lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m) AND attribute_not_exists(q[0].z)))";
 /** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
 /** `isCrowded`: a full queue fits beside the leases that joined. */

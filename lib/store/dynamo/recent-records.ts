@@ -20,12 +20,17 @@ export interface RecentRecord {
   readonly isLarge: boolean;
   readonly offered: ReadonlySet<LeaseId>;
   readonly waiting: ReadonlySet<LeaseId>;
+  /** Those of the offered and the waiting that sleep. */
+  readonly asleep: ReadonlySet<LeaseId>;
   /** The waiter that is next to be offered the key. */
   readonly first?: LeaseId | undefined;
 }
 
 /** The entry of a key that is not in the cache. */
-export const NOTHING_SEEN: RecentRecord = { holds: 0, isInUse: false, isLarge: false, offered: new Set(), waiting: new Set() };
+export const NOTHING_SEEN: RecentRecord = {
+  ...{ holds: 0, isInUse: false, isLarge: false },
+  ...{ offered: new Set(), waiting: new Set(), asleep: new Set() },
+};
 
 /** Lifetime of an entry in ms; that of a large crowd for one that leaves it, since it is likely to be one still; and the most keys in the cache. */
 const FRESH_MS = 5000;
@@ -76,6 +81,7 @@ function recentRecordOf(record: LockRecord): RecentRecord {
     isLarge: waiters.length >= LARGE_QUEUE,
     offered: new Set(offers.map(({ leaseId }) => leaseId)),
     waiting: new Set([...waiters, ...waitSet].map(({ leaseId }) => leaseId)),
+    asleep: new Set([...offers, ...waiters].filter(({ asleep }) => asleep).map(({ leaseId }) => leaseId)),
     first: waiters[0]?.leaseId,
   };
 }

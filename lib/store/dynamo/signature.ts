@@ -1,5 +1,5 @@
 /**
- * Signature Version 4 of a request to DynamoDB. The day's key is derived once for each pair of credentials, so a request costs two hashes
+ * Signature Version 4 of a POST to DynamoDB, or to another service of AWS. The day's key is derived once for each pair of credentials, so a request costs two hashes
  * and one HMAC. A property test compares it with `@smithy/signature-v4`.
  */
 import * as crypto from "node:crypto";
@@ -25,10 +25,11 @@ export interface Scope {
 /** The headers of a signed request: names and values alternate. */
 export type RawHeaders = readonly string[];
 
-/** Signs a request at the epoch time `atMs`. */
+/** Signs a request at the epoch time `atMs`. Without a `target`, which a service with a path for each operation doesn't have, it is empty. */
 export type Sign = (target: string, body: string, atMs: number) => RawHeaders;
 
 const CONTENT_TYPE = "application/x-amz-json-1.0";
+const PLAIN_TYPE = "application/json";
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /** Returns a signer of requests to one endpoint with one pair of credentials. */
@@ -36,7 +37,7 @@ export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentia
   const scopeOf = (day: string): string => `${day}/${region}/${service}/aws4_request`;
   const canonicalPath = path === "/" ? path : canonical(path);
   const tokenLine = sessionToken === undefined ? "" : `x-amz-security-token:${sessionToken}\n`;
-  const names = `content-type;host;x-amz-date;${sessionToken === undefined ? "" : "x-amz-security-token;"}x-amz-target`;
+  const common = `content-type;host;x-amz-date${sessionToken === undefined ? "" : ";x-amz-security-token"}`;
   const tokenHeader = sessionToken === undefined ? [] : ["x-amz-security-token", sessionToken];
   let day = "";
   let key: Buffer = Buffer.alloc(0);
@@ -53,13 +54,16 @@ export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentia
         key = [region, service, "aws4_request"].reduce<Buffer>(hmac, hmac(`AWS4${secretAccessKey}`, day));
       }
     }
-    const headers = `content-type:${CONTENT_TYPE}\nhost:${host}\nx-amz-date:${time}\n${tokenLine}x-amz-target:${target}\n`;
+    const names = target === "" ? common : `${common};x-amz-target`;
+    const targetLine = target === "" ? "" : `x-amz-target:${target}\n`;
+    const type = target === "" ? PLAIN_TYPE : CONTENT_TYPE;
+    const headers = `content-type:${type}\nhost:${host}\nx-amz-date:${time}\n${tokenLine}${targetLine}`;
     const request = `POST\n${canonicalPath}\n\n${headers}\n${names}\n${sha256(body)}`;
     const toSign = `${ALGORITHM}\n${time}\n${scopeOf(day)}\n${sha256(request)}`;
     const signature = crypto.createHmac("sha256", key).update(toSign).digest("hex");
     const authorization = `${ALGORITHM} Credential=${accessKeyId}/${scopeOf(day)}, SignedHeaders=${names}, Signature=${signature}`;
     return [
-      ...["host", host, "content-type", CONTENT_TYPE, "x-amz-target", target, "x-amz-date", time],
+      ...["host", host, "content-type", type, ...(target === "" ? [] : ["x-amz-target", target]), "x-amz-date", time],
       ...tokenHeader,
       ...["authorization", authorization],
     ];

@@ -17,6 +17,7 @@ import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
 import { runs } from "./running.js";
 import { A, Fixture } from "../fixture.js";
 import { expected, play, STATES } from "./states.js";
+import { sleeps } from "./sleeping.js";
 import { lapses, ordersTurns } from "./turns.js";
 
 /** Runs the suite for the stores that `makeStore` creates. */
@@ -44,6 +45,7 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
     describe("the queue", () => queues(store));
     describe("conditions", () => waitsForConditions(store));
     describe("a turn that nobody takes", () => lapses(store));
+    describe("a waiter that sleeps", () => sleeps(store));
     describe("who goes first, and who goes together", () => ordersTurns(store));
 
     describe("in every state of a run, every command, and each sent again", () => {

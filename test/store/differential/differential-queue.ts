@@ -96,6 +96,7 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
           ? await queuedBlind(before, command, reading, (next) => table.replace(address, next, before))
           : await memory.apply(address, command, () => reading);
       told(`${command.type}: ${outcomeOf(wanted.answer)}`);
+      if (command.type === "acquire" && isAsleep(before, command)) told(`for a sleeper: ${outcomeOf(wanted.answer)}`);
       for (const { event } of wanted.events) told(`event: ${event}`);
       const together = wanted.events.filter(({ event }) => event === "ended").length > 1;
       const { answer, events } = came;
@@ -118,6 +119,12 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
     }
     expect(await startProcess().read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
   };
+}
+
+/** True if this lease sleeps in the queue, or is offered the key asleep. */
+function isAsleep(record: LockRecord | undefined, { leaseId }: Acquire): boolean {
+  const { offers = [], waiters = [] } = record ?? {};
+  return [...offers, ...waiters].some((asking) => asking.leaseId === leaseId && asking.asleep);
 }
 
 /** Sorts leases that end together. They are reported and stored in the order of a map, which depends on the engine. */

@@ -7,7 +7,7 @@ import { row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
 import { conditionCommandsOf, conditionHistories } from "./condition-histories.js";
 import { distort, kindsStorePair } from "./differential-kinds.js";
-import { queueHistories, writerHistories } from "./queue-histories.js";
+import { queueHistories, sleeperHistories, writerHistories } from "./queue-histories.js";
 import { FAST_PATHS, queueStorePair, mutateWhere } from "./differential-queue.js";
 import { runCommandsOf, runHistories } from "./run-histories.js";
 import { storePair } from "./differential-pair.js";
@@ -145,6 +145,7 @@ const QUEUE = row({
   parts: [
     { histories: queueHistories, runs: 75 },
     { histories: writerHistories, runs: 75 },
+    { histories: sleeperHistories, runs: 75 },
   ],
   reached: [
     ...outcomes({
@@ -152,6 +153,7 @@ const QUEUE = row({
       release: ["released", "expired", "never", "forbidden"],
       event: ["queued", "offered", "skipped", "granted", "ended", "changed", "transferred"],
       break: ["broken"],
+      "for a sleeper": ["granted", "waiting", "forbidden", "lease-reused"],
     }),
     ...Object.keys(FAST_PATHS).map((write) => `by ${write}`),
   ],

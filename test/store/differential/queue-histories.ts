@@ -4,7 +4,7 @@
  * late or never, full queues, duplicates, clocks that disagree.
  */
 import * as fc from "fast-check";
-import type { Command } from "../../../lib/core/commands.js";
+import type { Acquire, Command } from "../../../lib/core/commands.js";
 import type { LeaseId } from "../../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Waiter } from "../../../lib/core/record.js";
@@ -69,6 +69,8 @@ export interface History {
   readonly kinds: readonly Kind[];
   readonly remembered: LockRecord | undefined;
   readonly steps: readonly Step[];
+  /** For each step, how long a waiter that it queues sleeps. Absent: nobody sleeps. */
+  readonly sleepsMs?: readonly (number | undefined)[];
 }
 
 const oneIn = (times: number): fc.Arbitrary<boolean> => fc.nat(times - 1).map((draw) => draw === 0);
@@ -148,6 +150,14 @@ export const queueHistories = historiesOf(
   fc.constantFrom([WRITER], [WRITER], [WRITER, READER], [READER], [PERMIT, PERMITS], [WRITER, PERMIT]),
 );
 
+/** Draws histories of every kind in which some sleep: for less than an offer to a sleeper lasts, or longer. */
+export const sleeperHistories = fc
+  .record({
+    history: queueHistories,
+    sleepsMs: fc.array(fc.constantFrom(undefined, undefined, 2_000, 10 * DEFAULTS.wakeWindowMs), { minLength: 30, maxLength: 30 }),
+  })
+  .map(({ history, sleepsMs }): History => ({ ...history, sleepsMs }));
+
 /** A command, the server clocks' readings, and the clock of the processes. */
 export interface Asked {
   readonly command: Command;
@@ -155,9 +165,15 @@ export interface Asked {
   readonly nowMs: number;
 }
 
+/** Returns an acquire as it is sent again: by an agent, whose claim for a sleeper is a poll, or by the sleeper itself. */
+function asked({ sleepMs, wait, ...acquire }: Acquire, act: Act): Acquire {
+  if (sleepMs === undefined) return { ...acquire, ...(wait && { wait }) };
+  return act === "claim" ? acquire : { ...acquire, wait: true, sleepMs };
+}
+
 /** Creates each command of a history from the record that the previous commands left. */
 // Over 60 lines: one model or one server, whose parts share its state.
-export function resolver({ kinds }: History, key: string): (step: Step, record: LockRecord | undefined) => Asked {
+export function resolver({ kinds, sleepsMs = [] }: History, key: string): (step: Step, record: LockRecord | undefined) => Asked {
   let nowMs = START_MS;
   let order = 1000;
   const sent: Command[] = [];
@@ -166,6 +182,7 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
     const { leaseMs, priority, owner, scope, otherwise } = draft;
     const asked = { ...kinds[draft.kind % kinds.length]!, leaseMs, priority, owner, ...(scope !== undefined && { scope }) };
     const waits = (draft.act === "queue") !== otherwise;
+    const sleepMs = waits ? sleepsMs[sent.length] : undefined;
     // Some of these ids ended earlier.
     const id = draft.who < 12 ? leaseId(draft.who) : leaseId(++order, nowMs - START_MS);
     return {
@@ -176,14 +193,17 @@ export function resolver({ kinds }: History, key: string): (step: Step, record: 
       ...asked,
       requestHash: JSON.stringify(asked),
       ...(waits && { wait: true }),
+      ...(sleepMs !== undefined && { sleepMs }),
     };
   }
 
-  function askAgain(id: LeaseId, { otherwise, intruder }: Draft): Command {
+  function askAgain(id: LeaseId, { act, otherwise, intruder }: Draft): Command {
     const first = sent.find((command) => command.type === "acquire" && command.leaseId === id);
     const usual = { owner: "", leaseMs: DEFAULTS.leaseMs, priority: 0, ...WRITER };
     const again: Command =
-      first?.type === "acquire" ? first : { type: "acquire", key, leaseId: id, principal: "P", ...usual, requestHash: "{}", wait: true };
+      first?.type === "acquire"
+        ? asked(first, act)
+        : { type: "acquire", key, leaseId: id, principal: "P", ...usual, requestHash: "{}", wait: true };
     return { ...again, ...(intruder && { principal: "Q" }), ...(otherwise && { requestHash: "other" }) };
   }
 

@@ -27,11 +27,11 @@ const request = fc.record({
   credentials: fc.record({ accessKeyId: word, secretAccessKey: word, sessionToken: fc.option(word, { nil: undefined }) }),
   scope: fc.record({
     host: fc.constantFrom("dynamodb.eu-central-1.amazonaws.com", "123456789012.ddb.us-east-1.amazonaws.com", "127.0.0.1:8000"),
-    path: fc.constantFrom("/", "/dynamodb/", "/a b/", "/x//../y(1)/", "/%C3%A9/"),
+    path: fc.constantFrom("/", "/dynamodb/", "/a b/", "/x//../y(1)/", "/%C3%A9/", "/callbacks/a%2Fb%2B%3D/succeed"),
     region: fc.constantFrom("eu-central-1", "us-east-1", "cn-north-1"),
-    service: fc.constant("dynamodb"),
+    service: fc.constantFrom("dynamodb", "lambda"),
   }),
-  target: fc.constantFrom("DynamoDB_20120810.UpdateItem", "DynamoDB_20120810.Query"),
+  target: fc.constantFrom("DynamoDB_20120810.UpdateItem", "DynamoDB_20120810.Query", ""),
   bodies: fc.array(
     fc.record({ body: fc.string({ unit: "grapheme" }), atMs: fc.integer({ min: Date.UTC(2026, 11, 30), max: Date.UTC(2027, 0, 3) }) }),
     { minLength: 1, maxLength: 4 },
@@ -53,7 +53,12 @@ async function signedBySdk(
       hostname: scope.host,
       path: scope.path,
       query: {},
-      headers: { host: scope.host, "content-type": "application/x-amz-json-1.0", "x-amz-target": target },
+      headers: {
+        host: scope.host,
+        ...(target === ""
+          ? { "content-type": "application/json" }
+          : { "content-type": "application/x-amz-json-1.0", "x-amz-target": target }),
+      },
       body,
     },
     { signingDate: new Date(atMs) },

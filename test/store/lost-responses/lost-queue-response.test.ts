@@ -11,6 +11,7 @@ import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
 import { engineCalls, freshTable } from "../../support/engine.js";
+import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
 import { startLateFailures } from "../late-failure.js";
@@ -39,7 +40,7 @@ describe("an answer that is lost after a write of the queue", () => {
   });
 
   /** With its own operations, because those that retry often stop retrying. */
-  function storeVia({ endpoint }: FaultProxy | LateFailures, calls = engineCalls(endpoint, ATTEMPTS)): LockStore {
+  function storeVia({ endpoint }: FaultProxy | LateFailures, calls: TableCalls = engineCalls(endpoint, ATTEMPTS)): LockStore {
     return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
 

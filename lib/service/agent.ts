@@ -1,0 +1,139 @@
+/**
+ * The agent that wakes sleepers. It has no lock rule of its own: it claims the key as a polling client would, by the sleeper's own acquire,
+ * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter. For each:
+ *
+ *  1. its id is not in the record, or its time is over   → cancelled; the target is told that it lost its place
+ *  2. it was granted the key lately                      → left to the agent that claimed it
+ *  3. its acquire, without a wait                        → still in the queue: it sleeps on
+ *  4. granted                                            → the target is told; if that fails, the next sweep tells it
+ *  5. nobody waits at the target                         → dead: its lease is released. Unclear: its lease runs out
+ *
+ * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
+ * moment ago may take that answer for a death, and others keep away until that agent must be gone.
+ */
+import type { WakeTarget } from "../core/api/locks.js";
+import type { Acquire, AnswerTo, Command, LeaseView } from "../core/commands.js";
+import { isWaiting } from "../core/lock/expiry.js";
+import { isInRecord, placeOf } from "../core/lock/queue.js";
+import type { LockRecord } from "../core/record.js";
+import type { Clock } from "../core/time.js";
+import type { Address, LockStore, Sleeper, SleeperStore } from "../store/port.js";
+import type { RequestClocks } from "./clocks.js";
+import { guarded } from "./clocks.js";
+import type { Log } from "./log.js";
+import { eventLine } from "./log.js";
+
+/** The failure that a target is told of: the lease will never have the key. */
+export const LOST_PLACE = "Holdfast.LostPlace";
+
+/** The news for a target: the lease has the key, or never will. */
+export type Outcome = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leaseMs"> | typeof LOST_PLACE;
+
+/**
+ * Tells a target, by one request. `gone`: nobody waits there, or somebody told it before.
+ * @throws Error, without the target in it, if it is not known whether the target was told
+ */
+export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "gone">;
+
+/** The parts of an agent. */
+export interface AgentDeps {
+  readonly store: LockStore;
+  readonly sleepers: SleeperStore;
+  readonly tell: Tell;
+  readonly clocks: RequestClocks;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called for each sleeper that was left to the next sweep by a failure. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** The result for a sleeper. All but `asleep` and `failed` are the end of it. */
+export type Woken = "asleep" | "woken" | "dead" | "unclear" | "lost" | "failed";
+
+/** The time within which the agent that claimed takes `gone` for a death. */
+const VERDICT_MS = 10_000;
+/** The time for which others leave a granted sleeper to that agent, and one that is not queued yet to its request. */
+const OTHERS_MS = 30_000;
+/** A sweep reads no further pages after this time: the next one begins a minute after it. */
+const SWEEP_MS = 45_000;
+
+/** Looks at every sleeper. Returns how many of them were woken, found dead, and so on. */
+export async function sweep(deps: AgentDeps): Promise<Readonly<Partial<Record<Woken, number>>>> {
+  const counts: Partial<Record<Woken, number>> = {};
+  const beganMs = deps.clock.monotonicMs();
+  let after: string | undefined;
+  do {
+    const { sleepers, next } = await deps.sleepers.list(after);
+    const byKey = new Map<string, Sleeper[]>();
+    for (const sleeper of sleepers) {
+      const { namespace, key } = sleeper.address;
+      const name = `${namespace}/${key}`;
+      byKey.set(name, [...(byKey.get(name) ?? []), sleeper]);
+    }
+    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps)));
+    for (const woken of all.flat()) counts[woken] = (counts[woken] ?? 0) + 1;
+    after = next;
+  } while (after !== undefined && deps.clock.monotonicMs() - beganMs < SWEEP_MS);
+  return counts;
+}
+
+/** Looks at the sleepers of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */
+async function sweepKey(sleepers: readonly Sleeper[], deps: AgentDeps): Promise<readonly Woken[]> {
+  const results: Woken[] = [];
+  let record: LockRecord | undefined;
+  let isFresh = false;
+  for (const sleeper of sleepers) {
+    try {
+      if (!isFresh) record = await deps.store.read(sleeper.address);
+      const woken = await wake(sleeper, record, deps);
+      isFresh = woken === "asleep";
+      results.push(woken);
+    } catch (error) {
+      isFresh = false;
+      results.push("failed");
+      deps.onFailure(error);
+    }
+  }
+  return results;
+}
+
+/** Claims the key for a sleeper if its turn has come, and tells its target. Safe to repeat, and at the same time elsewhere. */
+export async function wake(sleeper: Sleeper, record: LockRecord | undefined, deps: AgentDeps): Promise<Woken> {
+  const { tell, clock, clocks } = deps;
+  const { address, acquire, target, putAtMs } = sleeper;
+  const { leaseId, principal } = acquire;
+  const over = async (woken: Woken): Promise<Woken> => (await deps.sleepers.delete(sleeper), woken);
+  const lost = async (): Promise<Woken> => (await tell(target, LOST_PLACE), over("lost"));
+  const release = () => apply(address, { type: "release", key: address.key, leaseId, principal }, deps);
+
+  const reading = guarded(clocks)();
+  if (!record || !isInRecord(record, leaseId)) return putAtMs + OTHERS_MS > reading.earliestMs ? "asleep" : lost();
+  const waiter = record.waiters[placeOf(record, leaseId)];
+  if (waiter && !isWaiting(waiter, reading)) {
+    await release();
+    return lost();
+  }
+  const held = record.holds[leaseId];
+  if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";
+
+  const beganMs = clock.monotonicMs();
+  // Without a wait: an id that left the queue meanwhile is not queued anew.
+  const answer = await apply<Acquire>(address, acquire, deps);
+  if (!answer.ok) return answer.code === "lease-over" ? lost() : "asleep";
+  if ("state" in answer) return "asleep";
+  const isClaimed = answer.how === "granted";
+  if (!isClaimed && !held) return "asleep"; // Another agent claimed the key since the record was read.
+  const { key, fencingToken, leaseMs } = answer.lease;
+  if ((await tell(target, { key, leaseId, fencingToken, leaseMs })) === "told") return over("woken");
+  if (!isClaimed || clock.monotonicMs() - beganMs > VERDICT_MS) return over("unclear");
+  await release();
+  return over("dead");
+}
+
+/** Applies a command of the sleeper, and logs it under the sleeper's principal, by the agent. */
+async function apply<C extends Command>(address: Address, command: C, { store, clocks, log }: AgentDeps): Promise<AnswerTo<C>> {
+  const caller = { namespace: address.namespace, principal: "agent", requestId: "agent" };
+  const { answer, events } = await store.apply(address, command, guarded(clocks));
+  for (const event of events) log(eventLine(address, event, caller, clocks().latestMs));
+  return answer;
+}

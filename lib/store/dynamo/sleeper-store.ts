@@ -1,0 +1,83 @@
+/**
+ * Sleepers in DynamoDB, each in an item of its own: `s` has the sleeper as JSON, `a` the time at which it was stored, `x` the TTL. They are in
+ * a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ */
+import type { Sleeper, SleeperStore } from "../port.js";
+import type { AllCalls, TableCalls } from "./calls.js";
+import { isConditionFailed } from "./calls.js";
+import type { Item } from "./layout.js";
+import { TABLE } from "./table.js";
+import type { TablePlace } from "./unavailable.js";
+import { tableUnavailable } from "./unavailable.js";
+
+/** The partition of all sleepers. */
+export const SLEEPERS = "/sleepers";
+/** Sleepers that one query reads: with the longest targets, and full meta, they take less than a query's 1 MB. */
+const QUERY_LIMIT = 100;
+/** Comes before every key: a namespace has no character below it. */
+const BEFORE_ALL = " ";
+
+function keyOf({ address: { namespace, kind, key }, acquire: { leaseId } }: Sleeper): Item {
+  return { [TABLE.partitionKey]: SLEEPERS, [TABLE.sortKey]: `${namespace}/${kind}/${key}/${leaseId}` };
+}
+
+/** Returns what a service needs: it stores sleepers, and sees none. */
+export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls: TableCalls }): Pick<SleeperStore, "put"> {
+  return {
+    async put(sleeper) {
+      const { ttlAtSec, putAtMs } = sleeper;
+      const input = {
+        TableName: place.tableName,
+        Key: keyOf(sleeper),
+        // A late duplicate of an earlier request doesn't bring the earlier target back.
+        ConditionExpression: "attribute_not_exists(a) OR a <= :a",
+        UpdateExpression: `SET s = :s, a = :a, ${TABLE.ttlAttribute} = :x`,
+        ExpressionAttributeValues: { ":s": JSON.stringify(sleeper), ":a": putAtMs, ":x": ttlAtSec },
+      };
+      try {
+        await calls.updateItem(input);
+      } catch (error) {
+        if (!isConditionFailed(error)) throw await tableUnavailable(withoutQuotes(error), place);
+      }
+    },
+  };
+}
+
+/** Returns the error without its message, in which an engine may quote the target. */
+function withoutQuotes(error: unknown): Error {
+  const { name, $metadata } = error as Error & { readonly $metadata?: object };
+  return Object.assign(new Error("the sleeper could not be stored"), { name, ...($metadata && { $metadata }) });
+}
+
+/** Returns the sleepers of a table, as the agent uses them. */
+export function createSleeperStore({ calls, ...place }: TablePlace & { readonly calls: AllCalls }): SleeperStore {
+  const TableName = place.tableName;
+  return {
+    ...sleeperPutter({ calls, ...place }),
+    async list(after = BEFORE_ALL) {
+      const input = {
+        TableName,
+        KeyConditionExpression: "#p = :p AND #k > :after",
+        FilterExpression: "attribute_exists(s)",
+        ExpressionAttributeNames: { "#p": TABLE.partitionKey, "#k": TABLE.sortKey },
+        ExpressionAttributeValues: { ":p": SLEEPERS, ":after": after },
+        Limit: QUERY_LIMIT,
+      };
+      try {
+        const { Items = [], LastEvaluatedKey } = await calls.query(input);
+        const sleepers = Items.map((item) => JSON.parse(item["s"] as string) as Sleeper);
+        return { sleepers, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
+      } catch (error) {
+        throw await tableUnavailable(error, place);
+      }
+    },
+    async delete(sleeper) {
+      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": sleeper.putAtMs } };
+      try {
+        await calls.deleteItem({ TableName, Key: keyOf(sleeper), ...stored });
+      } catch (error) {
+        if (!isConditionFailed(error)) throw await tableUnavailable(error, place);
+      }
+    },
+  };
+}

@@ -1,0 +1,360 @@
+/**
+ * Sleepers from their request to the wake, on records in memory and on an engine. Their targets are Step Functions and Lambda over HTTP, as
+ * far as an agent calls them. Clocks are turned.
+ */
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { awsTell } from "../../lambda/tell.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { systemClock } from "../../lib/core/time.js";
+import type { AgentDeps, Tell } from "../../lib/service/agent.js";
+import { sweep, wake } from "../../lib/service/agent.js";
+import { gatewayClocks } from "../../lib/service/clocks.js";
+import type { LogLine } from "../../lib/service/log.js";
+import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
+import type { LockStore, SleeperStore } from "../../lib/store/port.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { engineCalls, freshTable } from "../support/engine.js";
+import type { Reply } from "../support/reply.js";
+import type { WakeTargets } from "../support/wake-targets.js";
+import { startWakeTargets } from "../support/wake-targets.js";
+
+const LEASE_MS = 180_000;
+const MINUTE_MS = 60_000;
+/** The time after which other agents take a granted sleeper up. */
+const OTHERS_MS = 30_000;
+const NOBODY = { taskToken: "token-of-nobody" };
+const OVER = { failed: "Holdfast.LostPlace" };
+
+interface Stores {
+  readonly store: LockStore;
+  readonly sleepers: SleeperStore;
+  /** Another process on the same records. */
+  readonly other: LockStore;
+}
+const policy = createPolicy();
+
+function inMemory(clock: VirtualClock): Stores {
+  const store = createMemoryStore({ policy, clock });
+  return { store, other: store, sleepers: createMemorySleepers() };
+}
+
+async function onEngine(clock: VirtualClock): Promise<Stores> {
+  const { tableName, client } = await freshTable();
+  client.destroy();
+  const place = { calls: engineCalls(inject("engineEndpoint")), tableName, region: async () => "us-east-1" };
+  const process = () => createDynamoStore({ ...place, policy, clock, random: () => 0 });
+  return { store: process(), other: process(), sleepers: createSleeperStore(place) };
+}
+
+let targets: WakeTargets;
+beforeAll(async () => void (targets = await startWakeTargets()));
+afterAll(() => targets.close());
+let names = 0;
+
+/** A service with an agent, and callers that use one key. */
+class Scene {
+  readonly clock = new VirtualClock();
+  readonly lines: LogLine[] = [];
+  readonly failures: unknown[] = [];
+  readonly #service;
+  readonly #tell = awsTell(targets.env, systemClock);
+
+  constructor(
+    readonly stores: Stores,
+    clock: VirtualClock,
+  ) {
+    this.clock = clock;
+    this.#service = directService({ clock, store: stores.store, sleepers: stores.sleepers });
+  }
+
+  newId(): string {
+    return this.#service.newId();
+  }
+
+  async acquire(
+    leaseId: string,
+    { key = "ORDER_1", wait = false, ...body }: object & { key?: string; wait?: boolean } = {},
+  ): Promise<number> {
+    const headers: Record<string, string> = wait ? { prefer: "wait=0" } : {};
+    return (await this.#service.ask(ACQUIRE, { key, leaseId, headers, body: { leaseMs: LEASE_MS, ...body } })).status;
+  }
+
+  /** Waits asleep for an hour under a target of its own, and returns the target. */
+  async sleep(leaseId: string, { target = targets.wait(`token-${++names}`), ...body }: object & { target?: string } = {}): Promise<string> {
+    const wake = target.startsWith("token-") ? { taskToken: target } : { callbackId: target };
+    const headers = { prefer: "wait=3600" };
+    const { status } = await this.#service.ask(ACQUIRE, { leaseId, headers, body: { leaseMs: LEASE_MS, wake, ...body } });
+    expect(status).toBe(202);
+    return target;
+  }
+
+  check(leaseId: string): Promise<Reply> {
+    return this.#service.ask(CHECK, { leaseId });
+  }
+
+  async release(leaseId: string): Promise<void> {
+    expect((await this.#service.ask(RELEASE, { leaseId })).status).toBe(204);
+  }
+
+  agent(tell: Tell = this.#tell): AgentDeps {
+    return {
+      ...{ store: this.stores.other, sleepers: this.stores.sleepers, tell, clock: this.clock },
+      clocks: gatewayClocks(this.clock, undefined),
+      log: (line) => void this.lines.push(line),
+      onFailure: (error) => void this.failures.push(error),
+    };
+  }
+
+  sweep(tell?: Tell) {
+    return sweep(this.agent(tell));
+  }
+
+  tell: Tell = (target, outcome) => this.#tell(target, outcome);
+}
+
+describe.each([
+  ["in memory", inMemory],
+  ["on an engine", onEngine],
+])("an agent, %s,", (_where, stores) => {
+  async function scene(): Promise<Scene> {
+    const clock = new VirtualClock();
+    return new Scene(await stores(clock), clock);
+  }
+
+  /** A scene in which A holds the key and B sleeps. */
+  async function behindA(): Promise<Scene & { a: string; b: string; target: string }> {
+    const made = await scene();
+    const [a, b] = [made.newId(), made.newId()];
+    await made.acquire(a);
+    return Object.assign(made, { a, b, target: await made.sleep(b) });
+  }
+
+  it("wakes a sleeper in its turn, before a poller, and passes a dead one over at once", async () => {
+    const its = await behindA();
+    const [poller, dead, last] = [its.newId(), its.newId(), its.newId()];
+    expect(await its.acquire(poller, { wait: true })).toBe(202);
+    await its.sleep(dead, { target: NOBODY.taskToken });
+    expect(await its.sweep()).toEqual({ asleep: 2 });
+    await its.release(its.a);
+    expect(await its.sweep()).toEqual({ woken: 1, asleep: 1 });
+    const { status, body } = await its.check(its.b);
+    expect(status).toBe(200);
+    expect(targets.heard.get(its.target)).toEqual({
+      got: { key: "ORDER_1", leaseId: its.b, fencingToken: body.fencingToken, leaseMs: LEASE_MS },
+    });
+    expect(its.lines).toMatchObject([{ event: "granted", by: "agent", fencingToken: body.fencingToken }]);
+    expect(await its.acquire(poller, { wait: true })).toBe(202);
+    await its.release(its.b);
+    expect(await its.acquire(poller, { wait: true })).toBe(201);
+    expect(await its.acquire(last, { wait: true })).toBe(202);
+    await its.release(poller);
+    expect(await its.sweep()).toEqual({ dead: 1 });
+    expect(await its.acquire(last, { wait: true })).toBe(201);
+    expect((await its.stores.sleepers.list()).sleepers).toEqual([]);
+  });
+
+  it("wakes the next sleeper in the same sweep in which it finds the first dead", async () => {
+    const its = await behindA();
+    targets.timeOut(its.target);
+    // A later id: the sweep goes by the order of ids.
+    await its.clock.advance(1);
+    const next = await its.sleep(its.newId());
+    await its.release(its.a);
+    expect(await its.sweep()).toEqual({ dead: 1, woken: 1 });
+    expect(targets.heard.get(next)).toHaveProperty("got");
+  });
+
+  it("sees that a holder crashed, with nobody awake", async () => {
+    const its = await behindA();
+    await its.clock.advance(LEASE_MS + takeoverMarginMs(LEASE_MS) - 1);
+    expect(await its.sweep()).toEqual({ asleep: 1 });
+    await its.clock.advance(1);
+    expect(await its.sweep()).toEqual({ woken: 1 });
+    expect(targets.heard.get(its.target)).toHaveProperty("got.leaseId", its.b);
+    expect(await its.sweep()).toEqual({});
+  });
+
+  it("tells once, although five sweep at once and the one that claimed is the slowest to tell", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    let others: Promise<unknown> = Promise.resolve();
+    let tells = 0;
+    const first = await its.sweep(async (...told) => {
+      tells++;
+      others = Promise.all([1, 2, 3, 4].map(() => its.sweep()));
+      expect(await others).toEqual(Array(4).fill({ asleep: 1 }));
+      return its.tell(...told);
+    });
+    expect([first, tells]).toEqual([{ woken: 1 }, 1]);
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
+  it("tells once, if five sweep at once", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    const counts = await Promise.all([1, 2, 3, 4, 5].map(() => its.sweep()));
+    expect(counts.filter(({ woken }) => woken === 1)).toHaveLength(1);
+    expect(counts.flatMap(Object.keys).filter((name) => !["asleep", "woken"].includes(name))).toEqual([]);
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
+  it("doesn't take the holder for dead, if it froze after its claim and another told meanwhile", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    const counts = await its.sweep(async (...told) => {
+      await its.clock.advance(OTHERS_MS);
+      expect(await its.sweep()).toEqual({ woken: 1 });
+      return its.tell(...told);
+    });
+    expect(counts).toEqual({ unclear: 1 });
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
+  it("doesn't end a lease that it found held: it may have been told", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    expect(await its.acquire(its.b)).toBe(201);
+    targets.timeOut(its.target);
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ unclear: 1 });
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
+  it("tells again what was throttled, under the same lease, and after the time of others", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    targets.throttle(1);
+    expect(await its.sweep()).toEqual({ failed: 1 });
+    expect(its.failures.map(String)).toEqual(["Error: states: ThrottlingException"]);
+    const { body } = await its.check(its.b);
+    await its.clock.advance(OTHERS_MS - 1);
+    expect(await its.sweep()).toEqual({ asleep: 1 });
+    await its.clock.advance(1);
+    expect(await its.sweep()).toEqual({ woken: 1 });
+    expect(targets.heard.get(its.target)).toHaveProperty("got.fencingToken", body.fencingToken);
+  });
+
+  it("says that the place is lost if the lease ran out before the target could be told", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    targets.throttle(1);
+    await its.sweep();
+    await its.clock.advance(LEASE_MS);
+    expect(await its.sweep()).toEqual({ lost: 1 });
+    expect(targets.heard.get(its.target)).toEqual(OVER);
+  });
+
+  it("tells a sleeper that was cancelled", async () => {
+    const its = await behindA();
+    await its.release(its.b);
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ lost: 1 });
+    expect(targets.heard.get(its.target)).toEqual(OVER);
+  });
+
+  it("claims nothing after the sleeper's own time, and lets the next go on", async () => {
+    const its = await behindA();
+    await its.clock.advance(3_600_000);
+    const poller = its.newId();
+    // No write has noticed yet that the time of the sleeper is over, and that of the holder.
+    expect(await its.sweep()).toEqual({ lost: 1 });
+    expect(targets.heard.get(its.target)).toEqual(OVER);
+    expect(await its.acquire(poller)).toBe(201);
+  });
+
+  it("was down for three minutes: a poller has the key, and the sleeper is told when it is back", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    await its.clock.advance(DEFAULTS.wakeWindowMs - 1);
+    expect(await its.acquire(its.newId())).toBe(423);
+    await its.clock.advance(1);
+    expect(await its.acquire(its.newId())).toBe(201);
+    expect(await its.sweep()).toEqual({ lost: 1 });
+    expect(targets.heard.get(its.target)).toEqual(OVER);
+  });
+
+  it("doesn't queue a sleeper anew that lost its place since its record was read", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    const [sleeper] = (await its.stores.sleepers.list()).sleepers;
+    const read = () => its.stores.other.read(sleeper!.address);
+    const offered = await read();
+    await its.clock.advance(DEFAULTS.wakeWindowMs);
+    expect(await its.acquire(its.newId())).toBe(201);
+    expect(await wake(sleeper!, offered, its.agent())).toBe("asleep");
+    expect((await read())?.waiters).toEqual([]);
+    expect(await its.sweep()).toEqual({ lost: 1 });
+  });
+
+  it("wakes after a release straight on the records", async () => {
+    const its = await behindA();
+    const { principal } = (await its.stores.sleepers.list()).sleepers[0]!.acquire;
+    const address = { namespace: "default", kind: "locks", key: "ORDER_1" } as const;
+    const release = { type: "release", key: "ORDER_1", leaseId: its.a, principal } as const;
+    await its.stores.other.apply(address, release, gatewayClocks(its.clock, undefined));
+    expect(await its.sweep()).toEqual({ woken: 1 });
+  });
+
+  it("leaves a sleeper alone that is stored and not queued yet, until its request must be over", async () => {
+    const its = await scene();
+    const leaseId = its.newId();
+    const target = await its.sleep(leaseId);
+    const [sleeper] = (await its.stores.sleepers.list()).sleepers;
+    await its.release(leaseId);
+    await its.stores.sleepers.put({ ...sleeper!, putAtMs: its.clock.wallMs() + 1 });
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ asleep: 1 });
+    await its.clock.advance(1);
+    expect(await its.sweep()).toEqual({ lost: 1 });
+    expect(targets.heard.get(target)).toEqual(OVER);
+  });
+
+  it("wakes as many as there are permits, and readers together", async () => {
+    for (const kind of [{ limit: 3 }, { mode: "shared" }]) {
+      const its = await scene();
+      const holders = [1, 2, 3].map(() => its.newId());
+      for (const leaseId of holders) expect(await its.acquire(leaseId, kind)).toBe(201);
+      const asleep = [1, 2, 3, 4, 5].map(() => its.newId());
+      const waiting = [];
+      for (const leaseId of asleep) waiting.push(await its.sleep(leaseId, kind));
+      for (const leaseId of holders) await its.release(leaseId);
+      const woken = "limit" in kind ? 3 : 5;
+      expect(await its.sweep()).toEqual({ woken, ...(woken < 5 && { asleep: 5 - woken }) });
+      expect(waiting.filter((target) => targets.heard.has(target))).toHaveLength(woken);
+      for (const leaseId of asleep.slice(0, woken)) await its.release(leaseId);
+      expect(await its.sweep()).toEqual(woken < 5 ? { woken: 2 } : {});
+    }
+  });
+
+  it("tells callbacks of durable functions, of the key and of its loss", async () => {
+    const its = await scene();
+    const [a, b, c] = [its.newId(), its.newId(), its.newId()];
+    await its.acquire(a);
+    const woken = await its.sleep(b, { target: targets.wait(`QVJO/+${++names}==`) });
+    const cancelled = await its.sleep(c, { target: targets.wait(`QVJO/+${++names}==`) });
+    await its.release(c);
+    await its.release(a);
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ woken: 1, lost: 1 });
+    expect(targets.heard.get(woken)).toHaveProperty("got.leaseId", b);
+    expect(targets.heard.get(cancelled)).toEqual(OVER);
+    await its.release(b);
+    await its.sleep(its.newId(), { target: "QVJO/+nobody==" });
+    expect(await its.sweep()).toEqual({ dead: 1 });
+  });
+
+  it("goes through many pages of sleepers, and on after one that fails", async () => {
+    const its = await behindA();
+    const [sleeper] = (await its.stores.sleepers.list()).sleepers;
+    for (let order = 0; order < 110; order++)
+      await its.stores.sleepers.put({ ...sleeper!, address: { ...sleeper!.address, key: `KEY_${order}` }, target: NOBODY });
+    await its.release(its.a);
+    targets.throttle(1);
+    await its.clock.advance(MINUTE_MS);
+    expect(await its.sweep()).toEqual({ failed: 1, lost: 109, woken: 1 });
+  });
+});

@@ -1,0 +1,94 @@
+/** Requests to wait asleep, over the handler: what they store, what they answer, and which are refused. */
+import { describe, expect, it } from "vitest";
+import { createMemorySleepers } from "../../lib/store/memory-store.js";
+import type { SleeperStore } from "../../lib/store/port.js";
+import type { DirectService } from "../support/direct-service.js";
+import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+
+const HOUR = { prefer: "wait=3600" };
+const TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAf~_-";
+const CALLBACK_ID = "QVJOOmFybi8xMjM0NTY3OA+/==";
+const INSPECT = "GET /v1/locks/{key}";
+
+function withAgent(): DirectService & { readonly sleepers: SleeperStore } {
+  const sleepers = createMemorySleepers();
+  return { ...directService({ sleepers }), sleepers };
+}
+
+describe("an acquire with a target to wake", () => {
+  it("waits asleep behind a holder, and is stored with its whole acquire", async () => {
+    const service = withAgent();
+    await service.ask(ACQUIRE, { leaseId: service.newId() });
+    const leaseId = service.newId();
+    const meta = { order: 7 };
+    const body = { leaseMs: 180_000, owner: "checkout", meta, wake: { callbackId: CALLBACK_ID } };
+    const reply = await service.ask(ACQUIRE, { leaseId, headers: HOUR, body });
+    expect([reply.status, reply.body]).toEqual([202, { state: "asleep", position: 1 }]);
+    expect(reply.headers).not.toHaveProperty("retry-after");
+    const { sleepers } = await service.sleepers.list();
+    expect(sleepers).toMatchObject([
+      {
+        address: { namespace: "default", kind: "locks", key: "ORDER_1" },
+        acquire: { leaseId, leaseMs: 180_000, owner: "checkout", meta },
+        target: { callbackId: CALLBACK_ID },
+        ttlAtSec: service.clock.wallMs() / 1000 + 3600 + 24 * 3600,
+      },
+    ]);
+    expect(sleepers[0]!.acquire).not.toHaveProperty("wait");
+    expect((await service.ask(INSPECT)).body.waiters).toMatchObject([{ owner: "checkout", asleep: true, position: 1 }]);
+  });
+
+  it("isn't granted a free key, takes the latest target, and says what a lease that holds says", async () => {
+    const service = withAgent();
+    const leaseId = service.newId();
+    for (const token of [TOKEN, `${TOKEN}2`]) {
+      const reply = await service.ask(ACQUIRE, { leaseId, headers: { ...HOUR, "holdfast-task-token": token } });
+      expect([reply.status, reply.body]).toEqual([202, { state: "asleep", position: 1 }]);
+    }
+    expect((await service.sleepers.list()).sleepers).toMatchObject([{ target: { taskToken: `${TOKEN}2` } }]);
+    expect((await service.ask(ACQUIRE, { leaseId })).status).toBe(201);
+    expect((await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake: { taskToken: TOKEN } } })).status).toBe(200);
+  });
+
+  it("is cancelled by its release", async () => {
+    const service = withAgent();
+    await service.ask(ACQUIRE, { leaseId: service.newId() });
+    const leaseId = service.newId();
+    await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake: { taskToken: TOKEN } } });
+    expect((await service.ask(CHECK, { leaseId })).status).toBe(202);
+    expect((await service.ask(RELEASE, { leaseId })).status).toBe(204);
+    expect((await service.ask(INSPECT)).body.waiters).toEqual([]);
+  });
+
+  const wake = { taskToken: TOKEN };
+  it.each<[string, object, object, field: string, rule: RegExp]>([
+    ["without a wait", { wake }, {}, "wake", /needs Prefer: wait=N, with N from 1 to 31536000; there is none/],
+    ["with a wait of 0 s", { wake }, { prefer: "wait=0" }, "wake", /N is 0/],
+    ["with a wait of more than a year", { wake }, { prefer: "wait=31536001" }, "wake", /N is 31536001/],
+    ["without a token or an id", { wake: {} }, HOUR, "wake", /needs a taskToken or a callbackId, and not both/],
+    ["with both", { wake: { ...wake, callbackId: CALLBACK_ID } }, HOUR, "wake", /needs a taskToken or a callbackId, and not both/],
+    ["with a URL", { wake: { url: "https://x" } }, HOUR, "wake.url", /is not a field of this request/],
+    ["with a token that has a space", { wake: { taskToken: "a b" } }, HOUR, "wake.taskToken", /1 to 2048 printable characters/],
+    ["with a long token", { wake: { taskToken: "x".repeat(2049) } }, HOUR, "wake.taskToken", /1 to 2048 printable/],
+    ["with an id that isn't base64", { wake: { callbackId: "a_b" } }, HOUR, "wake.callbackId", /1 to 1024 characters in base64/],
+    ["with a long id", { wake: { callbackId: "x".repeat(1025) } }, HOUR, "wake.callbackId", /1 to 1024 characters in base64/],
+    ["with a header that is no token", {}, { ...HOUR, "holdfast-task-token": "" }, "holdfast-task-token", /1 to 2048 printable/],
+  ])("is refused %s", async (_how, body, headers, field, rule) => {
+    const service = withAgent();
+    const reply = await service.ask(ACQUIRE, { leaseId: service.newId(), body, headers: { ...headers } });
+    expect([reply.status, reply.body.code, reply.body.field]).toEqual([400, "invalid-request", field]);
+    expect(reply.body.detail).toMatch(rule);
+    expect((await service.sleepers.list()).sleepers).toEqual([]);
+    expect((await service.ask(INSPECT)).body.waiters).toEqual([]);
+  });
+
+  it("is refused by a service without an agent, and by the other operations", async () => {
+    const service = directService();
+    const leaseId = service.newId();
+    const reply = await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake } });
+    expect([reply.status, reply.body.field]).toEqual([400, "wake"]);
+    expect(reply.body.detail).toMatch(/no agent that wakes sleepers/);
+    const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, headers: HOUR, body: { keys: ["a"], wake } });
+    expect([set.status, set.body.field]).toEqual([400, "wake"]);
+  });
+});
