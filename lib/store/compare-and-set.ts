@@ -30,6 +30,7 @@ export type WriteResult = { readonly written: true } | { readonly written: false
  *  - `append`: puts one more waiter at the end of the queue. So two hundred concurrent waiters don't race each other.
  */
 const LEAN_WAYS = ["end", "commute", "append"] as const;
+/** One of the ways to write a change without a condition on the version. */
 export type LeanWay = (typeof LEAN_WAYS)[number];
 
 /** The writes of a store for one key. */
