@@ -29,7 +29,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "the offer's window is shorter than the longest pause between polls",
     file: "lib/core/lock/expiry.ts",
     edits: [
-      ["return offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs;", "return offeredAtMs + DEFAULTS.offerWindowMs / 3 <= earliestMs;"],
+      ["return offerEndsAtMs(offer) <= earliestMs;", "return offerEndsAtMs(offer) - (2 * DEFAULTS.offerWindowMs) / 3 <= earliestMs;"],
     ],
   },
   {
@@ -37,8 +37,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "a fast server clock withdraws the offer from a waiter that is about to claim it",
     file: "lib/core/lock/expiry.ts",
     edits: [
-      ["{ offeredAtMs }: Offer, { earliestMs }: ClockReading", "{ offeredAtMs }: Offer, { latestMs }: ClockReading"],
-      ["DEFAULTS.offerWindowMs <= earliestMs;", "DEFAULTS.offerWindowMs <= latestMs;"],
+      ["offer: Offer, { earliestMs }: ClockReading", "offer: Offer, { latestMs }: ClockReading"],
+      ["offerEndsAtMs(offer) <= earliestMs;", "offerEndsAtMs(offer) <= latestMs;"],
     ],
   },
   {
@@ -63,7 +63,12 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "hand-over-forgets-the-head",
     why: "the first waiter is removed from the queue, and never offered the key",
     file: "lib/core/lock/queue.ts",
-    edits: [["offers.push({ ...offered, offeredAtMs: Math.max(reading.latestMs, lastSeenMs(first)) });", "void offered;"]],
+    edits: [
+      [
+        "offers.push({ ...offered, offeredAtMs: first.asleep ? reading.latestMs : Math.max(reading.latestMs, lastSeenMs(first)) });",
+        "void offered;",
+      ],
+    ],
   },
   {
     name: "offered-key-to-a-newcomer",
@@ -83,8 +88,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     file: "lib/core/lock/acquire.ts",
     edits: [
       [
-        "advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, leaseId, true);",
-        "advanceQueue({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, leaseId, true);",
+        "advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, asking, true);",
+        "advanceQueue({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, asking, true);",
       ],
     ],
   },
@@ -125,6 +130,6 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "an offer whose waiter died keeps the key for a minute",
     file: "lib/core/lock/expiry.ts",
     breaks: "L3",
-    edits: [["offeredAtMs + DEFAULTS.offerWindowMs <= earliestMs", "offeredAtMs + 12 * DEFAULTS.offerWindowMs <= earliestMs"]],
+    edits: [["return offerEndsAtMs(offer) <= earliestMs;", "return offerEndsAtMs(offer) + 11 * DEFAULTS.offerWindowMs <= earliestMs;"]],
   },
 ];
