@@ -36,7 +36,8 @@ run() {
   log=$(mktemp) counts=$(mktemp)
   port=$(node -e 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
   url=http://127.0.0.1:$port
-  PORT=$port node --import tsx infra/local/start.ts > "$log" 2>&1 &
+  # So the service has an agent. Nobody answers there, so no target is ever told.
+  AWS_ENDPOINT_URL_SFN=http://127.0.0.1:9 PORT=$port node --import tsx infra/local/start.ts > "$log" 2>&1 &
   local server=$!
   trap "kill $server 2> /dev/null || true; wait $server 2> /dev/null || true; rm -f '$log' '$counts'" EXIT
   until grep -q '^engine: ' "$log"; do

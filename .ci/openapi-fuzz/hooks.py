@@ -8,6 +8,7 @@ import atexit
 import collections
 import json
 import os
+import re
 import time
 
 import schemathesis
@@ -17,6 +18,7 @@ from schemathesis.specs.openapi import stateful
 LEASE_ID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
 KEY = "^(?!"
 META_BYTES = 1024
+TASK_TOKEN = "Holdfast-Task-Token"
 FILL_MAX_MS = 366 * 24 * 3_600_000
 # Requests of different sequences meet at some of the keys, and most keys are free at first.
 KEYS = st.integers(0, 999).map(lambda number: f"ORDER_{number}")
@@ -62,6 +64,12 @@ def rates_fit(body):
     return True
 
 
+def target_fits(body, headers):
+    """A target to wake needs the seconds for which it may sleep."""
+    has_target = TASK_TOKEN in headers or (isinstance(body, dict) and "wake" in body)
+    return not has_target or re.fullmatch("wait=[1-9][0-9]{0,6}", str(headers.get("Prefer"))) is not None
+
+
 def permits_fit(body):
     limit, permits = body.get("limit", 1), body.get("permits", 1)
     return limit == 1 or permits <= limit
@@ -69,8 +77,10 @@ def permits_fit(body):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """Rules that the document tells in words: the bytes of `meta`, `permits` beside `limit`, `cost` beside `rates`."""
+    """Rules that the document tells in words: the bytes of `meta`, `permits` beside `limit`, `cost` beside `rates`, `Prefer` beside `wake`."""
     body = case.body
+    if not target_fits(body, case.headers or {}):
+        return False
     if not isinstance(body, dict):
         return True
     if len(json.dumps(body.get("meta"), ensure_ascii=False).encode("utf-8", "surrogatepass")) > META_BYTES:

@@ -13,7 +13,7 @@ import { Key, LeaseId } from "./fields.js";
 import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
-import { REQUESTS } from "./requests.js";
+import { HEADERS, REQUESTS } from "./requests.js";
 import type { OperationName } from "./routes.js";
 import { ROUTES } from "./routes.js";
 
@@ -135,7 +135,10 @@ function operation(path: string, doc: OperationDoc): Json {
     in: "query",
     schema: jsonSchema(schema, "output"),
   }));
-  const inHeader = Object.entries(asks).map(([name, description]) => ({ name, in: "header", description, schema: { type: "string" } }));
+  const inHeader = Object.entries(asks).map(([name, description]) => {
+    const schema = HEADERS[name] ? jsonSchema(HEADERS[name]) : { type: "string" };
+    return { name, in: "header", description, schema };
+  });
   const headers = headersOf(tells);
   return {
     summary,

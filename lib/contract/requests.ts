@@ -14,6 +14,8 @@ import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mo
 const tokenRule = `must be 1 to ${LIMITS.taskTokenChars} printable characters`;
 /** The token of a task, in a body or in the header `Holdfast-Task-Token`. */
 export const TaskToken = v.pipe(v.string(tokenRule), v.regex(/^[!-~]+$/, tokenRule), v.maxLength(LIMITS.taskTokenChars, tokenRule));
+/** The headers of requests that have a rule. */
+export const HEADERS: Readonly<Record<string, v.GenericSchema>> = { "Holdfast-Task-Token": TaskToken };
 const callbackRule = `must be 1 to ${LIMITS.callbackIdChars} characters in base64`;
 const CallbackId = v.pipe(
   v.string(callbackRule),
