@@ -55,13 +55,14 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const lines = new RecentLines(systemClock.wallMs());
   const { handler: served, sweep, runsOn, engine } = await startService(env, keptBy(lines, env));
   const complain = (error: unknown): void => console.error(firstLine(error));
-  const { handler } = sweep ? withAgent(served, sweep, complain) : { handler: served };
+  const agent = sweep && withAgent(served, sweep, complain);
   try {
     const allowedHosts = given(env["HOLDFAST_ALLOWED_HOSTS"])?.split(",");
-    const gateway = await startGateway({ handler, port, allowedHosts, onError: complain });
+    const gateway = await startGateway({ handler: agent?.handler ?? served, port, allowedHosts, onError: complain });
     const locks = createLockClient({ url: gateway.url, owner: "console" });
     gateway.mount(consoleOf({ locks, where: new URL(gateway.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
     close = async () => {
+      agent?.stop();
       await gateway.close();
       await engine?.stop();
     };
