@@ -25,7 +25,7 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: "items",
-    files: /^lib\/store\/dynamo\/(?:item|attribute-value)\.ts$/,
+    files: /^lib\/store\/dynamo\/(?:item|layout|attribute-value)\.ts$/,
     tests: ["test/store/item.test.ts"],
   },
   {
