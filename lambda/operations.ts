@@ -6,7 +6,7 @@ import { decode, decodeBody } from "../lib/contract/decode.js";
 import { Key, LeaseId } from "../lib/contract/fields.js";
 import type { Answer, Asked, Operation } from "../lib/contract/operation.js";
 import { OPERATIONS } from "../lib/contract/operations.js";
-import { REQUESTS, TaskToken } from "../lib/contract/requests.js";
+import { REQUESTS, TASK_TOKEN_HEADER, TaskToken } from "../lib/contract/requests.js";
 import type { OperationName } from "../lib/contract/routes.js";
 import { bodyOf, empty, json, secondsToWait } from "./http.js";
 import type { HttpEvent, HttpResult } from "./http.js";
@@ -55,7 +55,7 @@ function decodeRequest(row: Operation, event: HttpEvent): Decoded<Asked<object>>
 }
 
 const PARAMETERS = { key: Key, leaseId: LeaseId };
-const TOKEN_HEADER = "holdfast-task-token";
+const TOKEN_HEADER = TASK_TOKEN_HEADER.toLowerCase();
 const NO_TOKEN = { ok: true, value: undefined } as const;
 
 function bodyAs(schema: Schema<object>, event: HttpEvent, maxBytes: number | undefined): Decoded<object> {

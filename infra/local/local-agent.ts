@@ -4,6 +4,7 @@
  */
 import type { Environment } from "../../lambda/compose.js";
 import { awsTell } from "../../lambda/tell.js";
+import { ROUTES } from "../../lib/contract/routes.js";
 import { systemClock } from "../../lib/core/time.js";
 import { sweep } from "../../lib/service/agent.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
@@ -12,7 +13,6 @@ import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import type { GatewayOptions } from "./gateway.js";
 
 const SWEEP_EACH_MS = 60_000;
-const RELEASE = "DELETE /v1/locks/";
 const FAKE = { AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
 
 type Handler = GatewayOptions["handler"];
@@ -61,7 +61,7 @@ export function withAgent(
   return {
     async handler(event) {
       const result = await handler(event);
-      if (event.routeKey.startsWith(RELEASE)) void run();
+      if (event.routeKey === ROUTES.release) void run();
       return result;
     },
     stop() {

@@ -19,7 +19,7 @@ import {
   waitingAnswer,
 } from "./operation.js";
 import { toProblem } from "./problem.js";
-import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
+import { HealthQuery, LimitListQuery, ListQuery, TASK_TOKEN_HEADER } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
 import { RUN_OPERATIONS } from "./run-operations.js";
 
@@ -34,7 +34,7 @@ const LEASE_OPERATIONS = {
     refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
     asks: {
       Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
-      "Holdfast-Task-Token": "The token of a task of Step Functions to wake, in place of `wake` in the body",
+      [TASK_TOKEN_HEADER]: "The token of a task of Step Functions to wake, in place of `wake` in the body",
     },
     tells: { ...TELLS.versionTag, ...TELLS.replayed },
     leadsTo: { 200: HELD, 201: HELD, 202: ["poll", "check", "release", "inspect"] },

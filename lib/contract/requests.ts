@@ -12,10 +12,12 @@ import type { Entries } from "./fields.js";
 import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
 
 const tokenRule = `must be 1 to ${LIMITS.taskTokenChars} printable characters`;
-/** The token of a task, in a body or in the header `Holdfast-Task-Token`. */
+/** The token of a task, in a body or in the header {@link TASK_TOKEN_HEADER}. */
 export const TaskToken = v.pipe(v.string(tokenRule), v.regex(/^[!-~]+$/, tokenRule), v.maxLength(LIMITS.taskTokenChars, tokenRule));
+/** The header in which a task of Step Functions sends its token. */
+export const TASK_TOKEN_HEADER = "Holdfast-Task-Token";
 /** The headers of requests that have a rule. */
-export const HEADERS: Readonly<Record<string, v.GenericSchema>> = { "Holdfast-Task-Token": TaskToken };
+export const HEADERS: Readonly<Record<string, v.GenericSchema>> = { [TASK_TOKEN_HEADER]: TaskToken };
 const callbackRule = `must be 1 to ${LIMITS.callbackIdChars} characters in base64`;
 const CallbackId = v.pipe(
   v.string(callbackRule),
