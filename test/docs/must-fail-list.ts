@@ -39,8 +39,8 @@ export function searchParts(): Readonly<Record<"how far", string>> {
     "how far": [
       `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
       `against each property, and fails unless the history that is recorded as its witness breaks that property.`,
-      `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. It also searches`,
-      `for each of ${BUGS.length} mistakes from the first history on, and fails unless it is found within ${within}.`,
+      `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. Then it`,
+      `replays the witnesses of all ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
     ].join("\n"),
   };
 }

@@ -1,6 +1,6 @@
-/** The simulation finds each mistake in queues, runs, records and limits when it searches from the first seed. */
+/** The simulation finds each mistake in queues, runs, records and limits: its recorded history shows it. */
 import { afterAll, describe } from "vitest";
-import { searchWitnesses } from "../support/witnesses.js";
+import { recordWitnesses } from "../support/witnesses.js";
 import { CONDITION_BUGS } from "./bugs/condition-bugs.js";
 import { CROWD_BUGS } from "./bugs/crowd-bugs.js";
 import { EDGE_BUGS } from "./bugs/edge-bugs.js";
@@ -14,7 +14,7 @@ import { mistakes, TIMEOUT_MS } from "./must-fail.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
-  searchWitnesses(
+  recordWitnesses(
     mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS, ...EDGE_BUGS, ...LIMIT_BUGS),
   ),
 );

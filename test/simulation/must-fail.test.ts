@@ -1,4 +1,4 @@
-/** The simulation finds one mistake against each property in its recorded history. The slow tier searches for all mistakes. */
+/** The simulation finds one mistake against each property in its recorded history. The slow tier has all mistakes. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { BUGS } from "./bugs/bugs.js";

@@ -413,6 +413,7 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "the first who waits was just seen in time": (_, asked) => ({
     waiters: [waiter(HIGHER, asked, { aliveUntilMs: asked.reading.earliestMs + 1 })],
   }),
+  "another waits asleep": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { asleep: true, ttlMs: 0 })] }),
   "another waits, and was seen after the clocks were read": (_, asked) => {
     const next = waiter(HIGHER, asked);
     return { waiters: [{ ...next, aliveUntilMs: next.aliveUntilMs + 1 }] };
@@ -518,6 +519,7 @@ const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "this id ended, and is listed": (item, id) => (Object.hasOwn(item["h"] as Item, id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS }),
   "as many ended and are listed as may when one joins": (item) => ({ ...item, ...listed(LISTED_MAX) }),
   "more ended and are listed": (item) => ({ ...item, ...listed(LISTED_MAX + 1) }),
+  "it has the newest format that this version knows": (item) => ({ ...item, fv: FORMAT_VERSION }),
   "a newer version wrote it": (item) => ({ ...item, fv: FORMAT_VERSION + 1 }),
   "all who held left beside the offers": (item) =>
     "co" in item

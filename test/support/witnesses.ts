@@ -1,7 +1,8 @@
 /**
- * Deliberate mistakes in tests, each with a witness: the recorded input that shows it. `X.test.ts` replays the witnesses of
- * `X.witnesses.json` and of `X-*.witnesses.json`. `X.slow.test.ts` searches for each mistake from the start, as if none were recorded, and
- * records its findings with `-u`. A change of the code may change the course of every history. Then a witness is stale: its test fails until another is recorded.
+ * Deliberate mistakes in tests, each with a witness: the first input of a search that shows it. A search has no chance in it, so a witness
+ * that still shows its mistake says how soon a search would find it at the latest. `X.test.ts` replays the witnesses of `X.witnesses.json` and of
+ * `X-*.witnesses.json`, or a share of them. `X.slow.test.ts` replays all of its own, and with `-u` searches for those that are stale: a
+ * change of the code may change the course of every history.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
@@ -41,17 +42,18 @@ export interface Share<W> {
   costOf(witness: W): number;
 }
 
-/** Declares a test of each mistake, or of this share of them: its witness still shows it. The slow tier searches for all. */
+/** Declares a test of each mistake, or of this share of them: its witness still shows it. */
 export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[], share?: Share<W>): void {
   const all = recorded<W>();
-  for (const { name, title, isShownBy } of share ? cheapest(mistakes, all, share) : mistakes) {
-    it(title, async () => {
-      const witness = all[name];
-      const how = `To search: npx vitest run --project slow ${relative(process.cwd(), thisFile().replace(ENDING, ""))} -u`;
-      if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
-      expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
-    });
+  for (const mistake of share ? cheapest(mistakes, all, share) : mistakes) {
+    it(mistake.title, () => expectShown(mistake, all[mistake.name]));
   }
+}
+
+async function expectShown<W extends number | string>({ isShownBy }: MustFail<W>, witness: W | undefined): Promise<void> {
+  const how = `To search: npx vitest run --project slow ${relative(process.cwd(), thisFile().replace(ENDING, ""))} -u`;
+  if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
+  expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
 }
 
 /** The mistake of each group whose witness costs least, and those without a witness. */
@@ -70,24 +72,25 @@ function cheapest<W extends number | string>(
   return chosen.values();
 }
 
-/** Declares a test of each mistake: a search finds it. The last test requires that all witnesses are recorded. `-u` replaces stale ones. */
-export function searchWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
-  const found = new Map<string, W>();
+/** Declares a test of each mistake: its witness still shows it. With `-u` a search replaces those that don't, and the last test records them. */
+export function recordWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
+  const all = { ...recorded<W>() };
 
-  for (const { name, title, isShownBy, search } of mistakes) {
+  for (const mistake of mistakes) {
+    const { name, title, isShownBy, search } = mistake;
     it(title, async () => {
-      const known = recorded<W>()[name];
-      const isFresh = known !== undefined && (await isShownBy(known));
-      // Recording proves nothing, so only a stale witness needs a search then.
-      const witness = isFresh && inject("isRecording") ? known : await search();
-      if (witness === undefined) throw new Error("The search found no input that shows it");
-      found.set(name, isFresh ? known : witness);
+      const known = all[name];
+      if (!inject("isRecording")) return expectShown(mistake, known);
+      if (known !== undefined && (await isShownBy(known))) return;
+      const found = await search();
+      if (found === undefined) throw new Error("The search found no input that shows it");
+      all[name] = found;
     });
   }
 
-  it("has a recorded witness of each, which -u replaces when it is stale", async () => {
-    const all = mistakes.map(({ name }) => [name, found.get(name) ?? recorded<W>()[name]]);
+  it("has a recorded witness of each mistake and of nothing else", async () => {
     const file = thisFile().replace(ENDING, ".witnesses.json");
-    await expect(`${JSON.stringify(Object.fromEntries(all), null, 2)}\n`).toMatchFileSnapshot(file);
+    const witnesses = Object.fromEntries(mistakes.map(({ name }) => [name, all[name]]));
+    await expect(`${JSON.stringify(witnesses, null, 2)}\n`).toMatchFileSnapshot(file);
   });
 }

@@ -1,6 +1,6 @@
-/** Both stores agree in all histories of each kind on the engine, and reach every kind of outcome. A search finds each mistake. */
+/** Both stores agree in all histories of each kind on the engine, and reach every kind of outcome. The witness of each mistake shows a difference. */
 import { describe, expect, it } from "vitest";
-import { searchWitnesses } from "../../support/witnesses.js";
+import { recordWitnesses } from "../../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";
 
 /** Enough for a slow engine on a busy machine. */
@@ -12,4 +12,4 @@ describe.each(ROWS)("$name", { timeout: LONG_MS }, (row) => {
   });
 });
 
-describe("a mistake in what the table is sent", { timeout: LONG_MS }, () => searchWitnesses(ROWS.flatMap(({ mistakes }) => mistakes)));
+describe("a mistake in what the table is sent", { timeout: LONG_MS }, () => recordWitnesses(ROWS.flatMap(({ mistakes }) => mistakes)));
