@@ -25,7 +25,7 @@ describe("the page of guarantees", () => {
   it("says how far the simulation searches, as it does", async () => {
     const how = "the search changed: review it, then run npx vitest run test/docs/guarantees -u";
     await expect(await withParts(PAGE, searchParts()), how).toMatchFileSnapshot(join(ROOT, PATH));
-    expect(PAGE).toContain(`each of ${BUGS.length} mistakes`);
+    expect(PAGE).toContain(`all ${BUGS.length} mistakes`);
   });
 
   it("has S1 to S17, R1 to R4 and L1 to L7, each once", () => {
