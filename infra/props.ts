@@ -47,8 +47,8 @@ export interface LockServiceProps {
    */
   readonly reservedConcurrency?: Readonly<Partial<Record<Duty, number>>> | undefined;
   /**
-   * The longest time for which the function `acquire` holds a waiting request (`Prefer: wait`), in ms, from 0 to 5 000. The request
-   * occupies an execution meanwhile. With 0 it is answered at once with a retry time, which the SDK handles.
+   * The longest time for which a start of a run, or a look that waits for a change, is held (`Prefer: wait`), in ms, from 0 to 5 000. The
+   * request occupies an execution meanwhile. With 0 it is answered at once. An acquire always is: the SDK comes back for it.
    * @default 0, because heartbeats need the same executions; 5 000 if `reservedConcurrency` separates them, by `hold` or `acquire`
    */
   readonly serverWaitMs?: number | undefined;

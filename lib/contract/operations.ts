@@ -33,7 +33,7 @@ const LEASE_OPERATIONS = {
     answers: { 200: "Lease", 201: "Lease", 202: "Queued" },
     refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
     asks: {
-      Prefer: `\`wait=N\`: queue for the key; the answer may take N seconds, at most ${LIMITS.serverWaitMs / 1000}, for who is next; a deployment may answer at once. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
+      Prefer: `\`wait=N\`: queue for the key if it isn't free; any N. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
       [TASK_TOKEN_HEADER]: "The token of a task of Step Functions to wake, in place of `wake` in the body",
     },
     tells: { ...TELLS.versionTag, ...TELLS.replayed },

@@ -1,7 +1,7 @@
 /** The operations on locks, and on every lease: they fill in defaults and send one request each. */
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/lock/check.js";
-import type { Acquire, Held, Waiting } from "../core/commands.js";
+import type { Acquire } from "../core/commands.js";
 import { namesTag } from "../core/entity-tag.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
@@ -31,25 +31,14 @@ function lockOf({ caller: { namespace } }: Requests, key: string) {
 
 /** Acquires leases, changes and ends them. */
 function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
-  const { clocks, serverWaitMs, principal } = requests;
+  const { principal } = requests;
   return {
-    async acquire({ kind: _locks, waitMs, wake, ...request }, options) {
+    async acquire({ kind: _locks, waitMs, wake, ...request }) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
-      if (wake) return sleep(requests, command, wake, waitMs);
-      const answer = await requests.apply(command);
-      // Only the next waiter is held in the service, so a herd never occupies it.
-      if (!waitMs || serverWaitMs === 0 || !answer.ok || !("state" in answer) || answer.position > 1) return answer;
-      const { key, leaseId } = command;
-      const signal = options?.signal;
-      const isCallersTurn = (record: LockRecord | undefined): boolean => !isPatient(check(record, { key, leaseId, principal }, clocks()));
-      const seen = await requests.read({ key }, async () => {
-        const record = await watch(requests, lockOf(requests, key), waitMs, isCallersTurn, signal);
-        return { ok: true, isCallersTurn: isCallersTurn(record) } as const;
-      });
-      return seen.ok && seen.isCallersTurn && !signal?.aborted ? requests.apply(command) : answer;
+      return wake ? sleep(requests, command, wake, waitMs) : requests.apply(command);
     },
     changeMode: ({ kind: _locks, ...request }) => requests.apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => requests.apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
@@ -108,11 +97,6 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
       });
     },
   };
-}
-
-/** True if the caller can only wait. */
-function isPatient(answer: Held | Waiting | Refusal): boolean {
-  return answer.ok && "state" in answer && answer.retryAfterMs > 0;
 }
 
 /** Fills in defaults, and adds the hash that distinguishes this acquire from a different one under the same id. */

@@ -26,8 +26,8 @@ export interface ServiceDeps {
   /** For the pauses of a waiting request. Decisions use the request's own clocks. */
   readonly clock: Clock;
   /**
-   * The longest that the service may hold a waiting request, in ms, from 0 to 5 000. With 0, it answers at once with
-   * the time of the next poll. A held request occupies its function or process. @default 5 000
+   * The longest that the service may hold the start of a run or a look that waits for a change, in ms, from 0 to 5 000. With 0, it
+   * answers at once. A held request occupies its function or process. @default 5 000
    */
   readonly serverWaitMs?: number;
   /** The waiters that sleep. @default none: the service has no agent that wakes them, so it refuses a request to sleep */

@@ -36,9 +36,9 @@ export interface WakeTarget {
 
 /** An acquire. Its scope is the text of which the command has the digest. */
 export interface AcquireRequest extends LeaseRef, AcquireParameters {
-  /** Queue for the key if it is not available. If this caller is next, the service may hold the request this long. Absent: don't queue. */
+  /** Queue for the key if it is not available. The answer comes at once, and says when to ask again. Absent: don't queue. */
   readonly waitMs?: number | undefined;
-  /** With `waitMs`: wait asleep for that long. The key is never granted by this request, and this target is told of the grant. */
+  /** With `waitMs`: wait asleep for that many ms. The key is never granted by this request, and this target is told of the grant. */
   readonly wake?: WakeTarget | undefined;
 }
 
