@@ -10,6 +10,7 @@ import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
 import { ANSWERS } from "./answers.js";
 import { Key, LeaseId } from "./fields.js";
+import { HEADERS_AND_LINKS, LINKS } from "./headers-and-links.js";
 import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
@@ -48,49 +49,6 @@ const SECURITY_SCHEMES = {
   jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of the issuer that the deployment names" },
 };
 
-/** A link. A request body with members is merged into the caller's. */
-interface Link {
-  readonly operationId: string;
-  readonly description: string;
-  readonly parameters: Readonly<Record<string, string>>;
-  readonly requestBody?: string | Readonly<Record<string, string>>;
-}
-
-const OF_KEY = { key: "$request.path.key" };
-const OF_SET = { leaseId: "$request.path.leaseId" };
-const OF_LEASE = { ...OF_KEY, ...OF_SET };
-const ITS_TOKEN = { fencingToken: "$response.body#/fencingToken" };
-const ITS_KEYS = { keys: "$request.body#/keys" };
-
-const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link => ({
-  operationId,
-  description,
-  parameters,
-  ...(requestBody !== undefined && { requestBody }),
-});
-
-/** Every link, by its name in `components`. */
-const LINKS: Readonly<Record<string, Link>> = {
-  poll: to("acquire", "Ask again, to keep the place and to be granted the key", OF_LEASE, "$request.body"),
-  check: to("check", "Is it still held, or still waiting?", OF_LEASE),
-  renew: to("renew", "Extend the lease", OF_LEASE),
-  changeMode: to("changeMode", "Become the writer, or a reader", OF_LEASE, ITS_TOKEN),
-  transfer: to("transfer", "Hand the hold to a new leaseId", OF_LEASE),
-  renewTransferred: to("renew", "Extend the lease under its new id", { ...OF_KEY, leaseId: "$response.body#/leaseId" }),
-  release: to("release", "Release the lease, or leave the queue", OF_LEASE),
-  inspect: to("inspect", "See who holds the key", OF_KEY),
-  break: to("break", "End the hold as an operator", OF_KEY, ITS_TOKEN),
-  renewSet: to("renewSet", "Extend every lease of the set", OF_SET, ITS_KEYS),
-  releaseSet: to("releaseSet", "Release the set", OF_SET, ITS_KEYS),
-  checkRun: to("checkRun", "Is it still held?", OF_LEASE),
-  renewRun: to("renewRun", "Extend the lease, and save how far the work got", OF_LEASE),
-  complete: to("complete", "Record what came of the work", OF_LEASE),
-  abandonRun: to("abandonRun", "Cancel the start", OF_LEASE),
-  run: to("run", "See what is known of the run", OF_KEY),
-  limit: to("limit", "See what is left of the limit", OF_KEY),
-  resetRun: to("resetRun", "Forget the run as an operator", OF_KEY),
-};
-
 /** The words of every operation. The document's own has no call of the service. */
 const DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   ...OPERATIONS,
@@ -102,7 +60,10 @@ export function openapi(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const [operationId, route] of Object.entries(ROUTES)) {
     const [method = "", path = ""] = route.split(" ", 2);
-    (paths[path] ??= {})[method.toLowerCase()] = { operationId, ...operation(path, DOCS[operationId as OperationName]) };
+    (paths[path] ??= {})[method.toLowerCase()] = {
+      operationId,
+      ...operation(path, operationId as OperationName),
+    };
   }
   return {
     openapi: "3.1.0",
@@ -122,8 +83,9 @@ export function openapi(): Json {
   };
 }
 
-function operation(path: string, doc: OperationDoc): Json {
-  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query, asks = {}, tells = {}, leadsTo = {} } = doc;
+function operation(path: string, name: OperationName): Json {
+  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query } = DOCS[name];
+  const { asks = {}, tells = {}, leadsTo = {} } = HEADERS_AND_LINKS[name] ?? {};
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",

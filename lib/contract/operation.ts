@@ -3,7 +3,6 @@ import type * as v from "valibot";
 import type { ServiceApi } from "../core/api/runs.js";
 import type { Ended, Held, Waiting } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
-import { LIMITS } from "../core/limits.js";
 import { toSecondsUp } from "../core/time.js";
 import type { ANSWERS } from "./answers.js";
 import type { REQUESTS } from "./requests.js";
@@ -50,11 +49,6 @@ export interface OperationDoc {
   readonly answers: Readonly<Record<number, AnswerName>>;
   /** The refusals besides those that every operation may return. */
   readonly refusals?: readonly ErrorCode[];
-  /** Headers of a request and of its answer, with their descriptions. */
-  readonly asks?: Readonly<Record<string, string>>;
-  readonly tells?: Readonly<Record<string, string>>;
-  /** The links of each answer, by status: names of LINKS in openapi.ts. */
-  readonly leadsTo?: Readonly<Record<number, readonly string[]>>;
 }
 
 /** A row of the contract. */
@@ -80,19 +74,6 @@ export const REPLAYED = { "idempotent-replayed": "true" };
 export function marked(how: string, made: Answer): Answer {
   return how === "replayed" ? { ...made, headers: REPLAYED } : made;
 }
-
-/** Words on headers that several rows have. */
-export const TELLS = {
-  versionTag: { ETag: '`"v<version>"`' },
-  replayed: { "Idempotent-Replayed": "`true` when this request had been carried out before" },
-  leaseState: { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" },
-} as const;
-const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` };
-/** Words on the headers of a request that may wait, and of a look that may wait for a change. */
-export const ASKS = {
-  wait: WAIT,
-  look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT },
-} as const;
 
 /** Returns the answer in the form that `respond` gives it, or the refusal as it is. */
 export function answer<A extends { readonly ok: true }>(result: A | Refusal, respond: (result: A) => Answer): Answer | Refusal {

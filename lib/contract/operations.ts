@@ -3,28 +3,12 @@
  * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The rows of runs are
  * in run-operations.ts; the routes are in routes.ts.
  */
-import { LIMITS } from "../core/limits.js";
 import type { Operation } from "./operation.js";
-import {
-  answer,
-  ASKS,
-  endedAnswer,
-  heldOrWaiting,
-  leaseAnswer,
-  lookAnswer,
-  marked,
-  operation,
-  plainAnswer,
-  TELLS,
-  waitingAnswer,
-} from "./operation.js";
+import { answer, endedAnswer, heldOrWaiting, leaseAnswer, lookAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";
 import { toProblem } from "./problem.js";
-import { HealthQuery, LimitListQuery, ListQuery, TASK_TOKEN_HEADER } from "./requests.js";
+import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
 import { RUN_OPERATIONS } from "./run-operations.js";
-
-const HELD = ["check", "renew", "changeMode", "transfer", "release", "inspect", "break"];
-const SET = ["renewSet", "releaseSet"];
 
 const LEASE_OPERATIONS = {
   acquire: operation("acquire", {
@@ -32,12 +16,6 @@ const LEASE_OPERATIONS = {
     body: "AcquireRequest",
     answers: { 200: "Lease", 201: "Lease", 202: "Queued" },
     refusals: ["locked", "limit-mismatch", "queue-full", "key-full", "lease-over", "lease-reused", "lease-id-time"],
-    asks: {
-      Prefer: `\`wait=N\`: queue for the key if it isn't free; any N. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
-      [TASK_TOKEN_HEADER]: "The token of a task of Step Functions to wake, in place of `wake` in the body",
-    },
-    tells: { ...TELLS.versionTag, ...TELLS.replayed },
-    leadsTo: { 200: HELD, 201: HELD, 202: ["poll", "check", "release", "inspect"] },
     serve: async (api, { path, body, waitMs, taskToken }) => {
       const wake = taskToken === undefined ? body.wake : { taskToken };
       return answer(await api.acquire({ ...path, ...body, waitMs, wake }), heldOrWaiting);
@@ -47,16 +25,12 @@ const LEASE_OPERATIONS = {
     summary: "Still mine, or still in the queue?",
     answers: { 200: "Lease", 202: "Waiting" },
     refusals: ["lease-lost"],
-    tells: TELLS.versionTag,
-    leadsTo: { 200: HELD, 202: ["check", "release"] },
     serve: async (api, { path }) => answer(await api.check(path), heldOrWaiting),
   }),
   release: operation("release", {
     summary:
       "Release the lease, leave the queue, or cancel an acquire of unknown outcome; always safe to repeat. `Lease-State` says how it ended",
     answers: { 204: "empty" },
-    tells: TELLS.leaseState,
-    leadsTo: { 204: ["check", "renew"] },
     serve: async (api, { path }) => answer(await api.release(path), endedAnswer),
   }),
   renew: operation("renew", {
@@ -64,8 +38,6 @@ const LEASE_OPERATIONS = {
     body: "RenewRequest",
     answers: { 200: "Lease" },
     refusals: ["key-full", "lease-lost"],
-    tells: TELLS.versionTag,
-    leadsTo: { 200: HELD },
     serve: async (api, { path, body }) => answer(await api.renew({ ...path, ...body }), leaseAnswer),
   }),
   changeMode: operation("changeMode", {
@@ -73,8 +45,6 @@ const LEASE_OPERATIONS = {
     body: "ModeRequest",
     answers: { 200: "Lease" },
     refusals: ["locked", "upgrade-conflict", "token-mismatch", "limit-mismatch", "lease-lost"],
-    tells: { ...TELLS.versionTag, ...TELLS.replayed },
-    leadsTo: { 200: HELD },
     serve: async (api, { path, body }) => answer(await api.changeMode({ ...path, ...body }), leaseAnswer),
   }),
   transfer: operation("transfer", {
@@ -82,8 +52,6 @@ const LEASE_OPERATIONS = {
     body: "TransferRequest",
     answers: { 200: "Lease" },
     refusals: ["locked", "key-full", "lease-lost", "lease-over", "lease-reused", "lease-id-time"],
-    tells: { ...TELLS.versionTag, ...TELLS.replayed },
-    leadsTo: { 200: ["renewTransferred", "inspect", "check"] },
     serve: async (api, { path, body: to }) => answer(await api.transfer({ ...path, to }), leaseAnswer),
   }),
   wait: operation("wait", {
@@ -100,7 +68,6 @@ const LEASE_OPERATIONS = {
     body: "NotifyRequest",
     answers: { 200: "Notified" },
     refusals: ["not-exclusive", "lease-lost"],
-    tells: TELLS.replayed,
     serve: async (api, { path, body }) =>
       answer(await api.notify({ ...path, ...body }), ({ how, notified }) => marked(how, { status: 200, body: { notified } })),
   }),
@@ -110,8 +77,6 @@ const KEY_OPERATIONS = {
   inspect: operation("inspect", {
     summary: "Who holds the key, and who waits for it",
     answers: { 200: "Inspection", 304: "empty" },
-    asks: ASKS.look,
-    tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" },
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.inspect({ ...path, ifNoneMatch, waitMs }), (found) =>
         lookAnswer(found.tag, "unchanged" in found ? undefined : found.inspection),
@@ -139,8 +104,6 @@ const SET_OPERATIONS = {
     body: "AcquireSetRequest",
     answers: { 200: "LeaseSet", 201: "LeaseSet" },
     refusals: ["locked", "limit-mismatch", "key-full", "lease-over", "lease-reused", "lease-id-time"],
-    tells: TELLS.replayed,
-    leadsTo: { 200: SET, 201: SET },
     serve: async (api, { path, body: { keys = [], locks = keys.map((key) => ({ key })), ...body } }) =>
       answer(await api.acquireSet({ ...path, locks, ...body }), ({ ok: _ok, how, ...set }) =>
         marked(how, { status: how === "granted" ? 201 : 200, body: set }),
@@ -151,7 +114,6 @@ const SET_OPERATIONS = {
     body: "RenewSetRequest",
     answers: { 200: "LeaseSet" },
     refusals: ["lease-lost"],
-    leadsTo: { 200: SET },
     serve: async (api, { path, body }) =>
       answer(await api.renewSet({ ...path, ...body }), ({ ok: _ok, how: _renewed, ...set }) => ({ status: 200, body: set })),
   }),
@@ -184,7 +146,6 @@ const LIMIT_OPERATIONS = {
     body: "TakeRequest",
     answers: { 200: "Taken" },
     refusals: ["rate-limited", "limit-mismatch"],
-    leadsTo: { 200: ["limit"] },
     serve: async (api, { path, body }) => answer(await api.take({ ...path, ...body }), plainAnswer),
   }),
   limit: operation("limit", {

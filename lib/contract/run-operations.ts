@@ -1,22 +1,9 @@
 /** The rows of runs. A run's lease is renewed, checked and released like a lock's, with its kind. */
 import { LIMITS } from "../core/limits.js";
-import {
-  answer,
-  ASKS,
-  endedAnswer,
-  heldOrWaiting,
-  leaseAnswer,
-  lookAnswer,
-  marked,
-  operation,
-  plainAnswer,
-  REPLAYED,
-  TELLS,
-} from "./operation.js";
+import { answer, endedAnswer, heldOrWaiting, leaseAnswer, lookAnswer, marked, operation, plainAnswer, REPLAYED } from "./operation.js";
 import { RunListQuery } from "./requests.js";
 
 const kind = "runs";
-const RUNNING = ["checkRun", "renewRun", "complete", "abandonRun", "run"];
 
 /** The operations of runs. */
 export const RUN_OPERATIONS = {
@@ -25,9 +12,6 @@ export const RUN_OPERATIONS = {
     body: "StartRequest",
     answers: { 200: "StartedOrReplayed", 201: "Started" },
     refusals: ["run-in-progress", "attempts-exhausted", "fingerprint-mismatch", "lease-over", "lease-reused", "lease-id-time"],
-    asks: ASKS.wait,
-    tells: { ...TELLS.versionTag, ...TELLS.replayed },
-    leadsTo: { 200: ["run", "checkRun"], 201: RUNNING },
     serve: async (api, { path, body, waitMs }) =>
       answer(await api.start({ kind, ...path, ...body, waitMs }), (started) => {
         if (started.state !== "running") return { ...plainAnswer(started), headers: REPLAYED };
@@ -39,14 +23,11 @@ export const RUN_OPERATIONS = {
     summary: "Still mine?",
     answers: { 200: "Lease" },
     refusals: ["lease-lost"],
-    tells: TELLS.versionTag,
     serve: async (api, { path }) => answer(await api.check({ kind, ...path }), heldOrWaiting),
   }),
   abandonRun: operation("abandonRun", {
     summary: "Cancel a start of unknown outcome: as if it had not been. Work that was begun ends with an outcome instead",
     answers: { 204: "empty" },
-    tells: TELLS.leaseState,
-    leadsTo: { 204: ["run", "checkRun"] },
     serve: async (api, { path }) => answer(await api.release({ kind, ...path }), endedAnswer),
   }),
   renewRun: operation("renewRun", {
@@ -54,8 +35,6 @@ export const RUN_OPERATIONS = {
     body: "RenewRunRequest",
     answers: { 200: "Lease" },
     refusals: ["lease-lost"],
-    tells: TELLS.versionTag,
-    leadsTo: { 200: RUNNING },
     serve: async (api, { path, body }) => answer(await api.renew({ kind, ...path, ...body }), leaseAnswer),
   }),
   complete: operation("complete", {
@@ -64,8 +43,6 @@ export const RUN_OPERATIONS = {
     maxBytes: LIMITS.outcomeBodyBytes,
     answers: { 200: "Recorded" },
     refusals: ["lease-lost", "outcome-differs"],
-    tells: TELLS.replayed,
-    leadsTo: { 200: ["complete", "run", "resetRun", "checkRun"] },
     serve: async (api, { path, body: outcome }) =>
       answer(await api.complete({ kind, ...path, outcome }), ({ how }) => marked(how, { status: 200, body: { recorded: true } })),
   }),
@@ -73,8 +50,6 @@ export const RUN_OPERATIONS = {
     summary: "What is known of a run",
     answers: { 200: "Run", 304: "empty" },
     refusals: ["not-found"],
-    asks: ASKS.look,
-    tells: { ETag: "Over state, attempt and checkpoint; a renewal doesn't change it" },
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.run({ ...path, ifNoneMatch, waitMs }), (found) =>
         lookAnswer(found.tag, "unchanged" in found ? undefined : found.run),

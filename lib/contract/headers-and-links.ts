@@ -1,0 +1,106 @@
+/**
+ * The headers and links of each operation, which only the document tells. They stand apart from the rows, so that the function doesn't load
+ * them with every start.
+ */
+import { LIMITS } from "../core/limits.js";
+import { TASK_TOKEN_HEADER } from "./requests.js";
+import type { OperationName } from "./routes.js";
+
+/** A link. A request body with members is merged into the caller's. */
+interface Link {
+  readonly operationId: string;
+  readonly description: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly requestBody?: string | Readonly<Record<string, string>>;
+}
+
+const OF_KEY = { key: "$request.path.key" };
+const OF_SET = { leaseId: "$request.path.leaseId" };
+const OF_LEASE = { ...OF_KEY, ...OF_SET };
+const ITS_TOKEN = { fencingToken: "$response.body#/fencingToken" };
+const ITS_KEYS = { keys: "$request.body#/keys" };
+
+const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link => ({
+  operationId,
+  description,
+  parameters,
+  ...(requestBody !== undefined && { requestBody }),
+});
+
+/** Every link, by its name in `components`. */
+export const LINKS = {
+  poll: to("acquire", "Ask again, to keep the place and to be granted the key", OF_LEASE, "$request.body"),
+  check: to("check", "Is it still held, or still waiting?", OF_LEASE),
+  renew: to("renew", "Extend the lease", OF_LEASE),
+  changeMode: to("changeMode", "Become the writer, or a reader", OF_LEASE, ITS_TOKEN),
+  transfer: to("transfer", "Hand the hold to a new leaseId", OF_LEASE),
+  renewTransferred: to("renew", "Extend the lease under its new id", { ...OF_KEY, leaseId: "$response.body#/leaseId" }),
+  release: to("release", "Release the lease, or leave the queue", OF_LEASE),
+  inspect: to("inspect", "See who holds the key", OF_KEY),
+  break: to("break", "End the hold as an operator", OF_KEY, ITS_TOKEN),
+  renewSet: to("renewSet", "Extend every lease of the set", OF_SET, ITS_KEYS),
+  releaseSet: to("releaseSet", "Release the set", OF_SET, ITS_KEYS),
+  checkRun: to("checkRun", "Is it still held?", OF_LEASE),
+  renewRun: to("renewRun", "Extend the lease, and save how far the work got", OF_LEASE),
+  complete: to("complete", "Record what came of the work", OF_LEASE),
+  abandonRun: to("abandonRun", "Cancel the start", OF_LEASE),
+  run: to("run", "See what is known of the run", OF_KEY),
+  limit: to("limit", "See what is left of the limit", OF_KEY),
+  resetRun: to("resetRun", "Forget the run as an operator", OF_KEY),
+};
+
+type LinkName = keyof typeof LINKS;
+const HELD: readonly LinkName[] = ["check", "renew", "changeMode", "transfer", "release", "inspect", "break"];
+const SET: readonly LinkName[] = ["renewSet", "releaseSet"];
+const RUNNING: readonly LinkName[] = ["checkRun", "renewRun", "complete", "abandonRun", "run"];
+
+/** Words on headers that several rows have. */
+const TELLS = {
+  versionTag: { ETag: '`"v<version>"`' },
+  replayed: { "Idempotent-Replayed": "`true` when this request had been carried out before" },
+  leaseState: { "Lease-State": "`released`, `expired`, `lost`, `transferred`, `never` or `unknown`" },
+} as const;
+const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` };
+/** Words on the headers of a request that may wait, and of a look that may wait for a change. */
+const ASKS = {
+  wait: WAIT,
+  look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT },
+} as const;
+
+/** The headers and links of an operation. */
+interface HeadersAndLinks {
+  /** Headers of its request, with their descriptions. */
+  readonly asks?: Readonly<Record<string, string>>;
+  /** Headers of its answer, with their descriptions. */
+  readonly tells?: Readonly<Record<string, string>>;
+  /** The links of each answer, by status. */
+  readonly leadsTo?: Readonly<Record<number, readonly LinkName[]>>;
+}
+
+/** The headers and links of the operations that have some. */
+export const HEADERS_AND_LINKS: Readonly<Partial<Record<OperationName, HeadersAndLinks>>> = {
+  acquire: {
+    asks: {
+      Prefer: `\`wait=N\`: queue for the key if it isn't free; any N. With a target to wake: sleep for up to N seconds, at most ${LIMITS.sleepMaxMs / 1000}`,
+      [TASK_TOKEN_HEADER]: "The token of a task of Step Functions to wake, in place of `wake` in the body",
+    },
+    tells: { ...TELLS.versionTag, ...TELLS.replayed },
+    leadsTo: { 200: HELD, 201: HELD, 202: ["poll", "check", "release", "inspect"] },
+  },
+  check: { tells: TELLS.versionTag, leadsTo: { 200: HELD, 202: ["check", "release"] } },
+  release: { tells: TELLS.leaseState, leadsTo: { 204: ["check", "renew"] } },
+  renew: { tells: TELLS.versionTag, leadsTo: { 200: HELD } },
+  changeMode: { tells: { ...TELLS.versionTag, ...TELLS.replayed }, leadsTo: { 200: HELD } },
+  transfer: { tells: { ...TELLS.versionTag, ...TELLS.replayed }, leadsTo: { 200: ["renewTransferred", "inspect", "check"] } },
+  notify: { tells: TELLS.replayed },
+  inspect: { asks: ASKS.look, tells: { ETag: "Over who holds and who waits; a renewal doesn't change it" } },
+  acquireSet: { tells: TELLS.replayed, leadsTo: { 200: SET, 201: SET } },
+  renewSet: { leadsTo: { 200: SET } },
+  take: { leadsTo: { 200: ["limit"] } },
+  start: { asks: ASKS.wait, tells: { ...TELLS.versionTag, ...TELLS.replayed }, leadsTo: { 200: ["run", "checkRun"], 201: RUNNING } },
+  checkRun: { tells: TELLS.versionTag },
+  abandonRun: { tells: TELLS.leaseState, leadsTo: { 204: ["run", "checkRun"] } },
+  renewRun: { tells: TELLS.versionTag, leadsTo: { 200: RUNNING } },
+  complete: { tells: TELLS.replayed, leadsTo: { 200: ["complete", "run", "resetRun", "checkRun"] } },
+  run: { asks: ASKS.look, tells: { ETag: "Over state, attempt and checkpoint; a renewal doesn't change it" } },
+};
