@@ -95,6 +95,22 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     });
   });
 
+  it("keeps what is typed while it searches", async () => {
+    const page = await open(`${here}#/locks`);
+    await page.getByRole("table").waitFor();
+    const search = page.getByRole("searchbox");
+    // The rest is typed in the very moment in which the search for the beginning is applied.
+    await search.evaluate((box: HTMLInputElement) => {
+      const typeTheRest = (): void => {
+        box.value = "91231";
+        box.dispatchEvent(new Event("input", { bubbles: true }));
+      };
+      addEventListener("hashchange", typeTheRest, { once: true });
+    });
+    await search.fill("912");
+    await page.getByRole("link", { name: "Open ‘91231’" }).waitFor();
+  });
+
   it("opens a key that is free, and comes back to the search by Escape and by the link", async () => {
     const page = await open(`${here}#/locks`);
     await page.getByRole("table").waitFor();

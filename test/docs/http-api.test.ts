@@ -39,7 +39,7 @@ describe("the reference of the HTTP API", () => {
   });
 
   it("states limits as the code has them", () => {
-    expect(PAGE).toContain(`for ${LIMITS.serverWaitMs / 1000} s at most`);
+    expect(PAGE).toContain(`wait up to N seconds, ${LIMITS.serverWaitMs / 1000} at most`);
     expect(PAGE).toContain(`1 to ${LIMITS.keyChars} characters`);
   });
 });

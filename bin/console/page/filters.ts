@@ -1,5 +1,5 @@
 /** The filters of a list. They are kept in the address, and applied a moment after the last key. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { deedOf } from "../activity.js";
 import type { Line } from "../data.js";
 import { canBeKey } from "../overview.js";
@@ -22,10 +22,18 @@ export function TextFilter(given: {
 }): Content {
   const { label, value, placeholder, isFirst = false, onChange } = given;
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  const applied = useRef(value);
+  useEffect(() => {
+    // What this field applied itself comes back here, when more may have been typed.
+    if (value !== applied.current) setText(value);
+    applied.current = value;
+  }, [value]);
   useEffect(() => {
     if (text === value) return undefined;
-    const timer = setTimeout(() => onChange(text), SETTLE_MS);
+    const timer = setTimeout(() => {
+      applied.current = text;
+      onChange(text);
+    }, SETTLE_MS);
     return () => clearTimeout(timer);
   }, [text]);
   return html`<label class="field">
