@@ -28,7 +28,7 @@ const PATH = "docs/costs.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
 /** Hours of clients' work, request by request, on a loaded machine. */
-const COUNTING_MS = 400_000;
+const COUNTING_MS = 1_800_000;
 const SECOND_MS = 1000;
 const ONE_REQUEST = { requests: 1, writeUnits: 0, readUnits: 0, logBytes: 0 };
 
