@@ -259,6 +259,7 @@ abcde.......................C.............. nobody holds
 a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N... another waits for a condition
 .....fgh...............xyzABCDEFGHIJKLMNOPQ the first who waits was not seen in time
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ the first who waits was just seen in time
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ another waits asleep
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ another waits, and was seen after the clocks were read
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may, but one
 .......h.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may
@@ -325,6 +326,7 @@ abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... another's offer
 .......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQ this id ended, and is listed
 abcdefghijklmnopqrst........CDEFG.....MNOPQ as many ended and are listed as may when one joins
 abcdefgh.......pqrst........CDEFG.....MNOPQ more ended and are listed
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has the newest format that this version knows
 ........................................... a newer version wrote it
 abcdef.h.......p.r..uv.....BCDEFGHIJKL..... all who held left beside the offers
 abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N... a former version wrote it, and counts no sums
