@@ -85,9 +85,9 @@ const polling =
   async (ctx, sandbox) => {
     for (;;) {
       try {
-        return await withDurableLock(ctx, its.client(sandbox), key, { waitMs: 0 }, async (lock) => {
+        return void (await withDurableLock(ctx, its.client(sandbox), key, { waitMs: 0 }, async (lock) => {
           for (const name of STEPS) await lock.step(name, ({ fencingToken }) => body(name, fencingToken, sandbox));
-        });
+        }));
       } catch (error) {
         if ((error as Error).name !== "LockTimeoutError") throw error;
         await ctx.wait({ minutes: 1 });
