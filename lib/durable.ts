@@ -15,10 +15,10 @@
 import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
 import type { LeaseState } from "./core/commands.js";
 import type { Refusal } from "./core/errors.js";
-import type { CallOptions } from "./core/api/locks.js";
+import type { AcquireRequest, CallOptions } from "./core/api/locks.js";
 import type { LeaseId } from "./core/lease-id.js";
 import * as LIMITS from "./core/request-limits.js";
-import { errorOf, InvalidRequestError, LockLostError, LockUnavailableError, timeoutOf } from "./client/errors.js";
+import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "./client/errors.js";
 import type { Lease } from "./client/lease/lease.js";
 import type { LockClient } from "./client/lock-client.js";
 import type { LeaseOptions } from "./client/options.js";
@@ -74,6 +74,8 @@ interface Told {
 }
 /** The operations of the SDK's context that a lock uses. */
 type Context = Pick<DurableContext, "step" | "wait" | "createCallback">;
+/** The part of an acquire that differs between the one at once and the one asleep. */
+type AcquireMore = { readonly leaseMs: number } & Pick<AcquireRequest, "waitMs" | "wake">;
 type Settings = DurableLockOptions & typeof DEFAULTS;
 
 const DEFAULTS = { leaseMs: 180_000, waitMs: 3_600_000 };
@@ -175,7 +177,7 @@ class Execution {
         aboveMs = asked.stale.leaseIdAboveMs ?? 0;
       } catch (error) {
         await this.#end("give up");
-        throw thrown(error);
+        throw error;
       }
     }
   }
@@ -183,7 +185,7 @@ class Execution {
   /** Asks for the key, and waits for it asleep if it is held. Returns `locked` if it still is. */
   async #ask(): Promise<Asked> {
     const { waitMs, leaseMs } = this.#options;
-    const asked = await this.#ctx.step(`${this.#key}: acquire`, () => this.#request({ leaseMs }));
+    const asked = await this.#ctx.step(`${this.#key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
     if (asked !== "locked" || waitMs === 0) return asked;
     const seconds = Math.ceil(waitMs / 1000);
     const [told, callbackId] = await this.#ctx.createCallback<Told>(`${this.#key}: turn`, {
@@ -191,7 +193,7 @@ class Execution {
       serdes: { deserialize: async (news) => JSON.parse(news ?? "") as Told },
     });
     const sleeping = { leaseMs: Math.max(leaseMs, WOKEN_LEASE_MS), waitMs: seconds * 1000, wake: { callbackId } };
-    const queued = await this.#ctx.step(`${this.#key}: sleep`, () => this.#request(sleeping));
+    const queued = await this.#ctx.step(`${this.#key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
     if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
     try {
       return { fencingToken: (await told).fencingToken };
@@ -201,21 +203,19 @@ class Execution {
     }
   }
 
-  /** Sends an acquire. @throws LockUnavailableError or LockError if a later attempt of the step may get another answer */
-  async #request(more: {
-    readonly leaseMs: number;
-    readonly waitMs?: number;
-    readonly wake?: { readonly callbackId: string };
-  }): Promise<Asked> {
+  /** Sends an acquire. @throws LockError if a later attempt of the step may get another answer, and there is one */
+  async #request(more: AcquireMore, attempt: number): Promise<Asked> {
     const { deps } = this.#session;
     const params = { ...this.#session.acquireParams(this.#key, this.#options), leaseId: this.#leaseId, ...more };
     const { answer } = await this.#retried((options) => deps.api.acquire(params, options));
     if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
     if (answer.code === "locked") return "locked";
-    if (answer.retry === "never") return { refusal: answer };
-    if (answer.retry !== "new-lease") throw errorOf(answer, `acquire ${this.#key}`);
-    deps.ids.correct(answer);
-    return { stale: answer };
+    if (answer.retry === "new-lease") {
+      deps.ids.correct(answer);
+      return { stale: answer };
+    }
+    if (answer.retry === "never" || attempt >= RETRIES.attempts) return { refusal: answer };
+    throw errorOf(answer, `acquire ${this.#key}`);
   }
 
   async #step<T>(name: string, body: (lease: StepLease) => Promise<T>, config: StepConfig<T> = {}): Promise<T> {
@@ -306,10 +306,3 @@ class Execution {
 
 /** The errors of a callback that timed out, or was told that the lease lost its place. */
 const ENDS_OF_A_WAIT: ReadonlySet<unknown> = new Set(["CallbackTimeoutError", "CallbackExternalError"]);
-
-/** Returns the client's error for a step that got no response in all its attempts. */
-function thrown(error: unknown): unknown {
-  const { cause, message } = error as Error;
-  const isOutage = (cause as Error | undefined)?.name === "LockUnavailableError";
-  return isOutage ? new LockUnavailableError(message, { code: "unavailable", definite: false, retry: "later", cause: error }) : error;
-}

@@ -79,19 +79,41 @@ describe("a lock of a durable execution", () => {
     expect((await its.rival.inspect(KEY)).holders).toEqual([]);
   });
 
-  it("asks again under a new id if the key was so busy that the id is old", async () => {
+  it.each([
+    ["acquire", false],
+    ["sleep", true],
+  ])("asks again under a new id if the key was so busy that the id is old, at the step %s", async (_step, isHeld) => {
     const its = scene();
-    let rounds = 0;
+    let rival = isHeld ? await its.rival.acquire(KEY) : undefined;
+    let asked = 0;
     its.onRequest = async () => {
-      for (; rounds < 10; rounds++) {
+      if (asked++ !== Number(isHeld)) return;
+      for (let round = 0; round < 10; round++) {
+        await rival?.release();
         await its.clock.advance(5);
-        await (await its.rival.acquire(KEY)).release();
+        rival = await its.rival.acquire(KEY);
       }
+      await rival?.release();
     };
     const order = its.start("a", async () => undefined);
     await its.lambda.run();
     expect(order.status).toBe("SUCCEEDED");
     expect(namesOf(order).filter((name) => name.includes("lease id"))).toHaveLength(2);
+    expect((await its.rival.inspect(KEY)).waiters).toEqual([]);
+  });
+
+  it("is LockUnavailableError after six attempts without an answer, and asks again before", async () => {
+    const its = scene();
+    its.onRequest = () => Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: "ECONNRESET" }) }));
+    const order = its.start("a", async () => "never");
+    // The clock is turned while invocations run: a request without an answer is repeated by it.
+    for (let turn = 0; order.status === "RUNNING" && turn < 100_000; turn++) {
+      void its.lambda.run();
+      await its.clock.advance(100);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockUnavailableError" } });
+    expect(order.operations.find(({ Name }) => Name === "ORDER_1: acquire")?.StepDetails?.Attempt).toBe(6);
   });
 });
 
@@ -189,6 +211,7 @@ describe("the lease of a durable execution", () => {
     await running;
     expect(runs).toBe(1);
     expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockLostError" } });
+    expect(namesOf(order)).toContain("STEP charge: FAILED");
   });
 
   it("that was taken after the last step makes the execution no success", async () => {
@@ -235,6 +258,18 @@ describe("the wait of a durable execution", () => {
     await its.lambda.run();
     expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockTimeoutError" } });
     expect((await its.rival.inspect(KEY)).waiters).toEqual([]);
+  });
+
+  it("outlasts a telling that fails, whatever the length of the lease: the next sweep tells it", async () => {
+    const its = scene();
+    const rival = await its.rival.acquire(KEY);
+    const order = its.start("a", (lock) => lock.step("charge", async () => "charged"), { leaseMs: 10_000 });
+    await its.lambda.run();
+    await rival.release();
+    await its.sweep(() => Promise.reject(new Error("ThrottlingException")));
+    await its.clock.advance(60_000);
+    await its.pass(1);
+    expect(order).toMatchObject({ status: "SUCCEEDED", result: "charged" });
   });
 
   it("needs a service with an agent: the error says so, and nothing is left behind", async () => {

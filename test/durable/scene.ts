@@ -109,8 +109,8 @@ export class Scene {
     }
   };
 
-  sweep() {
-    const { clock, tell } = this;
+  sweep(tell = this.tell) {
+    const { clock } = this;
     const { store, sleepers = createMemorySleepers() } = this.#stores;
     const onFailure = (error: unknown): void => void this.failures.push(error);
     return sweep({ store, sleepers, tell, clock, clocks: gatewayClocks(clock, undefined), log: this.#log, onFailure });
