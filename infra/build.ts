@@ -28,6 +28,7 @@ const NEEDED_BY = {
   "lib/fastify": [],
   "lib/hono": [],
   "lib/nest": [],
+  "lib/durable": [],
   "lib/dynamodb": SDK,
   "lib/sigv4": ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"],
   "lib/cron": ["croner"],

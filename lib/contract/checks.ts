@@ -75,6 +75,8 @@ export const isWaiting = row<Body<Waiting>>({
   ...members("position retryAfterMs pollWithinMs", isCount),
   ...{ state: oneOf("waiting"), condition: orNone(isText) },
 });
+/** A place in the queue of a caller that sleeps. */
+export const isAsleep = row<Pick<Waiting, "position">>({ state: oneOf("asleep"), position: isCount });
 /** A set that is held. */
 export const isSet = row<Body<SetHeld>>({ ...times, leaseId: isText, fencingTokens: mapOf(isCount) });
 /** The state of a lease that ended. */

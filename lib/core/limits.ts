@@ -43,8 +43,6 @@ export const LIMITS = {
   /** Waiters of one key, and their total size in bytes. DynamoDB charges every write by the size of the item. */
   waitersMax: 100,
   queueBytes: 15 * 1024,
-  /** A waiter sleeps for at most this long. */
-  sleepMaxMs: 365 * DAY,
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
   taskTokenChars: 2048,
   callbackIdChars: 1024,

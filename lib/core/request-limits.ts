@@ -13,6 +13,8 @@ export const keyChars = 200;
 export const ownerChars = 256;
 /** The longest name of a condition. */
 export const conditionChars = 64;
+/** The longest time for which a waiter sleeps. */
+export const sleepMaxMs = 365 * DAY;
 /** The largest `meta`, as JSON. */
 export const metaBytes = 1024;
 /** The longest reason for breaking a hold or resetting a run. */

@@ -36,6 +36,7 @@ const MESSAGES: Readonly<Record<keyof typeof answers, readonly [is: (value: unkn
     { state: "succeeded", attempt: 1, result: 1, error: 1, resultOmitted: true },
   ],
   isWaiting: [answers.isWaiting, ANSWERS.Waiting, { state: "waiting", position: 1, retryAfterMs: 1, pollWithinMs: 1, condition: "ready" }],
+  isAsleep: [answers.isAsleep, ANSWERS.Queued.options[1], { state: "asleep", position: 1 }],
   isSet: [
     answers.isSet,
     ANSWERS.LeaseSet,

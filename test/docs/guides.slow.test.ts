@@ -19,6 +19,7 @@ const NAMES = [
   "limits",
   "fencing-tokens",
   "heartbeats-and-lambda",
+  "durable-functions",
   "idempotency",
   "telemetry",
   "testing",

@@ -56,6 +56,7 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     ["cron", "docs/recipes/one-cron"],
     ["leader election", "docs/recipes/one-leader"],
     ["import a file", "docs/recipes/import-once"],
+    ["durable function", "docs/durable-functions"],
     ["one deploy", "docs/recipes/one-deploy"],
     ["Jest", "docs/testing"],
     ["fencing", "docs/fencing-tokens"],

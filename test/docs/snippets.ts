@@ -65,6 +65,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "holdfast/hono": "lib/hono.js",
   "holdfast/nest": "lib/nest.js",
   "holdfast/cron": "lib/cron.js",
+  "holdfast/durable": "lib/durable.js",
   "holdfast/otel": "lib/otel.js",
 };
 

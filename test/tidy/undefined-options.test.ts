@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import type * as Cdk from "../../infra/index.js";
 import type * as CronEntry from "../../lib/cron.js";
 import type * as Table from "../../lib/dynamodb.js";
+import type * as Durable from "../../lib/durable.js";
 import type * as Hono from "../../lib/hono.js";
 import type * as Middy from "../../lib/middy.js";
 import type * as Nest from "../../lib/nest.js";
@@ -26,6 +27,7 @@ const TAKES = {
   BatchOptions: true satisfies Takes<Table.BatchOptions<never>>,
   ClientOptions: true satisfies Takes<Table.ClientOptions>,
   DynamoClientOptions: true satisfies Takes<Table.DynamoClientOptions>,
+  DurableLockOptions: true satisfies Takes<Durable.DurableLockOptions>,
   ElectOptions: true satisfies Takes<Table.ElectOptions>,
   HttpClientOptions: true satisfies Takes<Table.HttpClientOptions>,
   HttpOptions: true satisfies Takes<Table.HttpOptions>,

@@ -258,9 +258,14 @@ function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
   return told(reply, of<LeaseView>(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }
 
+/** The answer to a caller that sleeps: no poll is useful, and the place is kept without any. */
+const ASLEEP = { ok: true, state: "waiting", asleep: true, retryAfterMs: Infinity, pollWithinMs: Infinity } as const;
+
 /** Returns the place in the queue; undefined if the reply is not one. */
 function waiting(reply: Reply): Waiting | Refusal | undefined {
-  return reply.status === 202 ? told(reply, answers.isWaiting, asTold) : undefined;
+  if (reply.status !== 202) return undefined;
+  if (answers.isAsleep(reply.body)) return { ...ASLEEP, position: reply.body.position };
+  return told(reply, answers.isWaiting, asTold);
 }
 
 /** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
