@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
 import { MADE } from "../bin/console/files.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
-import { bundleFunction, LICENCES_FILE } from "./bundle.js";
+import { bundleAgent, bundleFunction, LICENCES_FILE } from "./bundle.js";
 import { writeTemplate } from "./template.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -86,6 +86,7 @@ for (const [entry, packages] of Object.entries(NEEDED_BY)) addChecks(entry, pack
 copyFileSync(join(ROOT, "infra/here.cjs"), join(CJS, "infra/here.cjs"));
 chmodSync(join(DIST, "bin/holdfast.js"), 0o755);
 await bundleFunction(join(CJS, "infra/function"));
+await bundleAgent(join(CJS, "infra/agent"));
 const inputs = await bundleHosted(join(CJS, "infra/console"));
 writeFileSync(join(CJS, "infra/console", LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
 await writeTemplate(join(DIST, "template"));

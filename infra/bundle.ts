@@ -1,6 +1,6 @@
 /**
  * Bundles the functions' code into one ES module. What few requests need is beside it, and loaded on use: the AWS SDK, in the tested version,
- * and the maker of the OpenAPI document.
+ * and the maker of the OpenAPI document. The agent of sleepers is a module of its own, so that only a service with an agent uploads it.
  * `cdk` runs this before each synth (cdk.json's `build`). The package includes the bundle, so deploying the construct needs neither
  * esbuild nor Docker.
  */
@@ -33,6 +33,9 @@ export const LICENCES_FILE = "licences.txt";
 /** The directory where the construct expects the code: next to this file. */
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
+/** The same of the agent's code. */
+const AGENT_DIRECTORY = fileURLToPath(new URL("agent", import.meta.url));
+
 /**
  * Bundles `entry` as the function's code into `directory`, with the licences of the packages in it, and returns these packages. Files are
  * replaced atomically, so a concurrent reader sees the old or the new code. `plugins` change the sources, for tests.
@@ -42,9 +45,24 @@ export async function bundleFunction(
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
   plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
-  const inputs: string[] = [];
   // The function's file is written last, because it imports the others.
-  for (const [from, to] of [...APART, [entry, "index.mjs"] as const]) {
+  return writeBundles(directory, [...APART, [entry, "index.mjs"]], plugins);
+}
+
+/** Bundles the code of the agent of sleepers in the same way. It loads nothing on use. */
+export function bundleAgent(directory = AGENT_DIRECTORY): Promise<readonly BundledPackage[]> {
+  const entry = fileURLToPath(new URL("../lambda/agent-main.ts", import.meta.url));
+  return writeBundles(directory, [[entry, "index.mjs"]]);
+}
+
+/** Bundles each source as the file beside it, and writes all files with the licences. */
+async function writeBundles(
+  directory: string,
+  files: readonly (readonly [from: string, to: string])[],
+  plugins: readonly Plugin[] = [],
+): Promise<readonly BundledPackage[]> {
+  const inputs: string[] = [];
+  for (const [from, to] of files) {
     const { outputFiles, metafile } = await bundled(directory, from, to, plugins);
     writeWhole(directory, outputFiles);
     inputs.push(...Object.keys(metafile.inputs));
@@ -95,4 +113,7 @@ function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" |
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await bundleFunction(process.argv[2]);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await bundleFunction(process.argv[2]);
+  if (process.argv[2] === undefined) await bundleAgent();
+}

@@ -1,6 +1,6 @@
 /**
  * The functions: the same code deployed three times. So a crowd of waiters (`acquire`) can't use up the concurrency of holders (`hold`),
- * and only the function that breaks, lists and resets (`admin`) may query.
+ * and only the function that breaks, lists and resets (`admin`) may query. waking.ts has the agent of sleepers.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -41,6 +41,8 @@ export interface FunctionOptions {
   readonly memorySizeMb: number;
   readonly tracing: boolean;
   readonly reservedConcurrency: Readonly<Partial<Record<Duty, number>>>;
+  /** True if an agent wakes sleepers. */
+  readonly hasAgent: boolean;
   /** Environment variables in addition to the table's name. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -76,27 +78,18 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
   });
   const code = codeIn("function");
   const create = (duty: Duty): LambdaFunction => {
-    const { id, description } = DUTIES[duty];
+    const { id, description, actions } = DUTIES[duty];
     const reserved = options.reservedConcurrency[duty];
+    const { environment, ...settings } = settingsOf(log, options);
+    const table = [new PolicyStatement({ actions: [...actions], resources: [options.table.tableArn] })];
     const made = new LambdaFunction(scope, id, {
       description,
-      ...MACHINE,
+      ...settings,
       code,
-      memorySize: options.memorySizeMb,
       // Longer than the longest wait for a run's outcome plus all attempts of the table call after it; far below the gateway's 30 s.
       timeout: Duration.seconds(15),
-      // Source maps are read only for stack traces, so a refusal, which is an exception of the SDK, costs no more with them.
-      environment: { HOLDFAST_TABLE: options.table.tableName, NODE_OPTIONS: "--enable-source-maps", ...options.environment },
-      logGroup: log,
-      // Only with this format has Lambda's own log a level. `WARN` leaves out the lines at the start and end of every request, and keeps
-      // those of failures and timeouts. The service's lines are JSON already, on the standard output, and Lambda takes them as they are.
-      // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html
-      loggingFormat: LoggingFormat.JSON,
-      systemLogLevelV2: SystemLogLevel.WARN,
-      // A line without a level counts as `INFO`: a higher level would drop the whole history.
-      applicationLogLevelV2: ApplicationLogLevel.INFO,
-      tracing: options.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
-      role: createRole(scope, duty, log, options),
+      environment: { ...environment, ...(duty === "acquire" && options.hasAgent && { HOLDFAST_WAKE: "1" }) },
+      role: createRole(scope, { name: duty, id, log, ...options }, { table }),
       ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
     });
     acknowledge(made, "Serverless::Serverless-LambdaDLQ", NO_DEAD_LETTERS);
@@ -106,30 +99,60 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
   return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
 }
 
+/** Returns the settings of every function that uses the table. */
+export function settingsOf(log: LogGroup, options: FunctionOptions) {
+  return {
+    ...MACHINE,
+    memorySize: options.memorySizeMb,
+    // Source maps are read only for stack traces, so a refusal, which is an exception of the SDK, costs no more with them.
+    environment: { HOLDFAST_TABLE: options.table.tableName, NODE_OPTIONS: "--enable-source-maps", ...options.environment },
+    logGroup: log,
+    // Only with this format has Lambda's own log a level. `WARN` leaves out the lines at the start and end of every request, and keeps
+    // those of failures and timeouts. The service's lines are JSON already, on the standard output, and Lambda takes them as they are.
+    // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html
+    loggingFormat: LoggingFormat.JSON,
+    systemLogLevelV2: SystemLogLevel.WARN,
+    // A line without a level counts as `INFO`: a higher level would drop the whole history.
+    applicationLogLevelV2: ApplicationLogLevel.INFO,
+    tracing: options.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
+  };
+}
+
+/** The function of a role, and its log. */
+export interface RoleOptions extends FunctionOptions {
+  readonly name: string;
+  readonly id: string;
+  readonly log: LogGroup;
+  /** The findings of validation plugins that are accepted, each with the reason. */
+  readonly accepted?: Readonly<Record<string, string>>;
+}
+
 /**
  * Creates a function's role explicitly: the grants of the CDK (`grantReadWriteData`, the basic execution role) allow far more. There is no
- * Scan, no PutItem, and no DeleteItem: a deleted lock forgets its fencing token.
+ * Scan and no PutItem. A DeleteItem is only for items that are no lock: a deleted lock forgets its fencing token.
  */
-function createRole(scope: Construct, duty: Duty, log: LogGroup, { table, encryptionKey, tracing }: FunctionOptions): IRole {
-  const { id, actions } = DUTIES[duty];
+export function createRole(scope: Construct, options: RoleOptions, own: Readonly<Record<string, PolicyStatement[]>>): IRole {
+  const { name, id, log, encryptionKey, tracing, accepted = {} } = options;
   const policy = (...statements: PolicyStatement[]) => new PolicyDocument({ statements });
   const role = new Role(scope, `${id}Role`, {
-    description: `holdfast: what the ${duty} function may do`,
+    description: `holdfast: what the ${name} function may do`,
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
-      table: policy(new PolicyStatement({ actions: [...actions], resources: [table.tableArn] })),
+      ...Object.fromEntries(Object.entries(own).map(([of, statements]) => [of, policy(...statements)])),
       log: policy(new PolicyStatement({ actions: ["logs:CreateLogStream", "logs:PutLogEvents"], resources: [log.logGroupArn] })),
       ...(encryptionKey && { key: policy(keyStatement(scope, encryptionKey)) }),
       ...(tracing && { trace: policy(new PolicyStatement({ actions: TRACE_ACTIONS, resources: ["*"] })) }),
     },
   });
-  if (tracing) {
-    for (const id of ["AwsSolutions::AwsSolutions-IAM5[Resource::*]", "Serverless::Serverless-LambdaStarPermissions"]) {
-      acknowledge(role, id, TRACES_HAVE_NO_RESOURCE);
-    }
-  }
+  const findings = { ...(tracing && onAllResources(TRACES_HAVE_NO_RESOURCE)), ...accepted };
+  for (const [finding, reason] of Object.entries(findings)) acknowledge(role, finding, reason);
   // Keep the role as it is here: the CDK would otherwise add policies, for example for tracing.
   return role.withoutPolicyUpdates();
+}
+
+/** Returns the findings about a statement on all resources, with the reason for it. */
+export function onAllResources(reason: string): Readonly<Record<string, string>> {
+  return { "AwsSolutions::AwsSolutions-IAM5[Resource::*]": reason, "Serverless::Serverless-LambdaStarPermissions": reason };
 }
 
 /**
@@ -146,7 +169,8 @@ export function acknowledge(construct: Construct, id: string, reason: string): v
 
 const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
 const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
-const TRACED_ON_REQUEST = "Each trace is charged; the log and the metrics say what happened, and `tracing` turns traces on";
+/** The reason why a function isn't traced. */
+export const TRACED_ON_REQUEST = "Each trace is charged; the log and the metrics say what happened, and `tracing` turns traces on";
 const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
 
 /** Returns the permission to use a customer's key, only through DynamoDB. */
@@ -178,9 +202,9 @@ export function letLogsUse(scope: Construct, key: IKey): void {
 }
 
 /** Returns the bundle in this directory next to this file. @throws Error if it has not been built. */
-function codeIn(name: "function" | "console"): Code {
+export function codeIn(name: "function" | "agent" | "console"): Code {
   const directory = join(here, name);
-  const maker = name === "function" ? "infra/bundle.ts" : "bin/console/bundle.ts";
+  const maker = name === "console" ? "bin/console/bundle.ts" : "infra/bundle.ts";
   if (!existsSync(`${directory}/index.mjs`)) throw new Error(`The code of the ${name} is not there: npx tsx ${maker} makes it`);
   return Code.fromAsset(directory);
 }

@@ -5,3 +5,4 @@ export type { Client } from "./lock-service.js";
 export { LockService } from "./lock-service.js";
 export type { LockServiceProps } from "./props.js";
 export type { LockTable } from "./table.js";
+export type { WakeOptions } from "./waking.js";

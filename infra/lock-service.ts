@@ -1,5 +1,5 @@
 /**
- * The construct `LockService` (`holdfast/cdk`): one table, three functions, and one HTTP API in front of them. Settings are fixed here if
+ * The construct `LockService` (`holdfast/cdk`): one table, three functions, and one HTTP API in front of them, with an agent if asked. Settings are fixed here if
  * locks would break without them, and each such line says how. No name can collide between deployments: two stages, or two constructs in
  * one stack, never share a table.
  */
@@ -10,6 +10,7 @@ import type { Alarm, Dashboard } from "aws-cdk-lib/aws-cloudwatch";
 import type { IGrantable } from "aws-cdk-lib/aws-iam";
 import { Grant } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
+import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
@@ -19,7 +20,7 @@ import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { callRight, tableRights } from "./access.js";
 import { createApi } from "./api.js";
-import type { Functions } from "./functions.js";
+import type { FunctionOptions, Functions } from "./functions.js";
 import { createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
@@ -27,6 +28,7 @@ import type { LockServiceProps } from "./props.js";
 import { checkProps } from "./props.js";
 import type { LockTable } from "./table.js";
 import { createTable, unfitness } from "./table.js";
+import { createAgent } from "./waking.js";
 
 /** A grantee, which can also take environment variables if it has an environment. */
 export type Client = IGrantable & {
@@ -42,6 +44,8 @@ export class LockService extends Construct {
   readonly table: LockTable;
   /** The service's functions, by duty; only the API may invoke them. */
   readonly functions: Functions;
+  /** The function that wakes sleepers; undefined without `wake`. */
+  readonly agent: LambdaFunction | undefined;
   /** The API. A caller needs `execute-api:Invoke` on it, which {@link grantClient} grants. */
   readonly api: HttpApi;
   /** The API's only stage. */
@@ -60,7 +64,8 @@ export class LockService extends Construct {
     checkProps(props);
     this.#props = props;
     const { logRetention = RetentionDays.THREE_MONTHS, tenant, metricPrefixes = [] } = props;
-    const table = props.table ?? createTable(this, props.encryptionKey);
+    const hasAgent = props.wake !== undefined && props.wake !== false;
+    const table = props.table ?? createTable(this, props.encryptionKey, hasAgent);
     const encryptionKey = props.encryptionKey ?? table.encryptionKey;
     this.#encryptionKey = encryptionKey;
     // Validated at synth time, because a replica can be added after this constructor.
@@ -71,7 +76,7 @@ export class LockService extends Construct {
     const reservedConcurrency = props.reservedConcurrency ?? {};
     const isParted = (reservedConcurrency.hold ?? reservedConcurrency.acquire) !== undefined;
     const serverWaitMs = props.serverWaitMs ?? (isParted ? LIMITS.serverWaitMs : 0);
-    const { functions, log } = createFunctions(this, {
+    const functionOptions: FunctionOptions = {
       table,
       encryptionKey,
       logKey: props.encryptionKey,
@@ -79,12 +84,14 @@ export class LockService extends Construct {
       memorySizeMb: props.memorySizeMb ?? 512,
       tracing: props.tracing ?? false,
       reservedConcurrency,
+      hasAgent,
       environment: {
         HOLDFAST_SERVER_WAIT_MS: String(serverWaitMs),
         ...(tenant !== undefined && { HOLDFAST_TENANT: tenant }),
         ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
       },
-    });
+    };
+    const { functions, log } = createFunctions(this, functionOptions);
     const { api, stage } = createApi(this, {
       functions,
       page: props.console ? createPageFunction(this, log) : undefined,
@@ -95,6 +102,7 @@ export class LockService extends Construct {
       logKey: props.encryptionKey,
       logRetention,
     });
+    this.agent = hasAgent ? createAgent(this, log, functionOptions, props.wake === true ? {} : props.wake) : undefined;
     this.table = table;
     this.functions = functions;
     this.api = api;
@@ -102,7 +110,7 @@ export class LockService extends Construct {
     this.log = log;
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
     createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0 });
-    this.dashboard = createMonitoring(this, { api, stage, functions, log, service, alarmTopic: props.alarmTopic });
+    this.dashboard = createMonitoring(this, { api, stage, functions, agent: this.agent, log, service, alarmTopic: props.alarmTopic });
   }
 
   /**

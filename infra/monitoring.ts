@@ -7,6 +7,7 @@ import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
 import type { AlarmProps, IMetric, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { ILogGroup } from "aws-cdk-lib/aws-logs";
 import { QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
@@ -28,6 +29,8 @@ export interface MonitoringOptions extends AlarmOptions {
   readonly api: HttpApi;
   readonly stage: HttpStage;
   readonly functions: Functions;
+  /** The agent of sleepers, if there is one. */
+  readonly agent: IFunction | undefined;
   readonly log: ILogGroup;
 }
 
@@ -73,6 +76,7 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
     functions.hold.metricThrottles({ statistic: Stats.SUM, period: PERIOD }),
     0,
   );
+  if (options.agent) createSweepAlarm(scope, options, options.agent);
   new QueryDefinition(scope, "KeyHistory", {
     queryDefinitionName: `${service}/one key's history`,
     logGroups: [log],
@@ -97,6 +101,17 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
     }),
   });
   return createDashboard(scope, options);
+}
+
+/** Creates the alarm for sweeps that fail. Each invocation gives a value, so where there is none nobody sweeps: that is the alarm too. */
+function createSweepAlarm(scope: Construct, options: AlarmOptions, agent: IFunction): void {
+  createAlarm(scope, options, "SweepFailed", {
+    alarmDescription: "Sleepers aren't woken: the sweep fails or doesn't run, or a target can't be told; the log says why",
+    metric: agent.metricErrors({ statistic: Stats.SUM, period: PERIOD }),
+    threshold: 0,
+    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+    treatMissingData: TreatMissingData.BREACHING,
+  });
 }
 
 function alarm(scope: Construct, options: AlarmOptions, name: string, says: string, metric: IMetric, above: number): void {

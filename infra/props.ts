@@ -9,6 +9,7 @@ import { tenancyFrom } from "../lambda/tenancy.js";
 import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { JwtOptions } from "./api.js";
 import type { LockTable } from "./table.js";
+import type { WakeOptions } from "./waking.js";
 
 /** Options of a lock service. All are optional. */
 export interface LockServiceProps {
@@ -52,6 +53,12 @@ export interface LockServiceProps {
    * @default 0, because heartbeats need the same executions; 5 000 if `reservedConcurrency` separates them, by `hold` or `acquire`
    */
   readonly serverWaitMs?: number | undefined;
+  /**
+   * True for an agent that wakes waiters that sleep: tasks of Step Functions, and with `functions` callbacks of durable functions. It sweeps
+   * once a minute, and reads the table's stream to be faster. A table of your own needs a stream with new images for that (decision 046).
+   * @default false: requests to wait asleep are refused
+   */
+  readonly wake?: boolean | WakeOptions | undefined;
   /** The memory of each function, in MB, which also determines its share of a CPU (docs/operating.md has what was measured). @default 512 */
   readonly memorySizeMb?: number | undefined;
   /** The topic that the alarms notify. @default none: the alarms only change their state */
@@ -80,6 +87,7 @@ const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
   domain: true,
   reservedConcurrency: true,
   serverWaitMs: true,
+  wake: true,
   memorySizeMb: true,
   alarmTopic: true,
   logRetention: true,
@@ -91,7 +99,7 @@ const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
 export function checkProps(props: LockServiceProps): void {
   const { table, encryptionKey, tenant, jwt, console: hasConsole, serverWaitMs, metricPrefixes = [], domain } = props;
   checkNames("LockService", props, Object.keys(KNOWN));
-  checkNumbers(props);
+  checkMembers(props);
   if (hasConsole && !jwt) throw new Error("console: a browser can't sign with IAM, so it needs jwt; without it, `holdfast ui` signs");
   if (hasConsole && domain?.mappingKey !== undefined) {
     throw new Error("console: its page is at /console of the host, so the domain must have no mappingKey");
@@ -118,7 +126,7 @@ export function checkProps(props: LockServiceProps): void {
   }
 }
 
-function checkNumbers({ throttle, acquireThrottle, reservedConcurrency, memorySizeMb, jwt }: LockServiceProps): void {
+function checkMembers({ throttle, acquireThrottle, reservedConcurrency, wake, memorySizeMb, jwt }: LockServiceProps): void {
   for (const [name, rates] of Object.entries({ throttle, acquireThrottle })) {
     if (rates === undefined) continue;
     checkNames(name, rates, ["rateLimit", "burstLimit"]);
@@ -126,6 +134,7 @@ function checkNumbers({ throttle, acquireThrottle, reservedConcurrency, memorySi
   }
   if (reservedConcurrency !== undefined) checkNames("reservedConcurrency", reservedConcurrency, ["acquire", "hold", "admin"]);
   for (const [duty, reserved] of Object.entries(reservedConcurrency ?? {})) checkNumber(`reservedConcurrency.${duty}`, reserved);
+  if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions"]);
   if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
   if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes"]);
 }

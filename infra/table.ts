@@ -4,7 +4,7 @@
  */
 import { RemovalPolicy, Stack } from "aws-cdk-lib";
 import type { ITable, TableV2 } from "aws-cdk-lib/aws-dynamodb";
-import { AttributeType, BillingMode, CfnGlobalTable, CfnTable, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, BillingMode, CfnGlobalTable, CfnTable, StreamViewType, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Construct } from "constructs";
 import { TABLE } from "../lib/store/dynamo/table.js";
@@ -16,16 +16,18 @@ const LAST_WRITER_WINS =
   'table: must be in one Region. A global table settles concurrent writes by "last writer wins", so two Regions would both grant ' +
   "the same lock; its strongly consistent kind has neither TTL nor transactions, which holdfast needs. Use a plain Table without replicas.";
 
+const NEW_IMAGES: readonly string[] = [StreamViewType.NEW_IMAGE, StreamViewType.NEW_AND_OLD_IMAGES];
+
 /** CloudFormation's type of a string attribute. */
 const STRING: string = AttributeType.STRING;
 
 /**
  * Creates a table for the locks.
  *
- * It is a plain `Table`, not a `TableV2`, so that a replica can't be added in one line. It has no stream: nothing reads it, and every
- * heartbeat would be a record in it.
+ * It is a plain `Table`, not a `TableV2`, so that a replica can't be added in one line. It has a stream only for an agent of sleepers, which
+ * filters for the records of offers.
  */
-export function createTable(scope: Construct, encryptionKey: IKey | undefined): Table {
+export function createTable(scope: Construct, encryptionKey: IKey | undefined, hasAgent: boolean): Table {
   return new Table(scope, "Table", {
     partitionKey: { name: TABLE.partitionKey, type: AttributeType.STRING },
     sortKey: { name: TABLE.sortKey, type: AttributeType.STRING },
@@ -35,8 +37,18 @@ export function createTable(scope: Construct, encryptionKey: IKey | undefined): 
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
     deletionProtection: true,
     removalPolicy: RemovalPolicy.RETAIN,
+    ...(hasAgent && { stream: StreamViewType.NEW_IMAGE }),
     ...(encryptionKey && { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey }),
   });
+}
+
+/** Returns the ARN of the table's stream, if it has one with new images, as far as that is known here. */
+export function streamOf(table: LockTable): string | undefined {
+  const resource = table.node.defaultChild;
+  const { streamViewType } = (resource instanceof CfnTable ? (Stack.of(resource).resolve(resource.streamSpecification) ?? {}) : {}) as {
+    readonly streamViewType?: string;
+  };
+  return streamViewType === undefined || NEW_IMAGES.includes(streamViewType) ? table.tableStreamArn : undefined;
 }
 
 /** Returns the reasons why `table` can't be used for locks, a sentence each. The properties of another stack's table are unknown. */

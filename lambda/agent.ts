@@ -1,13 +1,16 @@
-/** Assembles the function that wakes sleepers, from its environment. EventBridge invokes it once a minute; its event says nothing. */
+/** Assembles the function that wakes sleepers, from its environment. A schedule invokes it once a minute, and the table's stream after an offer. */
+import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { systemClock } from "../lib/core/time.js";
 import type { AgentDeps, Woken } from "../lib/service/agent.js";
-import { sweep } from "../lib/service/agent.js";
+import { sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
+import { lockAddress } from "../lib/store/dynamo/item-key.js";
 import { createSleeperStore } from "../lib/store/dynamo/sleeper-store.js";
+import { TABLE } from "../lib/store/dynamo/table.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
 import type { Environment } from "./compose.js";
 import { metricPrefixesOf, policyOf, required, write } from "./compose.js";
@@ -17,6 +20,17 @@ import { awsTell } from "./tell.js";
 /** The parts that a test or a local server replaces. */
 export type AgentParts = Partial<Pick<AgentDeps, "tell" | "clock" | "log" | "onFailure">> & { readonly print?: (line: object) => void };
 
+/** The number of sleepers with each result. */
+export type Swept = Readonly<Partial<Record<Woken, number>>>;
+
+/** An agent, which is called without an event too. */
+export interface Agent {
+  /** A schedule's event says nothing. @throws Error if a sleeper was left to the next sweep by a failure */
+  (event?: { readonly Records?: undefined }): Promise<Swept>;
+  /** A batch of the table's stream. Its records are of keys that are offered to a sleeper. */
+  (event: { readonly Records: readonly DynamoDBRecord[] }): Promise<DynamoDBBatchResponse>;
+}
+
 /**
  * Creates the agent for `env`, which has the table and the policy of the other functions. Its second clock is the table's.
  * @throws Error naming the missing or invalid variable, when the function starts
@@ -24,7 +38,7 @@ export type AgentParts = Partial<Pick<AgentDeps, "tell" | "clock" | "log" | "onF
 export function composeAgent(
   env: Environment,
   { clock = systemClock, tell = awsTell(env, clock), print = write, log, onFailure = failureLine(print) }: AgentParts = {},
-): () => Promise<Readonly<Partial<Record<Woken, number>>>> {
+): Agent {
   const prefixes = metricPrefixesOf(env);
   const watcher = answerWatcher(clock);
   const settings = environmentSettings(env, { clock: systemClock, random: Math.random });
@@ -44,11 +58,31 @@ export function composeAgent(
     log: log ?? ((line) => print(printed(line, prefixes))),
     onFailure,
   };
-  return async () => {
+  async function sweepAll(): Promise<Swept> {
     const counts = await sweep(deps);
     if (Object.keys(counts).some((woken) => woken !== "asleep")) print({ event: "swept", ...counts });
+    // An error of the function, which the alarm counts. The lines before it say why.
+    if (counts.failed) throw new Error(`sleepers left to the next sweep: ${counts.failed}`);
     return counts;
-  };
+  }
+  return ((event) => (event?.Records ? wakeThoseOf(event.Records, deps) : sweepAll())) as Agent;
+}
+
+/** Wakes the sleepers of the keys in these records, and returns the records that shall be sent again. */
+async function wakeThoseOf(records: readonly DynamoDBRecord[], deps: AgentDeps): Promise<DynamoDBBatchResponse> {
+  const failures = await Promise.all(
+    records.map(async ({ dynamodb: { Keys = {}, SequenceNumber = "" } = {} }) => {
+      const address = lockAddress(Keys[TABLE.partitionKey]?.S ?? "", Keys[TABLE.sortKey]?.S ?? "");
+      try {
+        if (address) await wakeOffered(address, deps);
+        return [];
+      } catch (error) {
+        deps.onFailure(error);
+        return [{ itemIdentifier: SequenceNumber }];
+      }
+    }),
+  );
+  return { batchItemFailures: failures.flat() };
 }
 
 function failureLine(print: (line: object) => void): AgentDeps["onFailure"] {

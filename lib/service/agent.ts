@@ -1,6 +1,7 @@
 /**
  * The agent that wakes sleepers. It has no lock rule of its own: it claims the key as a polling client would, by the sleeper's own acquire,
- * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter. For each:
+ * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter. Between sweeps,
+ * it wakes those of a key that a release has just offered. For each:
  *
  *  1. its id is not in the record, or its time is over   → cancelled; the target is told that it lost its place
  *  2. it was granted the key lately                      → left to the agent that claimed it
@@ -75,6 +76,17 @@ export async function sweep(deps: AgentDeps): Promise<Readonly<Partial<Record<Wo
     after = next;
   } while (after !== undefined && deps.clock.monotonicMs() - beganMs < SWEEP_MS);
   return counts;
+}
+
+/** Wakes the sleepers to whom a key is offered. Returns the result of each. @throws StoreUnavailable before anything was told */
+export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly Woken[]> {
+  const { offers = [] } = (await deps.store.read(address)) ?? {};
+  const asleep = offers.filter((offer) => offer.asleep === true);
+  const found = await Promise.all(asleep.map(({ leaseId }) => deps.sleepers.read(address, leaseId)));
+  return sweepKey(
+    found.filter((sleeper) => sleeper !== undefined),
+    deps,
+  );
 }
 
 /** Looks at the sleepers of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */

@@ -164,6 +164,7 @@ export function createMemorySleepers(): SleeperStore {
       if ((sleepers.get(id)?.putAtMs ?? 0) <= sleeper.putAtMs) sleepers.set(id, sleeper);
     },
     list: async () => ({ sleepers: [...sleepers.values()] }),
+    read: async (address, leaseId) => sleepers.get(`${idOf(address)}/${leaseId}`),
     async delete(sleeper) {
       const id = idOfSleeper(sleeper);
       if (sleepers.get(id)?.putAtMs === sleeper.putAtMs) sleepers.delete(id);

@@ -100,6 +100,8 @@ export interface SleeperStore {
   put(sleeper: Sleeper): Promise<void>;
   /** Returns a page of all sleepers, in the order of their keys. @throws StoreUnavailable */
   list(after?: string): Promise<SleeperPage>;
+  /** Returns the sleeper of a lease; undefined if there is none. @throws StoreUnavailable */
+  read(address: Address, leaseId: string): Promise<Sleeper | undefined>;
   /** Removes a sleeper, unless it has been stored anew since it was listed. @throws StoreUnavailable */
   delete(sleeper: Sleeper): Promise<void>;
 }

@@ -158,7 +158,6 @@ describe("what the page says of the code", () => {
     expect(rows.map(([name]) => name).toSorted()).toEqual([...read].filter((name) => !set.has(name)).toSorted());
     expect(Object.fromEntries(rows)).toEqual({
       HOLDFAST_LOG_REFUSALS: 1,
-      HOLDFAST_WAKE: 0,
       HOLDFAST_RETENTION_MS: DEFAULTS.retentionMs,
       HOLDFAST_CLOCK_ERROR_MS: DEFAULTS.clockErrorMs,
     });

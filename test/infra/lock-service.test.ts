@@ -1,7 +1,7 @@
 /** The construct's options: the tables that are suitable for locks, and the separation of two services. */
 import { App, NestedStack, Stack } from "aws-cdk-lib";
 import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
-import { AttributeType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, StreamViewType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Construct } from "constructs";
@@ -152,6 +152,19 @@ function warningsOf(stack: Stack): readonly string[] {
   printing.mockRestore();
   return found.map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
 }
+
+describe("an agent of sleepers on a table of one's own", () => {
+  it.each<[StreamViewType | undefined, mappings: number, warnings: object]>([
+    [StreamViewType.NEW_AND_OLD_IMAGES, 1, []],
+    [undefined, 0, [expect.stringMatching(/^wake: the table has no stream with new images/)]],
+    [StreamViewType.KEYS_ONLY, 0, [expect.stringMatching(/^wake: the table has no stream with new images/)]],
+  ])("hears of offers by the stream %s, or the synthesis warns that only the sweep wakes", (stream, mappings, warnings) => {
+    const stack = new Stack(newApp(), "shop");
+    new LockService(stack, "Locks", { table: new Table(stack, "Mine", { ...FIT, ...(stream && { stream }) }), wake: true });
+    expect(warningsOf(stack)).toEqual(warnings);
+    expect(all(Template.fromStack(stack), "AWS::Lambda::EventSourceMapping")).toHaveLength(mappings);
+  });
+});
 
 describe("a prefix without a separator at its end", () => {
   it("is warned of: it covers other keys too", () => {

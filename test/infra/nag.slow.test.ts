@@ -1,6 +1,7 @@
 /** cdk-nag's packs on the stack: no findings except acknowledged ones, and each acknowledgement has its reason. */
 import { App, Stack, Validations } from "aws-cdk-lib";
 import { AttributeType, Table } from "aws-cdk-lib/aws-dynamodb";
+import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ import { bundleHosted } from "../../bin/console/bundle.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import "./synthesize.js";
 
+const DURABLE = "arn:aws:lambda:eu-west-1:111122223333:function:durable";
 const outdir = mkdtempSync(join(tmpdir(), "holdfast-nag-"));
 afterAll(() => rmSync(outdir, { recursive: true }));
 
@@ -37,6 +39,15 @@ describe("AwsSolutions and Serverless", { timeout: 60_000 }, () => {
     await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));
     const jwt = { issuer: "https://id.example.com/", audience: ["locks"] };
     expect(findings((app) => new HoldfastStack(app, "holdfast-dev", {}, () => ({ jwt, console: true })))).toBe("");
+  });
+
+  it("find nothing in a stack with an agent of sleepers, traced or not", () => {
+    const found = (tracing: boolean): string =>
+      findings((app) => {
+        const named = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, "Durable", DURABLE);
+        return new HoldfastStack(app, "holdfast-dev", {}, (stack) => ({ wake: { functions: [named(stack)] }, tracing }));
+      });
+    expect([found(false), found(true)]).toEqual(["", ""]);
   });
 
   it("control: find a table that can't be restored", () => {

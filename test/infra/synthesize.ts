@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, onTestFinished, TestRunner } from "vitest";
-import { bundleFunction } from "../../infra/bundle.js";
+import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
@@ -15,6 +15,7 @@ import { HoldfastStack } from "../../infra/stack.js";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 await bundleFunction();
+await bundleAgent();
 
 /** The context of cdk.json, with which the deployed stack is made. */
 export function cdkContext(): Record<string, unknown> {

@@ -54,7 +54,8 @@ describe("the package", () => {
     const modules = ["index.mjs", "openapi.mjs", "sdk.mjs"].flatMap((file) => [file, `${file}.map`]);
     const functions = [...modules, "licences.txt"].sort().map((file) => `infra/function/${file}`);
     const hosted = ["index.mjs", "licences.txt"].map((file) => `infra/console/${file}`);
-    const cjs = [...hosted, ...functions, "infra/here.cjs", "package.json"].map((file) => `dist/cjs/${file}`);
+    const agent = ["index.mjs", "index.mjs.map", "licences.txt"].map((file) => `infra/agent/${file}`);
+    const cjs = [...agent, ...hosted, ...functions, "infra/here.cjs", "package.json"].map((file) => `dist/cjs/${file}`);
     const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/bin/console/page/${file}`);
     expect(odd.sort()).toEqual([...page, ...cjs, "dist/template/function.zip", "dist/template/holdfast.template.json"]);
   });

@@ -14,6 +14,12 @@ export function itemKey({ namespace, kind, key }: Omit<Address, "kind"> & { read
   return { [TABLE.partitionKey]: shardKey(namespace, kind, shardOf(key)), [TABLE.sortKey]: key };
 }
 
+/** Returns the address of the lock with this primary key; undefined for another item. */
+export function lockAddress(partition: string, key: string): Address | undefined {
+  const [namespace = "", kind] = partition.split("/");
+  return namespace !== "" && kind === "locks" ? { namespace, kind, key } : undefined;
+}
+
 /** Returns the primary key of the item of a payload. */
 export function payloadKey({ namespace, key }: Address, digest: string): Record<string, string> {
   return { [TABLE.partitionKey]: shardKey(namespace, "payloads", shardOf(key)), [TABLE.sortKey]: `${key}/${digest}` };

@@ -2,7 +2,7 @@
  * Sleepers in DynamoDB, each in an item of its own: `s` has the sleeper as JSON, `a` the time at which it was stored, `x` the TTL. They are in
  * a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
  */
-import type { Sleeper, SleeperStore } from "../port.js";
+import type { Address, Sleeper, SleeperStore } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
 import type { Item } from "./layout.js";
@@ -17,18 +17,22 @@ const QUERY_LIMIT = 100;
 /** Comes before every key: a namespace has no character below it. */
 const BEFORE_ALL = " ";
 
-function keyOf({ address: { namespace, kind, key }, acquire: { leaseId } }: Sleeper): Item {
+function keyOf({ namespace, kind, key }: Address, leaseId: string): Item {
   return { [TABLE.partitionKey]: SLEEPERS, [TABLE.sortKey]: `${namespace}/${kind}/${key}/${leaseId}` };
+}
+
+function sleeperOf(item: Item): Sleeper {
+  return JSON.parse(item["s"] as string) as Sleeper;
 }
 
 /** Returns what a service needs: it stores sleepers, and sees none. */
 export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls: TableCalls }): Pick<SleeperStore, "put"> {
   return {
     async put(sleeper) {
-      const { ttlAtSec, putAtMs } = sleeper;
+      const { address, acquire, ttlAtSec, putAtMs } = sleeper;
       const input = {
         TableName: place.tableName,
-        Key: keyOf(sleeper),
+        Key: keyOf(address, acquire.leaseId),
         // A late duplicate of an earlier request doesn't bring the earlier target back.
         ConditionExpression: "attribute_not_exists(a) OR a <= :a",
         UpdateExpression: `SET s = :s, a = :a, ${TABLE.ttlAttribute} = :x`,
@@ -65,16 +69,24 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
       };
       try {
         const { Items = [], LastEvaluatedKey } = await calls.query(input);
-        const sleepers = Items.map((item) => JSON.parse(item["s"] as string) as Sleeper);
+        const sleepers = Items.map(sleeperOf);
         return { sleepers, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
       } catch (error) {
         throw await tableUnavailable(error, place);
       }
     },
-    async delete(sleeper) {
-      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": sleeper.putAtMs } };
+    async read(address, leaseId) {
       try {
-        await calls.deleteItem({ TableName, Key: keyOf(sleeper), ...stored });
+        const { Item: item } = await calls.getItem({ TableName, Key: keyOf(address, leaseId), ConsistentRead: true });
+        return item && sleeperOf(item);
+      } catch (error) {
+        throw await tableUnavailable(error, place);
+      }
+    },
+    async delete({ address, acquire, putAtMs }) {
+      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": putAtMs } };
+      try {
+        await calls.deleteItem({ TableName, Key: keyOf(address, acquire.leaseId), ...stored });
       } catch (error) {
         if (!isConditionFailed(error)) throw await tableUnavailable(error, place);
       }

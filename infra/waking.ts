@@ -1,0 +1,141 @@
+/**
+ * The agent that wakes sleepers: a fourth function, which a schedule invokes once a minute, and the table's stream within a second of an offer
+ * to a sleeper. It alone may tell the targets of sleepers, and read and delete their items.
+ */
+import { Annotations, Duration, Stack } from "aws-cdk-lib";
+import { Rule, Schedule } from "aws-cdk-lib/aws-events";
+import { LambdaFunction as InvokeFunction } from "aws-cdk-lib/aws-events-targets";
+import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { EventSourceMapping, FilterCriteria, FilterRule, Function as LambdaFunction, StartingPosition } from "aws-cdk-lib/aws-lambda";
+import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { Construct } from "constructs";
+import { SLEEPERS } from "../lib/store/dynamo/sleeper-store.js";
+import type { FunctionOptions } from "./functions.js";
+import { acknowledge, codeIn, createRole, onAllResources, settingsOf, TRACED_ON_REQUEST } from "./functions.js";
+import { streamOf } from "./table.js";
+
+/** Options of the agent that wakes sleepers. */
+export interface WakeOptions {
+  /**
+   * The durable functions whose callbacks the agent may complete. A function of a stack that depends on this one is named by its ARN
+   * (`Function.fromFunctionArn`), or the stacks would depend on each other. @default none: only tasks of Step Functions are woken
+   */
+  readonly functions?: readonly IFunction[] | undefined;
+}
+
+/** The marker of a record with an unclaimed offer to a sleeper. No other write passes the filter, so heartbeats invoke nothing. */
+export const OFFERED = { dynamodb: { NewImage: { dl: { S: FilterRule.exists() } } } };
+
+const BATCH_RECORDS = 10;
+/** Older records say nothing that a sweep hasn't seen. */
+const RECORD_AGE_MAX = Duration.minutes(5);
+const RECORD_RETRIES = 2;
+/** The sweep reads no further page after 45 s, and tells the sleepers of the last one. */
+const TIMEOUT = Duration.minutes(2);
+const SWEEP_INTERVAL = Duration.minutes(1);
+
+const NO_STREAM = "wake: the table has no stream with new images, so a sleeper learns of a release by the next sweep, up to a minute later";
+const NEXT_SWEEP = "A record or an invocation that is lost says nothing that the table doesn't, and the next sweep reads the table";
+const PARTS =
+  "The versions of a function that is named, on which its durable executions run; the streams of the table, which are only listed";
+const TOKENS_ARE_THE_RIGHT =
+  "A task's token is the right to answer it, and callers' state machines are unknown here; all other statements name the table, its stream, " +
+  "the log or functions";
+
+/** Creates the agent, its schedule, and the mapping of the table's stream, if the table has one. */
+export function createAgent(scope: Construct, log: LogGroup, options: FunctionOptions, { functions = [] }: WakeOptions): LambdaFunction {
+  const { tableArn } = options.table;
+  const streamArn = streamOf(options.table);
+  if (streamArn === undefined) Annotations.of(scope).addWarningV2("holdfast:wake", NO_STREAM);
+  const own = {
+    table: [new PolicyStatement({ actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"], resources: [tableArn] })],
+    sleepers: [ofSleepers(tableArn)],
+    targets: ofTargets(functions),
+    ...(streamArn !== undefined && { stream: ofStream(tableArn, streamArn) }),
+  };
+  const wild = Object.values(own).flatMap((statements) =>
+    statements.flatMap(({ resources }) => resources.filter((one) => one.endsWith(":*") || one.endsWith("/*"))),
+  );
+  const accepted = {
+    ...onAllResources(TOKENS_ARE_THE_RIGHT),
+    ...Object.fromEntries(wild.map((resource) => [`AwsSolutions::AwsSolutions-IAM5[Resource::${nameIn(scope, resource)}]`, PARTS])),
+  };
+  const agent = new LambdaFunction(scope, "Agent", {
+    ...settingsOf(log, options),
+    description: "holdfast: wake sleepers",
+    code: codeIn("agent"),
+    timeout: TIMEOUT,
+    role: createRole(scope, { name: "agent", id: "Agent", log, ...options, accepted }, own),
+    // Instead of a retry there is the next sweep.
+    retryAttempts: 0,
+    maxEventAge: SWEEP_INTERVAL,
+  });
+  for (const finding of ["DLQ", "AsyncFailureDestination"]) acknowledge(agent, `Serverless::Serverless-Lambda${finding}`, NEXT_SWEEP);
+  if (!options.tracing) acknowledge(agent, "Serverless::Serverless-LambdaTracing", TRACED_ON_REQUEST);
+  const rule = new Rule(scope, "Sweep", {
+    description: "holdfast: the sweep over all sleepers",
+    schedule: Schedule.rate(SWEEP_INTERVAL),
+    targets: [new InvokeFunction(agent, { retryAttempts: 0, maxEventAge: SWEEP_INTERVAL })],
+  });
+  acknowledge(rule, "Serverless::Serverless-EventBusDLQ", NEXT_SWEEP);
+  if (streamArn !== undefined) mapStream(scope, agent, streamArn);
+  return agent;
+}
+
+/** Returns the name that cdk-nag has for a resource of a policy. */
+function nameIn(scope: Construct, resource: string): string {
+  const flat = (json: unknown): string => {
+    if (typeof json === "string") return json;
+    const { Ref: id, "Fn::GetAtt": attribute, "Fn::Join": joined } = json as Readonly<Record<string, readonly unknown[]>>;
+    if (joined) return (joined[1] as readonly unknown[]).map(flat).join("");
+    return `<${attribute ? attribute.join(".") : String(id)}>`;
+  };
+  return flat(Stack.of(scope).resolve(resource));
+}
+
+/** Returns the permission to list the sleepers and to delete them, and no other item: a deleted lock would forget its fencing token. */
+function ofSleepers(tableArn: string): PolicyStatement {
+  return new PolicyStatement({
+    actions: ["dynamodb:DeleteItem", "dynamodb:Query"],
+    resources: [tableArn],
+    conditions: {
+      "ForAllValues:StringEquals": { "dynamodb:LeadingKeys": [SLEEPERS] },
+      Null: { "dynamodb:LeadingKeys": "false" },
+    },
+  });
+}
+
+/** Returns the permissions to tell targets. */
+function ofTargets(functions: readonly IFunction[]): PolicyStatement[] {
+  const tasks = new PolicyStatement({ actions: ["states:SendTaskFailure", "states:SendTaskSuccess"], resources: ["*"] });
+  if (functions.length === 0) return [tasks];
+  const actions = ["lambda:SendDurableExecutionCallbackFailure", "lambda:SendDurableExecutionCallbackSuccess"];
+  return [tasks, new PolicyStatement({ actions, resources: functions.flatMap((one) => one.resourceArnsForGrantInvoke) })];
+}
+
+/** Returns the permissions that Lambda needs to read the stream for the agent. */
+function ofStream(tableArn: string, streamArn: string): PolicyStatement[] {
+  return [
+    new PolicyStatement({
+      actions: ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"],
+      resources: [streamArn],
+    }),
+    new PolicyStatement({ actions: ["dynamodb:ListStreams"], resources: [`${tableArn}/stream/*`] }),
+  ];
+}
+
+function mapStream(scope: Construct, agent: LambdaFunction, streamArn: string): void {
+  const mapping = new EventSourceMapping(scope, "Offers", {
+    target: agent,
+    eventSourceArn: streamArn,
+    startingPosition: StartingPosition.LATEST,
+    filters: [FilterCriteria.filter(OFFERED)],
+    batchSize: BATCH_RECORDS,
+    reportBatchItemFailures: true,
+    bisectBatchOnError: true,
+    retryAttempts: RECORD_RETRIES,
+    maxRecordAge: RECORD_AGE_MAX,
+  });
+  acknowledge(mapping, "Serverless::Serverless-LambdaEventSourceMappingDestination", NEXT_SWEEP);
+}
