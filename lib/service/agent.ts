@@ -38,7 +38,7 @@ export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "g
 
 /** The parts of an agent. */
 export interface AgentDeps {
-  readonly store: LockStore;
+  readonly store: Pick<LockStore, "read" | "apply">;
   readonly sleepers: SleeperStore;
   readonly tell: Tell;
   readonly clocks: RequestClocks;

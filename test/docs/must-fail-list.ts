@@ -11,6 +11,7 @@ import { QUEUE_BUGS } from "../simulation/bugs/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/bugs/record-bugs.js";
 import { RULE_BUGS } from "../simulation/bugs/rule-bugs.js";
 import { RUN_BUGS } from "../simulation/bugs/run-bugs.js";
+import { SLEEP_BUGS } from "../simulation/bugs/sleep-bugs.js";
 import { STORE_BUGS } from "../simulation/bugs/store-bugs.js";
 import { WAY_BUGS } from "../simulation/bugs/way-bugs.js";
 import { ROOT } from "../tidy/tree.js";
@@ -60,6 +61,7 @@ export function mistakeParts(): Readonly<Record<"the mistakes", string>> {
     ["crowds", CROWD_BUGS],
     ["edges", EDGE_BUGS],
     ["limits", LIMIT_BUGS],
+    ["sleepers", SLEEP_BUGS],
   ] as const;
   return {
     "the mistakes": table(

@@ -28,6 +28,7 @@ import { checkHerd, checkLine } from "./oracles/queue-liveness.js";
 import { Random } from "./random.js";
 import { withRuns } from "./clients/runs.js";
 import { makeHandler } from "./service.js";
+import { checkSleepers } from "./clients/sleepers.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
 import type { Coverage, Property, Violation } from "./oracles/verdict.js";
@@ -178,6 +179,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await checkCrowds(seed, oracle);
     await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
     await checkLimits(seed, oracle);
+    await checkSleepers(seed, oracle);
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }

@@ -3,13 +3,19 @@
  * the production code.
  */
 import { createHandler } from "../../lambda/handler.js";
+import type { SleeperStore } from "../../lib/store/port.js";
 import type { Backend, Surroundings } from "./backend.js";
 import { drawClockError } from "./faults.js";
 import type { HandlerProcess } from "./network.js";
 import { Process } from "./world.js";
 
 /** Creates a function instance: the production handler with its own clock. */
-export function makeHandler({ world, random, faultProfile, oracle }: Surroundings, backend: Backend, name = "function"): HandlerProcess {
+export function makeHandler(
+  { world, random, faultProfile, oracle }: Surroundings,
+  backend: Backend,
+  name = "function",
+  sleepers?: Pick<SleeperStore, "put">,
+): HandlerProcess {
   const process = new Process(world, {
     name,
     wallErrorMs: drawClockError(random, faultProfile.mix.handlerErrorMs, faultProfile.mix.clocksAtExtremes),
@@ -17,6 +23,9 @@ export function makeHandler({ world, random, faultProfile, oracle }: Surrounding
   const store = backend.storeFor(process);
   return {
     process,
-    handle: createHandler({ store, clock: process, log: () => undefined, onFailure: (error) => oracle.fail("internal", String(error)) }),
+    handle: createHandler({
+      ...{ store, clock: process, log: () => undefined, ...(sleepers && { sleepers }) },
+      onFailure: (error) => oracle.fail("internal", String(error)),
+    }),
   };
 }

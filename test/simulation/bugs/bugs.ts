@@ -14,6 +14,7 @@ import { QUEUE_BUGS } from "./queue-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
+import { SLEEP_BUGS } from "./sleep-bugs.js";
 import { STORE_BUGS } from "./store-bugs.js";
 import { WAY_BUGS } from "./way-bugs.js";
 
@@ -156,4 +157,5 @@ export const BUGS: readonly Bug[] = [
   ...CROWD_BUGS,
   ...EDGE_BUGS,
   ...LIMIT_BUGS,
+  ...SLEEP_BUGS,
 ];

@@ -42,7 +42,7 @@ export class Customer {
   fencingToken = 0;
 
   constructor(
-    readonly stage: Stage,
+    readonly stage: Pick<Stage, "random" | "oracle">,
     readonly actor: Actor,
     readonly key: string,
     readonly place: Place,
@@ -79,6 +79,11 @@ export class Customer {
     return "held";
   }
 
+  /** Asks to wait asleep for this long, and to be woken by `taskToken`. Returns the status. */
+  async fallAsleep(taskToken: string, sleepSec: number): Promise<number> {
+    return (await this.#send("PUT", { ...this.place, wake: { taskToken } }, sleepSec)).status;
+  }
+
   /** Polls its place. */
   async look(): Promise<Waiting | number> {
     const { status, body } = await this.#send("GET");
@@ -107,9 +112,9 @@ export class Customer {
   }
 
   /** Sends a request. The status is 0 if there is no response. */
-  async #send(method: string, body?: object): Promise<Touch> {
+  async #send(method: string, body?: object, preferSec = this.patienceSec): Promise<Touch> {
     const { actor, key, leaseId, patienceSec } = this;
-    const headers = { "content-type": "application/json", ...(method === "PUT" && { prefer: `wait=${patienceSec}` }) };
+    const headers = { "content-type": "application/json", ...(method === "PUT" && { prefer: `wait=${preferSec}` }) };
     const sent = actor.send(`http://simulated/v1/locks/${key}/leases/${leaseId}`, {
       method,
       headers,

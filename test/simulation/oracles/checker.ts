@@ -64,11 +64,15 @@ function checkLock(oracle: Oracle, request: Delivered, { key, leaseId, verb }: A
   if (verb === "renew") return ({ statusCode }) => (statusCode === 200 ? oracle.toldHeld(key, leaseId, request.atMs) : undefined);
   if (verb !== undefined || (method !== "PUT" && method !== "GET")) return notJudged;
   if (method === "PUT") oracle.queues.asked(leaseId, (parsed(body)["priority"] ?? 0) as number);
-  const keepMs = Math.min(1000 * (secondsToWait(prefer) ?? 0), LIMITS.serverWaitMs);
+  const waitMs = 1000 * (secondsToWait(prefer) ?? 0);
+  if (method === "PUT" && parsed(body)["wake"] !== undefined) oracle.queues.asleep(leaseId, waitMs);
+  const keepMs = Math.min(waitMs, LIMITS.serverWaitMs);
   const visited = isDuplicate ? undefined : oracle.queues.visiting(leaseId, keepMs);
   return ({ statusCode, body: text }) => {
     const answer = statusCode < 300 ? parsed(text) : {};
-    visited?.(statusCode === 202 ? ({ ...answer, byLook: method === "GET" } as unknown as Told) : undefined);
+    visited?.(
+      statusCode === 202 && answer["state"] !== "asleep" ? ({ ...answer, byLook: method === "GET" } as unknown as Told) : undefined,
+    );
     if (statusCode === 200) oracle.toldHeld(key, leaseId, request.atMs);
     if (statusCode < 202) oracle.toldCount(key, answer as unknown as Parameters<Oracle["toldCount"]>[1]);
   };

@@ -202,6 +202,11 @@ export class Oracle implements Bench {
       this.fail("S4", `${key}: the resource refuses ${fenceFloor}, of a lease that holds`);
   }
 
+  /** Checks the token that a sleeper is told of. */
+  toldToken(key: string, leaseId: string, fencingToken: number): void {
+    this.#told(this.#truth("locks", key), leaseId, fencingToken);
+  }
+
   /** Checks the service's answer to a client about how its lease ended. */
   toldEnding(key: string, leaseId: string, state: LeaseState): void {
     const truth = this.#truth("locks", key);

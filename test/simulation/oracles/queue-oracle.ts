@@ -21,6 +21,11 @@ const ON_THE_WAY_MS = 100;
 /** The time for which a waiter is excused after a late poll or answer. By then, every offer that stood at the time has ended. */
 const EXCUSED_MS = 20_000;
 
+/** An offer to a waiter that sleeps stands for this long at least, however long its write took: two sweeps. */
+const WAKE_MS = 120_000;
+/** The errors of the clocks, and the time that a write may take, by which a sleeper may lose its place before its time. */
+const EARLY_MS = 30_000;
+
 /** The times of a waiter's polls, and when the next is due. */
 interface Visits {
   /** 0 until the first answer. */
@@ -37,6 +42,8 @@ export class QueueOracle {
   readonly #heardUntil = new Map<string, { untilMs: number; readonly before: Set<number> }>();
   readonly #priorities = new Map<string, number>();
   readonly #arrivals = new Map<string, number>();
+  /** The waiters that sleep: the time until which each keeps its place, and the time of its offer. */
+  readonly #asleep = new Map<string, { readonly untilMs: number; offeredAtMs?: number }>();
   #arrived = 0;
 
   constructor(private readonly bench: Bench) {}
@@ -44,6 +51,11 @@ export class QueueOracle {
   /** Records an acquire's priority. */
   asked(leaseId: string, priority: number): void {
     this.#priorities.set(leaseId, priority);
+  }
+
+  /** Records a request to sleep for this long, as it reaches a handler. */
+  asleep(leaseId: string, sleepMs: number): void {
+    if (!this.#asleep.has(leaseId)) this.#asleep.set(leaseId, { untilMs: this.bench.now() + sleepMs });
   }
 
   /** Records a poll that reaches a handler, which may hold it for `keepMs`. Returns a function that takes the answer. */
@@ -114,6 +126,8 @@ export class QueueOracle {
   /** Checks the order: no earlier waiter of at least the same priority still waits. */
   #chosen(key: string, leaseId: string, { waiters }: LockRecord, how: "offers" | "grants" = "grants"): void {
     if (how === "offers") this.bench.coverage.offers++;
+    const sleeper = this.#asleep.get(leaseId);
+    if (sleeper && how === "offers") sleeper.offeredAtMs = this.bench.now();
     const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
     const priority = this.#priorities.get(leaseId) ?? 0;
     const overtaken = waiters.find((waiter) => {
@@ -127,7 +141,13 @@ export class QueueOracle {
   #goesOn(key: string, leaseId: string, { waiters, offers, holds }: LockRecord): void {
     if (holds[leaseId] || [...waiters, ...offers].some((still) => still.leaseId === leaseId)) return;
     this.bench.coverage.skipped++;
+    if (this.#sleepsOn(leaseId)) this.bench.fail("L8", `${key}: a sleeper lost its place, or its offer, before its time`);
     if (this.#lives(leaseId)) this.bench.fail("L2", `${key}: a waiter that visits as it is told lost its place`);
+  }
+
+  #sleepsOn(leaseId: string): boolean {
+    const { untilMs, offeredAtMs } = this.#asleep.get(leaseId) ?? { untilMs: 0 };
+    return this.bench.now() < (offeredAtMs === undefined ? untilMs - EARLY_MS : offeredAtMs + WAKE_MS);
   }
 
   #lives(leaseId: string): boolean {

@@ -2,8 +2,8 @@
 
 /** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
-  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16" | "S17")
-  | ("L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "R1" | "R2" | "R3" | "R4" | "internal");
+  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16" | "S17" | "S18")
+  | ("L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "L8" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A broken property, the time at which it broke, and a description. */
 export interface Violation {
@@ -63,6 +63,10 @@ const NOTHING_YET = {
   takes: 0,
   takesLater: 0,
   takesRefused: 0,
+  /** Sleepers that were told of the key, that were told that they lost their place, and that an agent found dead. */
+  sleepersWoken: 0,
+  sleepersLost: 0,
+  sleepersDead: 0,
 };
 
 /** The number of occurrences of each situation. */

@@ -1,0 +1,55 @@
+/** The must-fail switches of sleepers: see bugs.ts. */
+import type { Bug } from "./bug.js";
+
+const AGENT = "lib/service/agent.ts";
+
+/** Mistakes by which a holder loses its key to an agent, or a sleeper its place. */
+export const SLEEP_BUGS: readonly Bug[] = [
+  {
+    name: "told-beside-who-claimed",
+    why: "an agent tells a sleeper that another just claimed for: the slower of the two hears that nobody waits, and ends the lease",
+    file: AGENT,
+    breaks: "S18",
+    edits: [['  if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";\n', ""]],
+  },
+  {
+    name: "gone-believed-by-all",
+    why: "an agent that found the lease held takes the answer that nobody waits for a death, although another told the target",
+    file: AGENT,
+    breaks: "S18",
+    edits: [["  if (!isClaimed || ", "  if ("]],
+  },
+  {
+    name: "sleepers-in-the-first-format",
+    why: "the record keeps the first format while somebody sleeps: a version that knows no sleepers lets their offers lapse after 5 s",
+    file: "lib/store/dynamo/item.ts",
+    breaks: "L8",
+    edits: [["fv: [...record.offers, ...record.waiters].some(isAsleep) ? FORMAT_VERSION : FIRST_FORMAT,", "fv: FIRST_FORMAT,"]],
+  },
+  {
+    name: "offer-lapses-as-a-pollers",
+    why: "an offer to a sleeper lapses after 5 s, before any agent sweeps",
+    file: "lib/core/lock/expiry.ts",
+    breaks: "L8",
+    edits: [["(asleep ? DEFAULTS.wakeWindowMs : DEFAULTS.offerWindowMs)", "(asleep ? DEFAULTS.offerWindowMs : DEFAULTS.offerWindowMs)"]],
+  },
+  {
+    name: "asleep-and-granted",
+    why: "a request to sleep is granted a free key, and nobody tells its target",
+    file: "lib/core/lock/acquire.ts",
+    breaks: "S18",
+    edits: [["const asking = arrived.asleep ? undefined : leaseId;", "const asking = arrived.asleep ? leaseId : leaseId;"]],
+  },
+  {
+    name: "deleted-before-it-is-told",
+    why: "an agent deletes the sleeper's item before it tells the target: if that fails, nobody ever tells it",
+    file: AGENT,
+    breaks: "L8",
+    edits: [
+      [
+        '  if ((await tell(target, { key, leaseId, fencingToken, leaseMs })) === "told")',
+        '  await deps.sleepers.delete(sleeper);\n  if ((await tell(target, { key, leaseId, fencingToken, leaseMs })) === "told")',
+      ],
+    ],
+  },
+];
