@@ -59,6 +59,8 @@ export interface Release {
   readonly key: string;
   readonly leaseId: LeaseId;
   readonly principal: string;
+  /** Set to end a wait alone: a lease that holds the key keeps it, and the answer is `unknown`. */
+  readonly onlyWaiting?: true;
 }
 
 /** Releases the lease and joins the wait set of a condition under a new leaseId, in one change. */

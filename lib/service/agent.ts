@@ -13,11 +13,12 @@
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
  */
 import type { WakeTarget } from "../core/api/locks.js";
-import type { Acquire, AnswerTo, Command, LeaseView } from "../core/commands.js";
+import type { Acquire, AnswerTo, Command, LeaseView, Release } from "../core/commands.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
 import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
+import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore, Sleeper, SleeperStore } from "../store/port.js";
 import type { RequestClocks } from "./clocks.js";
 import { guarded } from "./clocks.js";
@@ -116,19 +117,20 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const { leaseId, principal } = acquire;
   const over = async (woken: Woken): Promise<Woken> => (await deps.sleepers.delete(sleeper), woken);
   const lost = async (): Promise<Woken> => (await tell(target, LOST_PLACE), over("lost"));
-  const release = () => apply(address, { type: "release", key: address.key, leaseId, principal }, deps);
+  const release: Release = { type: "release", key: address.key, leaseId, principal };
 
   const reading = guarded(clocks)();
   if (!record || !isInRecord(record, leaseId)) return putAtMs + OTHERS_MS > reading.earliestMs ? "asleep" : lost();
   const waiter = record.waiters[placeOf(record, leaseId)];
   if (waiter && !isWaiting(waiter, reading)) {
-    await release();
-    return lost();
+    // It may have been granted the key since its record was read: then its lease goes on.
+    const { ok, ...ended } = await apply(address, { ...release, onlyWaiting: true }, deps);
+    return ok && "state" in ended && ended.state === "never" ? lost() : "asleep";
   }
   const held = record.holds[leaseId];
   if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";
 
-  const beganMs = clock.monotonicMs();
+  const began = instantOf(clock);
   // Without a wait: an id that left the queue meanwhile is not queued anew.
   const answer = await apply<Acquire>(address, acquire, deps);
   if (!answer.ok) return answer.code === "lease-over" ? lost() : "asleep";
@@ -137,8 +139,8 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   if (!isClaimed && !held) return "asleep"; // Another agent claimed the key since the record was read.
   const { key, fencingToken, leaseMs } = answer.lease;
   if ((await tell(target, { key, leaseId, fencingToken, leaseMs })) === "told") return over("woken");
-  if (!isClaimed || clock.monotonicMs() - beganMs > VERDICT_MS) return over("unclear");
-  await release();
+  if (!isClaimed || elapsedMs(began, instantOf(clock)) > VERDICT_MS) return over("unclear");
+  await apply(address, release, deps);
   return over("dead");
 }
 

@@ -224,6 +224,29 @@ describe.each([
     expect((await its.check(its.b)).status).toBe(200);
   });
 
+  it("doesn't take the holder for dead either if its monotonic clock stood still meanwhile, as in a frozen sandbox", async () => {
+    const its = await behindA();
+    await its.release(its.a);
+    const told = async (...[target, outcome]: Parameters<Tell>) => {
+      its.clock.jumpWall(OTHERS_MS);
+      await its.tell(target, outcome);
+      return its.tell(target, outcome);
+    };
+    expect(await its.sweep(told)).toEqual({ unclear: 1 });
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
+  it("ends no lease that was granted since its record was read, at the end of the sleeper's time", async () => {
+    const its = await behindA();
+    const [sleeper] = (await its.stores.sleepers.list()).sleepers;
+    const asleep = await its.stores.other.read(sleeper!.address);
+    await its.clock.advance(3_600_000 - 1);
+    expect(await its.sweep()).toEqual({ woken: 1 });
+    await its.clock.advance(1);
+    expect(await wake(sleeper!, asleep, its.agent())).toBe("asleep");
+    expect((await its.check(its.b)).status).toBe(200);
+  });
+
   it("tells again what was throttled, under the same lease, and after the time of others", async () => {
     const its = await behindA();
     await its.release(its.a);

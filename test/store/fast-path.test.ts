@@ -39,6 +39,14 @@ describe("a write that commutes", () => {
     expect(take(COMMON[name]!, path)).toBe("written");
   });
 
+  it("ends no hold for who would end a wait alone", () => {
+    const { before, command, reading, ...asked } = COMMON["release"]!;
+    const onlyWaiting = { ...command, onlyWaiting: true } as Command;
+    expect(leanWrite("end", command, before!, reading, POLICY)).toBeDefined();
+    expect(leanWrite("end", onlyWaiting, before!, reading, POLICY)).toBeUndefined();
+    expect(pathOf({ ...asked, before, command: onlyWaiting, reading })).toBeUndefined();
+  });
+
   it("appends a waiter to a key that was not seen", () => {
     const { before, command, reading } = COMMON["append"]!;
     expect(take(COMMON["append"]!, leanWrite("append", command, before!, reading, POLICY))).toBe("written");

@@ -38,6 +38,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
   const hold = holdOf(before, leaseId);
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
+    if (command.onlyWaiting) return { answer: { ok: true, state: "unknown" }, events: [] };
     const decision = end(before, hold, command, reading, policy, isOnly(before) ? advanceIfQueued : leftToPolls);
     return { ...decision, ...(leavesOthers(before, hold, command, reading) && { commutes: true }) };
   }

@@ -53,7 +53,7 @@ export function fastPath(
       return kind === "runs" ? fastRenewOfRun(command, reading, policy) : fastRenewOfLock(command, reading, policy, seen.record);
     case "release":
       // Skewed clocks don't advance the queue, and may leave the ending of the hold unknown.
-      if (kind === "runs" || isSkewed(reading)) return undefined;
+      if (kind === "runs" || isSkewed(reading) || command.onlyWaiting) return undefined;
       return seen.record && seen.holds > 1 ? leave(command, reading, policy, seen.record) : fastRelease(command, reading, policy);
     case "complete":
       return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
@@ -73,7 +73,7 @@ export function leanWrite(
 ): FastPath | undefined {
   switch (way) {
     case "end":
-      return command.type === "release" ? endAnyway(command, reading, policy, record) : undefined;
+      return command.type === "release" && !command.onlyWaiting ? endAnyway(command, reading, policy, record) : undefined;
     case "commute":
       return commuting(command, record, reading, policy);
     case "append":

@@ -225,6 +225,7 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
     sleepers: {
       put: (sleeper) => scene.sleepers.put(sleeper),
       list: (after) => step(() => scene.sleepers.list(after)),
+      read: (address, leaseId) => step(() => scene.sleepers.read(address, leaseId)),
       delete: (sleeper) => step(() => scene.sleepers.delete(sleeper)),
     },
     tell: teller(scene, process),
