@@ -46,9 +46,8 @@ export const LIMITS = {
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
   taskTokenChars: 2048,
   callbackIdChars: 1024,
-  /** A waiter polls again after this time for each place in the queue, up to the maximum; after less on a key that has just changed hands. */
+  /** A waiter polls again after this time for each place in the queue, up to the maximum. */
   pollStepMs: 200,
-  pollStepMinMs: 35,
   pollMaxMs: 3500,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,

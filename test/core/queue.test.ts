@@ -23,25 +23,12 @@ describe("who waits is told", () => {
   });
 
   it("to come the sooner the nearer it is, and never later than that", () => {
-    const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ").at(1000);
+    const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ");
     const told = Array.from("BCDEFGHIJKLMNOPQRSTUVWXYZ").map((letter) => key.look(letter));
     expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(
       told.map((_, place) => Math.min((place + 1) * LIMITS.pollStepMs, VISIT_MS)),
     );
     expect(new Set(told.map(({ pollWithinMs }) => pollWithinMs))).toEqual(new Set([VISIT_MS]));
-  });
-
-  it.each([
-    ["just now", 0, LIMITS.pollStepMinMs],
-    ["80 ms ago", 80, 160],
-    ["100 ms ago", 100, LIMITS.pollStepMs],
-    ["long ago", 5_000, LIMITS.pollStepMs],
-  ])("to come the sooner, the less time has passed since the key changed hands: %s", (_when, heldMs, stepMs) => {
-    const key = new QueueKey();
-    key.acquire("A", { leaseMs: 60_000 });
-    key.at(heldMs).ask("B");
-    key.ask("C");
-    expect(["B", "C"].map((letter) => key.look(letter).retryAfterMs)).toEqual([stepMs, 2 * stepMs]);
   });
 
   it("to ask at once when it is its turn, and nothing of a lease", () => {

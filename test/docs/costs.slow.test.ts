@@ -219,10 +219,7 @@ describe("the page's figures", () => {
       () =>
         `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
     ],
-    [
-      "the looks of who is next",
-      () => `polls every ${LIMITS.pollStepMs} ms at first, sooner while the key has just changed hands (${LIMITS.pollStepMinMs} ms)`,
-    ],
+    ["the looks of who is next", () => `polls every ${LIMITS.pollStepMs} ms at first`],
     ["the looks of the last", () => `at least every ${LIMITS.pollMaxMs / SECOND_MS} s`],
     ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
     ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],

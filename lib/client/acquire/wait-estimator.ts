@@ -28,11 +28,6 @@ export class WaitEstimator {
     if (this.#estimates.size > MOST_ESTIMATES && oldest !== undefined) this.#estimates.delete(oldest);
   }
 
-  /** Records how a wait went so far, if no other is known of this key. */
-  guess(key: string, perGrantMs: number): void {
-    if (!this.#estimates.has(key)) this.learn(key, perGrantMs);
-  }
-
   /** Returns the time until the next poll, in ms; `idle` is the number of consecutive polls without news. */
   delayMs(key: string, { position, retryAfterMs }: Waiting, idle: number): number {
     if (retryAfterMs === 0) return 0;

@@ -93,12 +93,11 @@ export async function polls(
   deps: AcquireDeps,
   ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
-  const { clock, random, waitEstimator } = deps;
-  const began = instantOf(clock);
+  const { clock, random } = deps;
   let seen: Waiting = first;
   for (let idle = 0; ; idle++) {
     wait.answered(seen);
-    const delayMs = waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
+    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
     await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
@@ -107,10 +106,7 @@ export async function polls(
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
-      const grants = first.position - answer.position;
       if (answer.position < seen.position) idle = -1;
-      // A wait for a notify says nothing of the pace of the queue.
-      if (grants > 0 && first.condition === undefined) waitEstimator.guess(place.key, elapsedMs(began, instantOf(clock)) / grants);
       seen = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
       // It did not poll in time and lost its place; it asks for a new one under the same id.

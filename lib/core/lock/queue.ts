@@ -278,15 +278,6 @@ export function memberView(record: LockRecord, member: Member): Waiting {
   return { ok: true, state: "waiting", position: offers.length + place + 1, retryAfterMs, pollWithinMs: LIMITS.pollMaxMs, condition };
 }
 
-/** Returns the time between two polls of the first waiter: short while the key has just changed hands, since short holds often follow each other. */
-function stepMs({ holds, offers }: LockRecord, { latestMs }: ClockReading): number {
-  const changedAtMs = Math.max(
-    ...Object.values(holds).map(({ grantedAtMs }) => grantedAtMs),
-    ...offers.map(({ offeredAtMs }) => offeredAtMs),
-  );
-  return Math.min(Math.max(2 * (latestMs - changedAtMs), LIMITS.pollStepMinMs), LIMITS.pollStepMs);
-}
-
 /** Returns a waiter's place, and the time of its next poll. */
 export function waitingView(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Waiting {
   const { offers, waiters } = record;
@@ -301,6 +292,6 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
     .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
     .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
   const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
-  const retryAfterMs = Math.min(stepMs(record, reading) * (place + 1), pollWithinMs);
+  const retryAfterMs = Math.min(LIMITS.pollStepMs * (place + 1), pollWithinMs);
   return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }

@@ -71,11 +71,11 @@ describe("waiting in the queue", () => {
     { clients: 16, workMs: 0 },
     { clients: 16, workMs: 20 },
     { clients: 16, workMs: 50 },
-  ])("costs at most 5.2 requests a grant: $clients clients that work for $workMs ms", async (contention) => {
+  ])("costs at most five requests a grant: $clients clients that work for $workMs ms", async (contention) => {
     const { perGrant, medianIdleMs } = await contend(contention);
-    expect(perGrant).toBeLessThanOrEqual(5.2);
+    expect(perGrant).toBeLessThanOrEqual(5);
     // No waiter sits through a fixed pause: the queue moves about as fast as its holders.
-    expect(medianIdleMs).toBeLessThan(100);
+    expect(medianIdleMs).toBeLessThan(150);
   });
 
   it("costs more where a hold is long, since whoever waits must say so every few seconds", async () => {
