@@ -57,6 +57,7 @@ const TAKES = {
   TracedOptions: true satisfies Takes<Otel.TracedOptions>,
   JwtOptions: true satisfies Takes<Cdk.JwtOptions>,
   LockServiceProps: true satisfies Takes<Cdk.LockServiceProps>,
+  WakeOptions: true satisfies Takes<Cdk.WakeOptions>,
 };
 
 it("holds for the exported options of every entry", () => {
