@@ -15,8 +15,8 @@ import { ENTRIES, link, MANIFEST, Packed, run, typeErrors, typesOf } from "./pro
 const PATIENCE_MS = 300_000;
 /** Entry points that need only the package itself. */
 const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
-/** Entry points that need only the package itself to run; their types are those of node:http. */
-const FRAMEWORKS = ["holdfast/express", "holdfast/fastify", "holdfast/hono", "holdfast/nest"];
+/** Entry points that need only the package itself to run; their types are those of node:http, or of a peer. */
+const FRAMEWORKS = ["holdfast/express", "holdfast/fastify", "holdfast/hono", "holdfast/nest", "holdfast/durable"];
 
 let packed: Packed;
 /** A project with the package and its dependencies, and nothing else. */
