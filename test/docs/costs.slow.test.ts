@@ -82,7 +82,12 @@ function farthestApart(counted: string, said: string): number {
     [...line.matchAll(/\d[\d,.]*/g)].map(([figure]) => Number(figure.replaceAll(",", "")));
   const others = figures(said);
   expect(others).toHaveLength(figures(counted).length);
-  return Math.max(...figures(counted).map((figure, at) => Math.max(0, Math.abs(figure - others[at]!) - ROUNDED) / figure));
+  return Math.max(
+    ...figures(counted).map((figure, at) => {
+      const apart = Math.max(0, Math.abs(figure - others[at]!) - ROUNDED);
+      return apart === 0 ? 0 : apart / figure;
+    }),
+  );
 }
 
 const rowOf = (title: string): CostRow => {
