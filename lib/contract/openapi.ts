@@ -60,10 +60,7 @@ export function openapi(): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const [operationId, route] of Object.entries(ROUTES)) {
     const [method = "", path = ""] = route.split(" ", 2);
-    (paths[path] ??= {})[method.toLowerCase()] = {
-      operationId,
-      ...operation(path, operationId as OperationName),
-    };
+    (paths[path] ??= {})[method.toLowerCase()] = { operationId, ...operation(path, operationId as OperationName) };
   }
   return {
     openapi: "3.1.0",
@@ -83,9 +80,9 @@ export function openapi(): Json {
   };
 }
 
-function operation(path: string, name: OperationName): Json {
-  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query } = DOCS[name];
-  const { asks = {}, tells = {}, leadsTo = {} } = HEADERS_AND_LINKS[name] ?? {};
+function operation(path: string, operationId: OperationName): Json {
+  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query } = DOCS[operationId];
+  const { asks = {}, tells = {}, leadsTo = {} } = HEADERS_AND_LINKS[operationId] ?? {};
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
     in: "path",

@@ -1,7 +1,7 @@
 /**
  * The contract: one row for each operation of the API. A row has the operation's words in the OpenAPI document, the schemas of its request,
  * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The rows of runs are
- * in run-operations.ts; the routes are in routes.ts.
+ * in run-operations.ts; the routes are in routes.ts; headers and links, which only the document has, are in headers-and-links.ts.
  */
 import type { Operation } from "./operation.js";
 import { answer, endedAnswer, heldOrWaiting, leaseAnswer, lookAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";

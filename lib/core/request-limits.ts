@@ -65,5 +65,5 @@ export const priorityMax = 9;
 export const recordBytes = 32 * 1024;
 /** Leases of records above this size are renewed less often. */
 export const smallRecordBytes = 4 * 1024;
-/** The longest that a request may wait in the service for a run's outcome, or for the key. */
+/** The longest that a request may wait in the service for a run's outcome, or for a change. */
 export const serverWaitMs = 5 * SECOND;

@@ -24,7 +24,7 @@ export function TextFilter(given: {
   const [text, setText] = useState(value);
   const applied = useRef(value);
   useEffect(() => {
-    // What this field applied itself comes back here, when more may have been typed.
+    // A text that this field applied itself comes back here, when more may have been typed.
     if (value !== applied.current) setText(value);
     applied.current = value;
   }, [value]);
