@@ -124,8 +124,8 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const waiter = record.waiters[placeOf(record, leaseId)];
   if (waiter && !isWaiting(waiter, reading)) {
     // It may have been granted the key since its record was read: then its lease goes on.
-    const { ok, ...ended } = await apply(address, { ...release, onlyWaiting: true }, deps);
-    return ok && "state" in ended && ended.state === "never" ? lost() : "asleep";
+    const ended = await apply<Release>(address, { ...release, onlyWaiting: true }, deps);
+    return ended.ok && ended.state === "never" ? lost() : "asleep";
   }
   const held = record.holds[leaseId];
   if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";
