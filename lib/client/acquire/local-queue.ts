@@ -340,7 +340,7 @@ class LocalQueue {
     const { first } = this.#byTime;
     if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
     const what = `acquire ${this.#key}`;
-    this.#leave(first, this.#pendingWait?.over(what) ?? timeoutOf(what, {}));
+    this.#leave(first, this.#pendingWait?.over(what, first.leftMs()) ?? timeoutOf(what, {}));
     return true;
   }
 

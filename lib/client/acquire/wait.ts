@@ -88,10 +88,13 @@ export class Wait {
     this.#onAnswer();
   }
 
-  /** Returns the error for a wait that is over. */
-  over(what: string): LockError {
+  /**
+   * Returns the error for a wait that is over. `leftMs` is the time left of the caller that it is for, if this wait serves several.
+   * A silence after a caller's end says nothing: a process that stood still comes here long after it.
+   */
+  over(what: string, leftMs = this.leftMs()): LockError {
     const answer = this.#answer;
-    if (!answer || this.#isSilent()) {
+    if (!answer || this.#isSilent(leftMs)) {
       const failure = this.#failure ?? refuseLocally("unavailable", { detail: TIMED_OUT });
       return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
     }
@@ -115,8 +118,8 @@ export class Wait {
     this.#wasCutShort = this.#answer !== undefined && !this.#isSilent();
   }
 
-  #isSilent(): boolean {
-    return this.#unansweredMs() - this.#heldMs >= SILENCE_MS;
+  #isSilent(leftMs = this.leftMs()): boolean {
+    return this.#unansweredMs() + Math.min(0, leftMs) - this.#heldMs >= SILENCE_MS;
   }
 
   #unansweredMs(): number {

@@ -111,6 +111,20 @@ describe("while the key is held", () => {
     }
   });
 
+  it("a process that stands still until long after the end of its wait makes no outage of it", async () => {
+    for (const mode of ["exclusive", "shared"] as const)
+      for (const stopMs of [900, 950, 990]) {
+        const { clock, locks, rival, wire } = createHarness();
+        await rival.acquire(KEY, { leaseMs: 60_000 });
+        const ended = locks.acquire(KEY, { waitMs: 1000, mode }).catch((error: unknown) => error);
+        await clock.advance(500);
+        for (const operation of ["acquire", "check"] as const) wire.always(operation, { lost: "request", silently: true });
+        await clock.advance(stopMs - 500);
+        await clock.freeze(5000);
+        expect(await clock.settle(ended)).toBeInstanceOf(LockTimeoutError);
+      }
+  });
+
   it("by a caller of the same line, the others wait and are told so when their time is over", async () => {
     const harness = createHarness();
     const held = await harness.locks.acquire(KEY);
