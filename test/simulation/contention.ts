@@ -45,26 +45,37 @@ export interface Crowd {
   /** Leases that each caller takes, one after the other. */
   readonly rounds: number;
   readonly holdMs: number;
+  /** The time between the arrivals of two processes, in ms, while one more holds the key. @default 0: all come at once, to a free key */
+  readonly arrivalMs?: number;
 }
 
 /** Lets every caller take the key as often as it wants, and counts the requests. */
-export async function contend({ processes, callers, rounds, holdMs }: Crowd): Promise<Cost> {
+export async function contend({ processes, callers, rounds, holdMs, arrivalMs = 0 }: Crowd): Promise<Cost> {
   const { world, clientOf, cost } = scene();
   let grants = 0;
   let left = processes * callers;
+  const use = async (client: LockClient, process: Process, forMs: number): Promise<void> => {
+    const lease = await client.acquire("ORDER_1", { waitMs: MOST_MS });
+    grants++;
+    await new Promise<void>((resolve) => void process.after(forMs, resolve));
+    await lease.release();
+  };
   const caller = async (client: LockClient, process: Process): Promise<void> => {
-    for (let round = 0; round < rounds; round++) {
-      const lease = await client.acquire("ORDER_1", { waitMs: MOST_MS });
-      grants++;
-      await new Promise<void>((resolve) => void process.after(holdMs, resolve));
-      await lease.release();
-    }
+    for (let round = 0; round < rounds; round++) await use(client, process, holdMs);
     left--;
   };
+  if (arrivalMs > 0) {
+    const process = new Process(world);
+    void use(clientOf(process), process, processes * arrivalMs);
+  }
   for (let index = 0; index < processes; index++) {
     const process = new Process(world);
     const client = clientOf(process);
-    for (let order = 0; order < callers; order++) void caller(client, process);
+    const come = (): void => {
+      for (let order = 0; order < callers; order++) void caller(client, process);
+    };
+    if (arrivalMs > 0) process.after((index + 1) * arrivalMs, come);
+    else come();
   }
   await world.run(START_MS + MOST_MS, () => left === 0);
   return cost(grants);

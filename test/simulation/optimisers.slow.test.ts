@@ -17,6 +17,10 @@ const SCENES: readonly (readonly [what: string, play: (module: Module) => Promis
   ["20 callers in each of 2 processes, 3 leases of 20 ms", ({ contend }) => contend({ processes: 2, callers: 20, rounds: 3, holdMs: 20 })],
   ["3 processes, 5 leases of 200 ms each", ({ contend }) => contend({ processes: 3, callers: 1, rounds: 5, holdMs: 200 })],
   ["16 processes, 5 leases of 20 ms each", ({ contend }) => contend({ processes: 16, callers: 1, rounds: 5, holdMs: 20 })],
+  [
+    "16 processes that come every 20 ms while the key is held, a lease of 10 ms each",
+    ({ contend }) => contend({ processes: 16, callers: 1, rounds: 1, holdMs: 10, arrivalMs: 20 }),
+  ],
   ["8 processes, 4 leases of 2 s each", ({ contend }) => contend({ processes: 8, callers: 1, rounds: 4, holdMs: 2000 })],
   ["300 leases in one process, renewed for a minute", ({ hold }) => hold(300)],
 ];

@@ -18,7 +18,7 @@ export const OPTIMISERS: readonly Bug[] = [
     name: "wait estimator",
     why: "a waiter polls when its turn is expected, by the pace of this process's recent waits",
     file: "lib/client/acquire/wait-estimator.ts",
-    edits: [["if (paceMs === undefined) return retryAfterMs;", "if (paceMs === undefined || paceMs >= 0) return retryAfterMs;"]],
+    edits: [["const paceMs = this.#estimates.get(key);", "const paceMs = this.#estimates.get(`none of ${key}`);"]],
   },
   {
     name: "local queue",

@@ -14,6 +14,7 @@ import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
+import type { Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
 import { abortError, cancel, untilFresh, withFreshLeaseId } from "./acquire.js";
@@ -95,9 +96,10 @@ export async function polls(
 ): Promise<Answered<Held | Refusal>> {
   const { clock, random } = deps;
   let seen: Waiting = first;
+  let [movedAt, seenMs]: [Instant, number | undefined] = [instantOf(clock), undefined];
   for (let idle = 0; ; idle++) {
     wait.answered(seen);
-    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle) * (0.9 + 0.2 * random());
+    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle, seenMs) * (0.9 + 0.2 * random());
     await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
     if (signal?.aborted) throw abortError(signal);
     if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
@@ -106,7 +108,11 @@ export async function polls(
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
-      if (answer.position < seen.position) idle = -1;
+      const places = seen.position - answer.position;
+      if (places > 0) {
+        const now = instantOf(clock);
+        [idle, movedAt, seenMs] = [-1, now, elapsedMs(movedAt, now) / places];
+      }
       seen = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
       // It did not poll in time and lost its place; it asks for a new one under the same id.
