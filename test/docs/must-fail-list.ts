@@ -39,7 +39,7 @@ export function searchParts(): Readonly<Record<"how far", string>> {
   return {
     "how far": [
       `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
-      `against each property, and fails unless the history that is recorded as its witness breaks that property.`,
+      `against each kind of property, and fails unless the history that is recorded as its witness breaks that property.`,
       `\`npm run test:all\` plays ${slow} histories, and fails if they did not contain what they must contain. Then it`,
       `replays the witnesses of all ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
     ].join("\n"),

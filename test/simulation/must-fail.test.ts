@@ -1,4 +1,4 @@
-/** The simulation finds one mistake against each property in its recorded history. The slow tier has all mistakes. */
+/** The controls of simulation.test.ts: the simulation finds a mistake against each kind of property. The slow tier has all mistakes. */
 import { afterAll, describe } from "vitest";
 import { replayWitnesses } from "../support/witnesses.js";
 import { BUGS } from "./bugs/bugs.js";

@@ -5,7 +5,7 @@ import { loadSimulation } from "./bundle.js";
 import { campaign, unseen } from "./campaign.js";
 import { seedsFrom, TIMEOUT_MS } from "./must-fail.js";
 
-const SEEDS = { quick: 12, slow: 200 };
+const SEEDS = { quick: 6, slow: 200 };
 
 describe("the simulation", { timeout: TIMEOUT_MS }, () => {
   it("finds no property broken, and has seen what it must have seen", async () => {
