@@ -39,7 +39,11 @@ export async function move(shop: Shop, request: Request, name: Move, { effect, r
 }
 
 /** Returns the order if the caller is its buyer or its seller. Takes no lock, because reading needs none. @throws Refusal if not. */
-export async function ownOrder({ orders }: Pick<Shop, "orders">, role: Role, { who, order: id }: Request): Promise<Order> {
+export async function ownOrder(
+  { orders }: Pick<Shop, "orders">,
+  role: Role,
+  { who, order: id }: Pick<Request, "who" | "order">,
+): Promise<Order> {
   const order = await orders.get(id);
   if (order?.[role] !== who) throw noSuchOrder(id);
   return order;

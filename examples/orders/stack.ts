@@ -1,6 +1,6 @@
 /**
- * The order service and its locks in one stack: two functions with a role each, which share only the keys of the
- * orders. Neither may break the other's lock, list holders, or lock anything but an order.
+ * The order service and its locks in one stack: three functions with a role each, which share only the keys of the
+ * orders. None may break another's lock, list holders, or lock anything but an order.
  */
 import { fileURLToPath } from "node:url";
 import type { StackProps } from "aws-cdk-lib";
@@ -10,6 +10,7 @@ import { HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations";
 import { AttributeType, BillingMode, Table } from "aws-cdk-lib/aws-dynamodb";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
+import type { DurableConfig } from "aws-cdk-lib/aws-lambda";
 import { Architecture, Runtime } from "aws-cdk-lib/aws-lambda";
 import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
@@ -39,18 +40,26 @@ const FUNCTIONS: Readonly<Record<Role, { readonly routes: readonly string[]; rea
   seller: { routes: Object.keys(SELLER), actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"] },
 };
 
+/** A hand-over waits for a day at most, and takes two hours. */
+const HAND_OVER: DurableConfig = { executionTimeout: Duration.days(2), retentionPeriod: Duration.days(14) };
+
 /** The order service. */
 export class OrdersStack extends Stack {
   constructor(scope: Construct, id: string, { issuer, audience, providerUrl, carrierUrl, ...props }: OrdersProps) {
     super(scope, id, { description: "An order service, and the locks of its orders", ...props });
-    const locks = new LockService(this, "Locks");
     const table = createTable(this);
+    const environment = { ORDERS_TABLE: table.tableName, PROVIDER_URL: providerUrl, CARRIER_URL: carrierUrl };
+    const carrier = createFunction(this, "carrier", environment, HAND_OVER);
+    carrier.addToRolePolicy(new PolicyStatement({ actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"], resources: [table.tableArn] }));
+    // Its executions wait for an order asleep, and the service's agent wakes them.
+    const locks = new LockService(this, "Locks", { wake: { functions: [carrier] } });
+    locks.grantClient(carrier, { prefix: PREFIX });
     const api = new HttpApi(this, "Api", {
       defaultAuthorizer: new HttpJwtAuthorizer("People", issuer, { jwtAudience: [audience] }),
     });
     for (const role of ["buyer", "seller"] as const) {
       const { routes, actions } = FUNCTIONS[role];
-      const handler = createFunction(this, role, { ORDERS_TABLE: table.tableName, PROVIDER_URL: providerUrl, CARRIER_URL: carrierUrl });
+      const handler = createFunction(this, role, environment);
       handler.addToRolePolicy(new PolicyStatement({ actions: [...actions], resources: [table.tableArn] }));
       const index = `${table.tableArn}/index/${ORDERS_TABLE.indexes[role]}`;
       handler.addToRolePolicy(new PolicyStatement({ actions: ["dynamodb:Query"], resources: [index] }));
@@ -80,9 +89,15 @@ function createTable(scope: Construct): Table {
 }
 
 /** Creates a function, with its own role, for the handler that `main.ts` exports under the role's name. */
-function createFunction(scope: Construct, role: Role, environment: Readonly<Record<string, string>>): NodejsFunction {
-  const name = role === "buyer" ? "Buyer" : "Seller";
+function createFunction(
+  scope: Construct,
+  role: Role | "carrier",
+  environment: Readonly<Record<string, string>>,
+  durableConfig?: DurableConfig,
+): NodejsFunction {
+  const name = `${role.charAt(0).toUpperCase()}${role.slice(1)}`;
   return new NodejsFunction(scope, name, {
+    ...(durableConfig && { durableConfig }),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     entry: fromHere("main.ts"),

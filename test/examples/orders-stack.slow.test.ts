@@ -25,8 +25,8 @@ const PROPS = {
 
 const [LOCKS_API, ORDERS] = [/^LocksApi/, /^Orders/];
 
-type Role = "buyer" | "seller";
-const ROLES = ["buyer", "seller"] as const;
+type Role = "buyer" | "seller" | "carrier";
+const ROLES = ["buyer", "seller", "carrier"] as const;
 
 let template: Template;
 let stack: OrdersStack;
@@ -72,7 +72,16 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
   });
 
   it("gives each function a role of its own", () => {
-    expect(functionOf("buyer")[1].Properties["Role"]).not.toEqual(functionOf("seller")[1].Properties["Role"]);
+    expect(new Set(ROLES.map((role) => JSON.stringify(functionOf(role)[1].Properties["Role"]))).size).toBe(ROLES.length);
+  });
+
+  it("has one durable function, whose executions the agent may wake", () => {
+    const [id, { Properties }] = functionOf("carrier");
+    expect(Properties["DurableConfig"]).toEqual({ ExecutionTimeout: 2 * 86_400, RetentionPeriodInDays: 14 });
+    for (const role of ["buyer", "seller"] as const) expect(functionOf(role)[1].Properties).not.toHaveProperty("DurableConfig");
+    const told = all(template, "AWS::IAM::Role").filter(([, one]) => JSON.stringify(one).includes("SendDurableExecutionCallbackSuccess"));
+    expect(told).toHaveLength(1);
+    expect(JSON.stringify(told)).toContain(`"Fn::GetAtt":["${id}","Arn"]`);
   });
 
   it.each(ROLES)("lets the %s lock and run what begins with ORDER_, and nothing else", (role) => {
@@ -98,7 +107,7 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
     for (const role of ROLES) expect(mayCall(role, call), role).toBe(false);
   });
 
-  it("lets both at the orders, each at its own index, and neither at the table of the locks", () => {
+  it("lets all at the orders, buyer and seller at an index of their own, and none at the table of the locks", () => {
     const arn = { "Fn::GetAtt": [idOf("AWS::DynamoDB::Table", ORDERS), "Arn"] };
     const atTable = (role: Role) => statementsOf(role).filter(({ Action }) => JSON.stringify(Action).includes("dynamodb:"));
     const onIndex = (name: string) => ({
@@ -114,7 +123,8 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
       { Effect: "Allow", Action: ["dynamodb:GetItem", "dynamodb:UpdateItem"], Resource: arn },
       onIndex("by-seller"),
     ]);
-    for (const role of ROLES) expect(statementsOf(role)).toHaveLength(3);
+    expect(atTable("carrier")).toEqual([{ Effect: "Allow", Action: ["dynamodb:GetItem", "dynamodb:UpdateItem"], Resource: arn }]);
+    for (const role of ["buyer", "seller"] as const) expect(statementsOf(role)).toHaveLength(3);
   });
 
   it("has the fifteen routes, each to its function and each behind the issuer's tokens", () => {
@@ -127,7 +137,7 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
       .map(([, { Properties }]) => Properties)
       .filter(({ ApiId }) => ApiId.Ref !== idOf("AWS::ApiGatewayV2::Api", LOCKS_API));
     expect(routes).toHaveLength(15);
-    for (const [role, served] of Object.entries({ buyer: BUYER, seller: SELLER }) as [Role, Routes][]) {
+    for (const [role, served] of Object.entries({ buyer: BUYER, seller: SELLER }) as ["buyer" | "seller", Routes][]) {
       for (const routeKey of Object.keys(served)) {
         const route = routes.find(({ RouteKey }) => RouteKey === routeKey)!;
         expect(route, routeKey).toMatchObject({ AuthorizationType: "JWT", AuthorizerId: { Ref: authorizers[0]![0] } });
@@ -158,6 +168,9 @@ describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
       }`;
     const env = {
       AWS_REGION: "us-east-1",
+      // The asset of the service's agent asks for them when it is loaded.
+      AWS_ACCESS_KEY_ID: "id",
+      AWS_SECRET_ACCESS_KEY: "secret",
       HOLDFAST_URL: "https://locks.example",
       HOLDFAST_TABLE: "locks",
       ORDERS_TABLE: "orders",
