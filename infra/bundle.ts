@@ -34,7 +34,7 @@ export const LICENCES_FILE = "licences.txt";
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
 /** The same of the agent's code. */
-const AGENT_DIRECTORY = fileURLToPath(new URL("agent", import.meta.url));
+export const AGENT_DIRECTORY = fileURLToPath(new URL("agent", import.meta.url));
 
 /**
  * Bundles `entry` as the function's code into `directory`, with the licences of the packages in it, and returns these packages. Files are

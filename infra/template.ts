@@ -6,9 +6,10 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, CfnParameter } from "aws-cdk-lib";
+import type { CfnFunction } from "aws-cdk-lib/aws-lambda";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { ADMIN_SCOPE } from "./api.js";
-import { bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
+import { AGENT_DIRECTORY, bundleAgent, bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
 import { serviceName } from "./lock-service.js";
 import type { LockServiceProps } from "./props.js";
 import { HoldfastStack } from "./stack.js";
@@ -31,7 +32,11 @@ export interface PlainTemplate {
 }
 
 const JWT = { issuer: "JwtIssuer", audience: "JwtAudience", adminScope: "JwtAdminScope" } as const;
-const USES_JWT = "UsesJwt";
+const USES_JWT = "Jwt"; // Short, because each route has it twice.
+const WAKE = "Wake";
+const WAKES = "Wakes";
+/** The agent's directory in the zip. */
+const AGENT = "agent";
 const NOTHING = { Ref: "AWS::NoValue" };
 
 /** The parameters that the stack's properties don't use. */
@@ -45,29 +50,26 @@ const OF_THE_CODE = {
  *
  * - no bootstrap: no `BootstrapVersion`, and the code is in `CodeBucket` at `CodeKey`;
  * - the stack's own name is in the names of the API, the alarms, the dashboard, the query and the metrics, so that two don't collide;
- * - parameters for the retention of the logs, the memory, and callers with tokens;
+ * - parameters for the retention of the logs, the memory, callers with tokens, and the agent that wakes sleepers, whose code is in the same
+ *   zip;
  * - no metadata.
  */
 export function plainTemplate(): PlainTemplate {
-  const iam = synthesize(() => ({}));
-  const jwt = synthesize((parameter) => ({
-    jwt: {
-      issuer: parameter(JWT.issuer, { default: "", description: "The issuer of the callers' tokens; empty: callers sign with IAM" }),
-      audience: [parameter(JWT.audience, { default: "", description: "The accepted audience of the tokens" })],
-      adminScopes: [parameter(JWT.adminScope, { default: ADMIN_SCOPE, minLength: 1, description: "The scope for break, list and reset" })],
-    },
-  }));
-  const { Parameters, Resources, Outputs, Description } = jwt.template;
-  const { BootstrapVersion: _bootstrap, ...ours } = Parameters;
-  const named = (json: Json): Json => withStackName(json, jwt.service);
-  const merged = Object.entries(Resources).map(([id, { Metadata: _metadata, ...resource }]) => {
-    const { Metadata: _same, ...without } = iam.template.Resources[id] ?? {};
-    const either = id in iam.template.Resources ? eitherOf(resource, without) : { Condition: USES_JWT, ...resource };
-    return [id, withCode(named(either) as typeof resource)] as const;
-  });
+  const [without, waking] = [merged(false), merged(true)];
+  const { Outputs, Description, Resources, ...parts } = waking;
+  const { BootstrapVersion: _bootstrap, ...ours } = parts.Parameters;
   return {
     Description,
-    Parameters: { ...OF_THE_CODE, ...ours },
+    Parameters: {
+      ...OF_THE_CODE,
+      ...ours,
+      [WAKE]: {
+        Type: "String",
+        Default: "false",
+        AllowedValues: ["true", "false"],
+        Description: "true: an agent wakes waiters that sleep",
+      },
+    },
     Rules: {
       // An empty audience would ask for nothing of a token.
       TokensHaveAnAudience: {
@@ -75,10 +77,24 @@ export function plainTemplate(): PlainTemplate {
         Assertions: [{ Assert: isGiven(JWT.audience), AssertDescription: `${JWT.issuer} needs ${JWT.audience}` }],
       },
     },
-    Conditions: { [USES_JWT]: isGiven(JWT.issuer) },
-    Resources: Object.fromEntries(merged),
-    Outputs: named(Outputs) as PlainTemplate["Outputs"],
+    Conditions: { [USES_JWT]: isGiven(JWT.issuer), [WAKES]: { "Fn::Equals": [{ Ref: WAKE }, "true"] } },
+    Resources: eachIf(WAKES, Resources, without.Resources),
+    Outputs,
   };
+}
+
+/** Returns the stack's template for callers of both kinds, with or without the agent. */
+function merged(wake: boolean): PlainTemplate {
+  const iam = synthesize(() => ({ wake }));
+  const jwt = synthesize((parameter) => ({
+    wake,
+    jwt: {
+      issuer: parameter(JWT.issuer, { default: "", description: "The issuer of the callers' tokens; empty: callers sign with IAM" }),
+      audience: [parameter(JWT.audience, { default: "", description: "The accepted audience of the tokens" })],
+      adminScopes: [parameter(JWT.adminScope, { default: ADMIN_SCOPE, minLength: 1, description: "The scope for break, list and reset" })],
+    },
+  }));
+  return { ...jwt, Resources: eachIf(USES_JWT, jwt.Resources, iam.Resources) };
 }
 
 /** The retentions that CloudWatch takes, without "for ever", which is the absence of one. */
@@ -89,8 +105,8 @@ type Parameterize = (
   props: { readonly default: string; readonly description: string; readonly minLength?: number },
 ) => string;
 
-/** Synthesizes the stack with parameters, and returns its template and the service's name in it. */
-function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): { template: PlainTemplate; service: string } {
+/** Synthesizes the stack with parameters, and returns its template with the names and the code of this one, and without metadata. */
+function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): PlainTemplate {
   const { context } = JSON.parse(readFileSync(join(ROOT, "cdk.json"), "utf8")) as { context: Record<string, unknown> };
   const app = new App({ context });
   const stack = new HoldfastStack(app, STACK_NAME, {}, (scope) => {
@@ -112,23 +128,35 @@ function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): { 
     return { logRetention: retention.valueAsNumber, memorySizeMb: memory.valueAsNumber, ...own };
   });
   const template = app.synth().getStackByName(STACK_NAME).template as PlainTemplate;
-  return { template, service: serviceName(stack.service) };
+  const named = inShort(withStackName(template as unknown as Json, serviceName(stack.service))) as unknown as PlainTemplate;
+  const agentId = stack.service.agent && stack.getLogicalId(stack.service.agent.node.defaultChild as CfnFunction);
+  const resources = Object.entries(named.Resources).map(([id, { Metadata: _metadata, ...resource }]) => [
+    id,
+    withCode(resource, id === agentId),
+  ]);
+  return { ...named, Resources: Object.fromEntries(resources) as PlainTemplate["Resources"] };
 }
 
-/** Returns `jwt` with a choice at each property where `iam` differs, or has none. */
-function eitherOf(jwt: Json, iam: Json): Json {
-  if (JSON.stringify(jwt) === JSON.stringify(iam)) return jwt;
-  if (!isObject(jwt) || !isObject(iam) || isFunction(jwt) || isFunction(iam)) return choice(jwt, iam);
-  const names = [...new Set([...Object.keys(jwt), ...Object.keys(iam)])];
-  return Object.fromEntries(names.map((name) => [name, eitherOf(jwt[name] ?? NOTHING, iam[name] ?? NOTHING)]));
+/** Returns the resources of `yes`, with a condition where `no` has another or none. */
+function eachIf(condition: string, yes: PlainTemplate["Resources"], no: PlainTemplate["Resources"]): PlainTemplate["Resources"] {
+  return Object.fromEntries(
+    Object.entries(yes).map(([id, resource]) => {
+      const other = no[id];
+      return [id, other ? (eitherOf(condition, resource, other) as typeof resource) : { Condition: condition, ...resource }];
+    }),
+  );
+}
+
+/** Returns `yes` with a choice at each property where `no` differs, or has none. */
+function eitherOf(condition: string, yes: Json, no: Json): Json {
+  if (JSON.stringify(yes) === JSON.stringify(no)) return yes;
+  if (!isObject(yes) || !isObject(no) || isFunction(yes) || isFunction(no)) return { "Fn::If": [condition, yes, no] };
+  const names = [...new Set([...Object.keys(yes), ...Object.keys(no)])];
+  return Object.fromEntries(names.map((name) => [name, eitherOf(condition, yes[name] ?? NOTHING, no[name] ?? NOTHING)]));
 }
 
 function isGiven(parameter: string): Json {
   return { "Fn::Not": [{ "Fn::Equals": [{ Ref: parameter }, ""] }] };
-}
-
-function choice(jwt: Json, iam: Json): Json {
-  return { "Fn::If": [USES_JWT, jwt, iam] };
 }
 
 /** Puts the name of the user's stack where the service's name is, or the name of this stack. */
@@ -143,10 +171,32 @@ function withStackName(json: Json, service: string): Json {
   return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, withStackName(value, service)]));
 }
 
-function withCode(resource: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+/** Writes each join of texts and references as one text, which is shorter: there are as many as routes. */
+function inShort(json: Json): Json {
+  if (Array.isArray(json)) return (json as readonly Json[]).map(inShort);
+  if (!isObject(json)) return json;
+  const [separator, parts = []] = (json["Fn::Join"] ?? []) as readonly [string?, (readonly Json[])?];
+  const texts = parts.map(textOf);
+  if (separator === "" && !texts.includes(undefined)) return { "Fn::Sub": texts.join("") };
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, inShort(value)]));
+}
+
+/** Returns a part of a join as text to substitute in, or undefined if it can't be one. */
+function textOf(part: Json): string | undefined {
+  if (typeof part === "string") return part.includes("${") ? undefined : part;
+  const { Ref: name, "Fn::GetAtt": attribute, "Fn::Sub": text } = part as Readonly<Record<string, Json>>;
+  if (name !== undefined) return `\${${name as string}}`;
+  if (attribute !== undefined) return `\${${(attribute as readonly string[]).join(".")}}`;
+  return text as string | undefined;
+}
+
+function withCode(resource: Readonly<Record<string, Json>>, isAgent: boolean): Readonly<Record<string, Json>> {
   if (resource["Type"] !== "AWS::Lambda::Function") return resource;
+  const properties = resource["Properties"] as Readonly<Record<string, Json>>;
   const Code = { S3Bucket: { Ref: "CodeBucket" }, S3Key: { Ref: "CodeKey" } };
-  return { ...resource, Properties: { ...(resource["Properties"] as object), Code } };
+  const handler = properties["Handler"] as string;
+  const Handler = isAgent ? `${AGENT}/${handler}` : handler;
+  return { ...resource, Properties: { ...properties, Code, Handler } };
 }
 
 function isObject(json: Json | undefined): json is Readonly<Record<string, Json>> {
@@ -166,13 +216,16 @@ export const ZIP_FILE = "function.zip";
 /** Writes the template and the zip into `directory`. Built twice from the same sources, they have the same bytes. */
 export async function writeTemplate(directory: string): Promise<void> {
   await bundleFunction();
-  const files = readdirSync(FUNCTION_DIRECTORY).filter((file) => !file.startsWith("."));
+  await bundleAgent();
   mkdirSync(directory, { recursive: true });
-  writeFileSync(
-    join(directory, ZIP_FILE),
-    zipOf(Object.fromEntries(files.map((file) => [file, readFileSync(join(FUNCTION_DIRECTORY, file))]))),
-  );
+  writeFileSync(join(directory, ZIP_FILE), zipOf({ ...filesIn(FUNCTION_DIRECTORY, ""), ...filesIn(AGENT_DIRECTORY, `${AGENT}/`) }));
   writeFileSync(join(directory, TEMPLATE_FILE), `${JSON.stringify(plainTemplate())}\n`);
+}
+
+/** Returns the files of a bundle, by their paths in the zip. */
+function filesIn(directory: string, prefix: string): Readonly<Record<string, Buffer>> {
+  const names = readdirSync(directory).filter((name) => !name.startsWith("."));
+  return Object.fromEntries(names.map((name) => [`${prefix}${name}`, readFileSync(join(directory, name))]));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await writeTemplate(process.argv[2] ?? join(ROOT, "dist/template"));

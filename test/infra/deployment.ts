@@ -22,6 +22,8 @@ export interface Deployment {
   readonly log: readonly string[];
   /** The patterns of the log that the template counts, by the name of the metric. */
   readonly counted: ReadonlyMap<string, string>;
+  /** Invokes the only function whose logical id begins like this, as a schedule does. */
+  invoke(id: string, event: object): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -118,6 +120,7 @@ export async function deployTemplate(
     answered,
     log,
     counted,
+    invoke: (id, event) => [...functions].find(([other]) => other.startsWith(id))![1].invoke(event),
     async close() {
       await gateway.close();
       await Promise.all([...functions.values()].map((one) => one.stop()));
@@ -155,7 +158,7 @@ function routedBeside(event: APIGatewayProxyEventV2, routes: ReadonlyMap<string,
 }
 
 interface LocalFunction {
-  invoke(event: APIGatewayProxyEventV2): Promise<APIGatewayProxyStructuredResultV2>;
+  invoke(event: object): Promise<APIGatewayProxyStructuredResultV2>;
   stop(): Promise<void>;
 }
 

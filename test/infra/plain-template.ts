@@ -33,7 +33,7 @@ export function resourcesOf({ Parameters, Conditions, Resources }: PlainTemplate
     const { Ref: name, "Fn::If": choice, "Fn::Sub": text } = json as Readonly<Record<string, Json>>;
     if (name === "AWS::NoValue") return undefined;
     if (typeof name === "string" && valueOf(name) !== undefined) return valueOf(name);
-    if (typeof text === "string") return text.replaceAll(/\$\{([\w:]+)\}/g, (_all, known: string) => values[known] ?? known);
+    if (typeof text === "string") return joined(text, values);
     if (choice) {
       const [condition, yes, no] = choice as readonly [string, Json, Json];
       return evaluated(holds(Conditions[condition]!) ? yes : no);
@@ -50,6 +50,20 @@ export function resourcesOf({ Parameters, Conditions, Resources }: PlainTemplate
       typeof Condition === "string" && !holds(Conditions[Condition]!) ? [] : [[id, evaluated(resource) as PlainResource]],
     ),
   );
+}
+
+/** Returns a text with values put in, or the join that the CDK makes of it, if it names other resources. */
+function joined(text: string, values: Values): Json {
+  const parts = text.split(/\$\{([\w:.]+)\}/).map((part, index): Json => {
+    if (index % 2 === 0) return part;
+    return values[part] ?? (part.includes(".") ? { "Fn::GetAtt": part.split(".") } : { Ref: part });
+  });
+  const merged = parts.reduce<readonly Json[]>((before, part) => {
+    const last = before.at(-1);
+    return typeof part === "string" && typeof last === "string" ? [...before.slice(0, -1), last + part] : [...before, part];
+  }, []);
+  const filled = merged.filter((part) => part !== "");
+  return filled.every((part) => typeof part === "string") ? filled.join("") : { "Fn::Join": ["", filled] };
 }
 
 /** Returns the files of a zip file, read from its directory. */

@@ -1,35 +1,47 @@
-/** The template without the CDK, with the code from its zip, run on localhost: whichever way it is deployed, the API is whole. */
+/**
+ * The template without the CDK, with the code from its zip, run on localhost: whichever way it is deployed, the API is whole, and so is the
+ * agent that wakes sleepers.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PlainTemplate } from "../../infra/template.js";
 import { TEMPLATE_FILE, writeTemplate, ZIP_FILE } from "../../infra/template.js";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+import type { WakeTargets } from "../support/wake-targets.js";
+import { startWakeTargets } from "../support/wake-targets.js";
 import type { Deployment, Template } from "./deployment.js";
 import { deployTemplate, engineVariables } from "./deployment.js";
 import { resourcesOf, unzipped } from "./plain-template.js";
 
-const CODE = { CodeBucket: "artifacts", CodeKey: "holdfast.zip" };
+const GIVEN = { CodeBucket: "artifacts", CodeKey: "holdfast.zip", Wake: "true" };
 const folder = mkdtempSync(join(tmpdir(), "holdfast-template-"));
 let deployment: Deployment;
+let targets: WakeTargets;
 
 beforeAll(async () => {
   await writeTemplate(folder);
   const template = JSON.parse(readFileSync(join(folder, TEMPLATE_FILE), "utf8")) as PlainTemplate;
   const code = join(folder, "code");
   mkdirSync(code);
-  for (const [file, contents] of Object.entries(unzipped(readFileSync(join(folder, ZIP_FILE))))) writeFileSync(join(code, file), contents);
-  const environment = await engineVariables();
-  deployment = await deployTemplate({ Resources: resourcesOf(template, CODE) } as unknown as Template, environment, (key) => {
-    expect(key).toBe(CODE.CodeKey);
+  for (const [file, contents] of Object.entries(unzipped(readFileSync(join(folder, ZIP_FILE))))) {
+    mkdirSync(dirname(join(code, file)), { recursive: true });
+    writeFileSync(join(code, file), contents);
+  }
+  targets = await startWakeTargets();
+  const environment = { ...targets.env, ...(await engineVariables()) };
+  deployment = await deployTemplate({ Resources: resourcesOf(template, GIVEN) } as unknown as Template, environment, (key) => {
+    expect(key).toBe(GIVEN.CodeKey);
     return code;
   });
 }, 120_000);
 
 afterAll(async () => {
   await deployment.close();
+  await targets.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -40,6 +52,17 @@ conformance("the functions of the zip", async () => ({
 }));
 
 describe("the template and its zip", () => {
+  it("have an agent that tells a sleeper of its turn", async () => {
+    const taskToken = targets.wait("token-1");
+    const leaseId = leaseIdAt(Date.now());
+    const headers = { "content-type": "application/json", prefer: "wait=60" };
+    const body = JSON.stringify({ wake: { taskToken } });
+    const asked = await fetch(`${deployment.url}/v1/locks/ASLEEP_1/leases/${leaseId}`, { method: "PUT", headers, body });
+    expect(await asked.json()).toEqual({ state: "asleep", position: 1 });
+    await deployment.invoke("LocksAgent", {});
+    expect(targets.heard.get(taskToken)).toMatchObject({ got: { key: "ASLEEP_1", leaseId } });
+  });
+
   it("have the same bytes when they are built again", { timeout: 120_000 }, async () => {
     const again = join(folder, "again");
     await writeTemplate(again);

@@ -34,7 +34,10 @@ function synthesized(props: LockServiceProps = {}): { resources: Readonly<Record
 
 /** The resources with the code of each function, and the name of the API, replaced: the template has its own. */
 function withoutCode(resources: Readonly<Record<string, PlainResource>>): unknown {
-  const own: Readonly<Record<string, object>> = { "AWS::Lambda::Function": { Code: "…" }, "AWS::ApiGatewayV2::Api": { Name: "…" } };
+  const own: Readonly<Record<string, object>> = {
+    "AWS::Lambda::Function": { Code: "…", Handler: "…" },
+    "AWS::ApiGatewayV2::Api": { Name: "…" },
+  };
   return Object.fromEntries(
     Object.entries(resources).map(([id, { Properties, ...rest }]) => [
       id,
@@ -57,18 +60,28 @@ describe("the template without the CDK", () => {
     expect(withoutCode(resourcesOf(template, { ...values, ...given }))).toEqual(withoutCode(resources));
   });
 
-  it("control: another memory, or a resource less, is noticed", () => {
+  it("makes those of a service with an agent, if the parameter says so", () => {
+    const { resources, values } = synthesized({ wake: true });
+    expect(withoutCode(resourcesOf(template, { ...values, Wake: "true" }))).toEqual(withoutCode(resources));
+  });
+
+  it("control: another memory, an agent, or a resource less, is noticed", () => {
     const { resources, values } = synthesized();
-    expect(withoutCode(resourcesOf(template, { ...values, MemorySizeMb: "1024" }))).not.toEqual(withoutCode(resources));
+    for (const other of [{ MemorySizeMb: "1024" }, { Wake: "true" }])
+      expect(withoutCode(resourcesOf(template, { ...values, ...other }))).not.toEqual(withoutCode(resources));
     const [, ...fewer] = Object.entries(template.Resources);
     const less: PlainTemplate = { ...template, Resources: Object.fromEntries(fewer) };
     expect(withoutCode(resourcesOf(less, values))).not.toEqual(withoutCode(resources));
   });
 
-  it("takes its code from the bucket and key that are given", () => {
-    const functions = Object.values(resourcesOf(template, CODE)).filter(({ Type }) => Type === "AWS::Lambda::Function");
-    const codes = functions.map(({ Properties }) => (Properties as { Code: unknown }).Code);
-    expect(codes).toEqual(Array(3).fill({ S3Bucket: CODE["CodeBucket"], S3Key: CODE["CodeKey"] }));
+  it("takes its code from the bucket and key that are given, the agent's from a directory of the same zip", () => {
+    const codes = Object.values(resourcesOf(template, { ...CODE, Wake: "true" })).flatMap(({ Type, Properties }) => {
+      const { Code, Handler } = Properties as { readonly Code: unknown; readonly Handler: unknown };
+      return Type === "AWS::Lambda::Function" ? [{ Code, Handler }] : [];
+    });
+    const Code = { S3Bucket: CODE["CodeBucket"], S3Key: CODE["CodeKey"] };
+    const handlers = ["index.handler", "index.handler", "index.handler", "agent/index.handler"];
+    expect(codes).toEqual(handlers.map((Handler) => ({ Code, Handler })));
   });
 
   it("fits into a request, and needs nothing of the CDK", () => {

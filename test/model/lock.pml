@@ -11,7 +11,18 @@
  *
  * Network. A request that was sent may land any number of times, at any later time, or never. Only the answer to the present
  * attempt reaches its client, as late as it likes.
+ *
+ * Sleepers. With SLEEPER, the first leaseId waits asleep: two agents claim the key for it and tell its target, step by step. Each of them may
+ * freeze or end between two steps.
  */
+#ifdef SLEEPER
+#define LEASES 2
+#define STALL  0
+#define ASLEEP 1   /* the leaseId that sleeps */
+#define AGENTS 2
+#else
+#define ASLEEP 255
+#endif
 #ifndef LEASES
 #define LEASES 3   /* leaseIds 1 to LEASES. Each is one attempt of a client to hold the key; the order is that of the ids */
 #endif
@@ -26,6 +37,15 @@
 #define TTL    3                     /* a waiter keeps its place for this long after it was last seen */
 #ifndef STALL
 #define STALL  2                     /* a write lands this much after its clocks were read, at the latest */
+#endif
+#define SWEEP  1                     /* an agent sweeps this often */
+#define SLEEP  4                     /* a sleeper's own time */
+#define VERDICT 0                    /* the agent that claimed takes "nobody waits" for a death this long */
+#define OTHERS (VERDICT + 2 * E + STALL + 1)    /* the others leave a granted sleeper to it for this long */
+#ifdef OFFER_LAPSES_AS_A_POLLERS
+#define WAKE   OFFER
+#else
+#define WAKE   (2 * SWEEP + 2 * E + STALL)      /* an offer to a sleeper lapses after this time */
 #endif
 #define HEALED (FAR + LEASE + MARGIN + E + 1)   /* L1: the rest of the lease, the margin and one poll */
 
@@ -64,6 +84,23 @@ bool  ended[LEASES + 1];             /* S7 */
 byte  lastToken;                     /* S3 */
 bool  healed;                        /* the faults are over; only the last leaseId still asks */
 byte  healedFor;
+byte  kept;                          /* L8: how long the sleeper has had its place or its offer */
+
+#ifdef SLEEPER
+short granted;                       /* the time of the sleeper's grant */
+bool  item;                          /* the sleeper's item. It is written with the place, and the target waits while phase[ASLEEP] is ASKING */
+/* ---- the agents, by number (lib/service/agent.ts) ---- */
+#define RESTS     0
+#define CLAIMS    1                  /* has read the record, and applies the sleeper's acquire */
+#define ENDS      2                  /* has read that the sleeper's time is over */
+#define TELLS     3                  /* tells the target that it has the key */
+#define TELLSLOST 4                  /* tells the target that it never will */
+#define RELEASES  5                  /* found nobody there, and releases the lease */
+byte  agent[AGENTS];
+bool  sawHeld[AGENTS];               /* it read that the sleeper holds */
+bool  claimed[AGENTS];               /* its own acquire was granted */
+byte  elapsed[AGENTS];               /* the time since then */
+#endif
 
 #ifdef UNCONDITIONAL_WRITE
 bool  sawFree[LEASES + 1];
@@ -118,7 +155,7 @@ inline readClocks() {
 #ifdef OFFER_NEVER_LAPSES
 #define isLapsed           (false)
 #else
-#define isLapsed           (offered + OFFER <= earliest)
+#define isLapsed           (offered + (offer == ASLEEP -> WAKE : OFFER) <= earliest)
 #endif
 #define isWaiting(k)       (alive[k] > earliest)
 
@@ -151,6 +188,9 @@ inline tellLease() {
 }
 
 inline grant(id) {
+#ifdef SLEEPER
+  if :: id == ASLEEP -> granted = latest :: else fi;
+#endif
   for (other : 1 .. LEASES) {
     if
     :: other != id && believes[other] > 0 -> printf("S9: %d is granted the key while %d treats it as held\n", id, other); assert(false)
@@ -175,10 +215,25 @@ inline removeAt(k) {
   od
 }
 
+inline restart(id) {
+  if :: id == ASLEEP -> kept = 0 :: else fi
+}
+
 inline findPlace(id) {
   place = 0;
   do :: place < LEASES && queue[place] != id -> place++ :: else -> break od
 }
+
+/* L8: a sleeper keeps its place for its own time, and an offer for two sweeps. */
+inline keeps(id, least) {
+  if
+  :: id == ASLEEP && kept < least -> printf("L8: the sleeper lost its place or its offer after %d\n", kept); assert(false)
+  :: else
+  fi
+}
+
+/* A sleeper's deadline is its own, so it counts as seen until then. */
+#define lastSeen(k) (queue[k] == ASLEEP -> alive[k] : alive[k] - TTL)
 
 /* Advances the queue: takes over, drops dead waiters, withdraws a lapsed offer, offers the key. `asking` needs no offer. */
 inline advance(asking, isNew) {
@@ -190,7 +245,7 @@ inline advance(asking, isNew) {
   drops = isNew || (queue[0] != NONE && !isWaiting(0) && (asking == NONE || (first < LEASES && queue[first] == asking)));
   at = 0;
   do
-  :: at < LEASES && queue[at] != NONE && drops && !isWaiting(at) -> removeAt(at)
+  :: at < LEASES && queue[at] != NONE && drops && !isWaiting(at) -> keeps(queue[at], SLEEP - 2 * E - STALL); removeAt(at)
   :: at < LEASES && queue[at] != NONE && !(drops && !isWaiting(at)) -> at++
   :: else -> break
   od;
@@ -198,11 +253,11 @@ inline advance(asking, isNew) {
   taken = hold != NONE;
   if
   :: offer != NONE && isLapsed ->
-     printf("the offer to %d is withdrawn\n", offer); occurs(5);
+     printf("the offer to %d is withdrawn\n", offer); keeps(offer, 2 * SWEEP); occurs(5);
      at = 0;   /* removes all waiters ahead of the caller that were not seen since the offer */
      do
      :: at >= LEASES || queue[at] == NONE || queue[at] == asking -> break
-     :: else -> if :: alive[at] - TTL < offered -> removeAt(at) :: else -> at++ fi
+     :: else -> if :: lastSeen(at) < offered -> keeps(queue[at], SLEEP - 2 * E - STALL); removeAt(at) :: else -> at++ fi
      od;
 #ifndef CLAIMED_AFTER_WITHDRAWAL
      offer = NONE; offered = 0
@@ -218,7 +273,7 @@ inline advance(asking, isNew) {
   :: else ->
      if
      :: queue[0] == asking -> isUp = true; taken = true
-     :: queue[0] != asking && isWaiting(0) -> offer = queue[0]; offered = latest; taken = true; printf("%d is offered the key\n", offer); occurs(6)
+     :: queue[0] != asking && isWaiting(0) -> offer = queue[0]; offered = latest; taken = true; restart(offer); printf("%d is offered the key\n", offer); occurs(6)
      :: else
      fi;
      removeAt(0)
@@ -251,7 +306,7 @@ inline acquire(id) {
   :: hold == id && !isLive -> remaining = 0
   :: hold != id && offer == id -> offer = NONE; offered = 0; grant(id); occurs(2)   /* 5: claimed */
   :: hold != id && offer != id && place < LEASES ->                      /* a poll of a waiter */
-     alive[place] = latest + TTL;
+     if :: id != ASLEEP -> alive[place] = latest + TTL :: else fi;
      advance(id, false);
      if :: isUp -> grant(id) :: else -> remaining = 0 fi
   :: hold != id && offer != id && place == LEASES && isOver(id) ->                    /* 2: lease-over */
@@ -334,17 +389,160 @@ inline stop(id) {
 #endif
 }
 
+/* A sleeper that was told treats the lease as held only after it renewed it. */
+#define isHolder(id)       (phase[id] == HELD && (believes[id] > 0 || id == ASLEEP))
+
+#ifdef SLEEPER
+/* ---- lib/core/lock/acquire.ts, of a request to sleep: it is queued or offered the key, and never granted it ---- */
+#define sleepMatters(id)   (hold != id && offer != id && (isWaiter(id) || !isOver(id)))
+#ifdef ASLEEP_AND_GRANTED
+#define ASKS(id) id
+#else
+#define ASKS(id) NONE
+#endif
+#ifdef SLEEPER_SEEN_AS_A_POLLER
+#define DEADLINE TTL
+#else
+#define DEADLINE SLEEP
+#endif
+
+inline sleep(id) {
+  if :: phase[id] == ASKING -> item = true :: else fi;
+  findPlace(id);
+  if
+  :: place < LEASES -> advance(ASKS(id), false)
+  :: else ->
+     place = 0;
+     do :: queue[place] != NONE -> place++ :: else -> break od;
+     queue[place] = id; alive[place] = latest + DEADLINE; restart(id);
+     advance(ASKS(id), true)
+  fi;
+  if :: isUp -> printf("S18: a request to sleep is granted the key, which nobody tells it\n"); assert(false) :: else fi
+}
+
+/* ---- lib/service/agent.ts, with the numbers of its rules ---- */
+#define isInRecord(id)     (hold == id || offer == id || isWaiter(id))
+
+inline look(a) {
+  findPlace(ASLEEP);
+  if
+  :: !isInRecord(ASLEEP) -> agent[a] = TELLSLOST                                        /* 1 */
+  :: place < LEASES && !isWaiting(place) -> agent[a] = ENDS
+#ifndef TOLD_BESIDE_WHO_CLAIMED
+  :: hold == ASLEEP && granted + OTHERS > earliest -> skip                              /* 2 */
+  :: hold == ASLEEP && granted + OTHERS <= earliest -> agent[a] = CLAIMS; sawHeld[a] = true
+#else
+  :: hold == ASLEEP -> agent[a] = CLAIMS; sawHeld[a] = true
+#endif
+  :: offer == ASLEEP || place < LEASES && isWaiting(place) -> agent[a] = CLAIMS
+  fi
+}
+
+inline claim(a) {
+  mayWait = false;
+  if
+  :: hold == ASLEEP ->
+     if
+     :: !isLive -> agent[a] = TELLSLOST
+     :: isLive && sawHeld[a] -> agent[a] = TELLS
+     :: else -> rest(a)                                    /* another agent claimed the key since the record was read */
+     fi
+  :: hold != ASLEEP && !isInRecord(ASLEEP) && isOver(ASLEEP) -> agent[a] = TELLSLOST
+  :: else ->
+     acquire(ASLEEP);
+     if
+     :: hold == ASLEEP -> agent[a] = TELLS; claimed[a] = true; elapsed[a] = 0; sawHeld[a] = false
+     :: else -> rest(a)                                                                  /* 3 */
+     fi
+  fi
+}
+
+/* The target takes one answer, while it waits. */
+inline tell(a) {
+#ifdef DELETED_BEFORE_IT_IS_TOLD
+  if :: arrives == 0 -> item = false :: else fi;
+#endif
+  if
+  :: arrives == 0 -> rest(a)                                /* throttled */
+  :: arrives > 0 && phase[ASLEEP] == ASKING ->              /* 4; or the answer is lost */
+     if
+     :: agent[a] == TELLS -> printf("the sleeper is told\n"); phase[ASLEEP] = HELD; occurs(10)
+     :: else -> printf("the sleeper is told that it lost its place\n"); phase[ASLEEP] = ENDED; occurs(11)
+     fi;
+     if :: arrives == 2 -> item = false :: else fi;
+     rest(a)
+  :: arrives == 1 && phase[ASLEEP] != ASKING -> rest(a)
+  :: arrives == 2 && phase[ASLEEP] != ASKING ->             /* 5: nobody waits there */
+     if
+#ifdef GONE_BELIEVED_BY_ALL
+     :: agent[a] == TELLS -> agent[a] = RELEASES
+#else
+     :: agent[a] == TELLS && claimed[a] && elapsed[a] <= VERDICT -> agent[a] = RELEASES; occurs(12)
+#endif
+     :: else -> if :: phase[ASLEEP] == HELD -> occurs(13) :: else fi; item = false; rest(a)
+     fi
+  fi;
+  if
+  :: !item && phase[ASLEEP] == ASKING && agent[0] == RESTS && agent[AGENTS - 1] == RESTS ->
+     printf("L8: nobody will tell the sleeper\n"); assert(false)
+  :: else
+  fi
+}
+
+/* S18: an agent never ends the lease of a holder that was told. */
+inline endLease() {
+  if
+  :: hold == ASLEEP && phase[ASLEEP] == HELD -> printf("S18: an agent ends the lease of a sleeper that was told\n"); assert(false)
+  :: else
+  fi;
+  release(ASLEEP)
+}
+
+inline endWait(a) {
+  findPlace(ASLEEP);
+  if
+  :: agent[a] == RELEASES -> endLease(); item = false; rest(a)
+#ifndef ENDED_WHATEVER_IT_HOLDS
+  :: agent[a] == ENDS && hold == ASLEEP -> occurs(14); rest(a)      /* granted the key since its record was read */
+#endif
+  :: agent[a] == ENDS && !isInRecord(ASLEEP) && isOver(ASLEEP) -> rest(a)
+  :: else -> endLease(); agent[a] = TELLSLOST
+  fi
+}
+
+inline rest(a) {
+  agent[a] = RESTS; sawHeld[a] = false; claimed[a] = false; elapsed[a] = 0
+}
+
+proctype agents(byte a) {
+  byte arrives;
+end:
+  do
+  :: atomic { !healed && item && agent[a] == RESTS -> readClocks();
+       d_step { printf("agent %d looks; clocks %d to %d\n", a, earliest, latest); look(a); done() } }
+  :: atomic { !healed && agent[a] == CLAIMS -> readClocks();
+       d_step { printf("acquire by agent %d lands; clocks %d to %d\n", a, earliest, latest); claim(a); done() } }
+  :: atomic { !healed && (agent[a] == TELLS || agent[a] == TELLSLOST) ->
+       if :: arrives = 0 :: arrives = 1 :: arrives = 2 fi;
+       d_step { printf("agent %d tells; arrives: %d\n", a, arrives); tell(a); arrives = 0; done() } }
+  :: atomic { !healed && (agent[a] == RELEASES || agent[a] == ENDS) -> readClocks();
+       d_step { printf("release by agent %d lands; clocks %d to %d\n", a, earliest, latest); endWait(a); done() } }
+  :: d_step { !healed && agent[a] != RESTS -> printf("agent %d ends\n", a); rest(a) }
+  od
+}
+#endif
+
 /* A leaseId: the steps of its client, and the landings of its requests, with and without an answer that reaches the client. */
 proctype lease(byte id) {
 end:
   do
   :: d_step { !healed && phase[id] == IDLE -> phase[id] = ASKING; printf("%d begins to ask\n", id) }
-  :: d_step { !healed && (phase[id] == ASKING || phase[id] == HELD && believes[id] > 0) && coming[id] > 0 ->
+  :: d_step { !healed && (phase[id] == ASKING || isHolder(id)) && coming[id] > 0 ->
        printf("%d learns that it holds, for %d\n", id, coming[id]);
        believe(id); done() }
   :: d_step { !healed && (phase[id] == ASKING || phase[id] == HELD) -> printf("%d stops, and ends its lease\n", id); stop(id) }
 
-  :: atomic { !healed && phase[id] != IDLE && acquireMatters(id) -> readClocks();
+  :: atomic { !healed && id != ASLEEP && phase[id] != IDLE && acquireMatters(id) -> readClocks();
        if :: mayWait = true :: mayWait = false fi;
        d_step {
          printf("acquire of %d lands; clocks %d to %d, stalled for %d, may wait: %d\n", id, earliest, latest, stall, mayWait);
@@ -355,7 +553,7 @@ end:
        d_step {
          printf("renewal of %d lands; clocks %d to %d, stalled for %d\n", id, earliest, latest, stall);
          renew(id);
-         if :: phase[id] == HELD && believes[id] > 0 -> answerTo(id) :: else fi;
+         if :: isHolder(id) -> answerTo(id) :: else fi;
          done() } }
   :: atomic { !healed && phase[id] == ENDED && releaseMatters(id) -> readClocks();
        if :: skewed = false :: skewed = true fi;
@@ -363,6 +561,13 @@ end:
          printf("release of %d lands; clocks %d to %d, stalled for %d, beyond the guard: %d\n", id, earliest, latest, stall, skewed);
          release(id);
          done() } }
+#ifdef SLEEPER
+  :: atomic { !healed && id == ASLEEP && phase[id] != IDLE && sleepMatters(id) -> readClocks();
+       d_step {
+         printf("request to sleep of %d lands; clocks %d to %d\n", id, earliest, latest);
+         sleep(id);
+         done() } }
+#endif
 #ifdef UNCONDITIONAL_WRITE
   :: d_step { !healed && phase[id] == ASKING && hold == NONE && offer == NONE && queue[0] == NONE && !isOver(id) ->
        printf("%d is seen to be first\n", id); sawFree[id] = true }
@@ -377,7 +582,12 @@ end:
 
 inline tick() {
   if :: hold != NONE -> EARLIER(expires, -(MARGIN + FAR + STALL)) :: else fi;
-  if :: offer != NONE -> EARLIER(offered, -(OFFER + FAR + STALL)) :: else fi;
+  if :: offer != NONE -> EARLIER(offered, -((offer == ASLEEP -> WAKE : OFFER) + FAR + STALL)) :: else fi;
+#ifdef SLEEPER
+  if :: hold == ASLEEP -> EARLIER(granted, -(OTHERS + FAR + STALL)) :: else -> granted = 0 fi;
+  if :: isWaiter(ASLEEP) || offer == ASLEEP -> if :: kept < SLEEP - 2 * E -> kept++ :: else fi :: else -> kept = 0 fi;
+  for (n : 0 .. AGENTS - 1) { if :: claimed[n] && elapsed[n] <= VERDICT -> elapsed[n]++ :: else fi }
+#endif
   for (n : 1 .. LEASES) {
     if :: queue[n - 1] != NONE -> EARLIER(alive[n - 1], -(FAR + STALL)) :: else fi;
 #ifndef DEADLINE_FROM_RECEIPT
@@ -411,4 +621,7 @@ end:
 
 init {
   atomic { for (n : 1 .. LEASES) { run lease(n) } run time(); n = 0 }
+#ifdef SLEEPER
+  atomic { for (n : 0 .. AGENTS - 1) { run agents(n) } n = 0 }
+#endif
 }

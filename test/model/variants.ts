@@ -8,6 +8,8 @@ export interface Variant {
   readonly name: string;
   /** The properties of docs/guarantees.md of which it must break one. */
   readonly breaks: readonly string[];
+  /** True for a mistake about sleepers: it is searched for in the model with one. */
+  readonly sleeps?: true;
 }
 
 const EXCLUSION = ["S1", "S9"] as const;
@@ -33,6 +35,22 @@ export const VARIANTS: readonly Variant[] = [
   { name: "no-tombstones", breaks: ["S7"] },
   { name: "no-low-watermark", breaks: ["S7"] },
   { name: "offer-never-lapses", breaks: ["L1"] },
+  { name: "told-beside-who-claimed", breaks: ["S18"], sleeps: true },
+  { name: "gone-believed-by-all", breaks: ["S18"], sleeps: true },
+  { name: "ended-whatever-it-holds", breaks: ["S18"], sleeps: true },
+  { name: "asleep-and-granted", breaks: ["S18"], sleeps: true },
+  { name: "sleeper-seen-as-a-poller", breaks: ["L8"], sleeps: true },
+  { name: "offer-lapses-as-a-pollers", breaks: ["L8"], sleeps: true },
+  { name: "deleted-before-it-is-told", breaks: ["L8"], sleeps: true },
+];
+
+/** Those that need a sleeper: the last of all. */
+export const SLEEPERS_SITUATIONS: readonly string[] = [
+  "a sleeper is told that it has the key",
+  "a sleeper is told that it lost its place",
+  "a sleeper that nobody waits for is found dead",
+  "an agent can't tell a dead sleeper from a told one",
+  "a sleeper was granted the key when its wait is ended",
 ];
 
 /** The situations that must occur: number n of this list is `occurs(n)` in lock.pml, counted from 1. */
@@ -46,4 +64,5 @@ export const SITUATIONS: readonly string[] = [
   "the key is granted three times",
   "a holder releases",
   "the key is granted after the faults",
+  ...SLEEPERS_SITUATIONS,
 ];

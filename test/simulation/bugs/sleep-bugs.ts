@@ -20,6 +20,13 @@ export const SLEEP_BUGS: readonly Bug[] = [
     edits: [["  if (!isClaimed || ", "  if ("]],
   },
   {
+    name: "ended-whatever-it-holds",
+    why: "an agent that stood still ends the wait of a sleeper that another claimed for meanwhile, and with it the lease",
+    file: AGENT,
+    breaks: "S18",
+    edits: [["{ ...release, onlyWaiting: true }", "release"]],
+  },
+  {
     name: "sleepers-in-the-first-format",
     why: "the record keeps the first format while somebody sleeps: a version that knows no sleepers lets their offers lapse after 5 s",
     file: "lib/store/dynamo/item.ts",
