@@ -4,7 +4,8 @@
  */
 import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
-import type { Duty } from "../lib/contract/routes.js";
+import type { Duty, OperationName } from "../lib/contract/routes.js";
+import { ROUTES } from "../lib/contract/routes.js";
 import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
@@ -43,6 +44,16 @@ export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string
   return {
     actions: ["execute-api:Invoke"],
     resourceArns: allowed.map(([method, path]) => api.arnForExecuteApi(method, path, STAGE)),
+  };
+}
+
+/** Returns the permission for one operation on leases: of this key alone, or of any if it isn't known yet. */
+export function leaseRight(api: HttpApi, operation: OperationName, key?: string): Right {
+  const [method = "", path = ""] = ROUTES[operation].split(" ");
+  const forms = key === undefined ? ["*"] : [...new Set([key, encodeURIComponent(key)])];
+  return {
+    actions: ["execute-api:Invoke"],
+    resourceArns: forms.map((form) => api.arnForExecuteApi(method, path.replace(KEY_PARAMETER, form).replaceAll(/\{\w+\}/g, "*"), STAGE)),
   };
 }
 

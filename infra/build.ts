@@ -35,13 +35,14 @@ const NEEDED_BY = {
   "lib/otel": ["@opentelemetry/api"],
   "lambda/index": SDK,
   "infra/index": ["aws-cdk-lib", "constructs"],
+  "infra/step-functions": ["aws-cdk-lib", "constructs"],
 };
 const NODE_MIN = 20;
 
 /** Lets an entry begin with two checks, so that an old Node or a missing package is an error that says what to do. */
 function addChecks(entry: string, packages: readonly string[]): void {
   const file = join(CJS, `${entry}.js`);
-  const name = `holdfast/${entry === "infra/index" ? "cdk" : entry.replace(/^lib\/|\/index$/g, "")}`.replace(/\/index$/, "");
+  const name = `holdfast/${entry === "infra/index" ? "cdk" : entry.replace(/^(?:lib|infra)\/|\/index$/g, "")}`.replace(/\/index$/, "");
   const checks = `"use strict";
 if (parseInt(process.versions.node, 10) < ${NODE_MIN}) throw new Error("${name} needs Node ${NODE_MIN} or newer, and this is " + process.versions.node);
 for (const name of ${JSON.stringify(packages)}) {

@@ -4,6 +4,8 @@
  */
 import { startEngine } from "../../infra/local/engine.js";
 import { METRICS } from "../../infra/metrics.js";
+import type { AsleepRow } from "./asleep.js";
+import { asleepRows } from "./asleep.js";
 import { COST_CASES, LIMIT_CASES, take } from "./cost-cases.js";
 import type { CostCase, Taken } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
@@ -121,6 +123,28 @@ export function takeTable(rows: readonly CostRow[], stack: DeployedStack): strin
   ]);
 }
 
+/** The assumed time that Lambda bills for a wake, in ms: as much for each request of the agent, one of them to the target, as the API has for one. */
+export const WAKE_BILLED_MS = 5 * BILLED_MS;
+
+/** Returns what a million of these cost, the agent's invocations included. */
+export function costAsleep({ used, invocations }: AsleepRow, stack: DeployedStack): number {
+  const gbSeconds = (WAKE_BILLED_MS / 1000) * (stack.memoryMb / 1024);
+  const wake = PRICES.invocations.usd + gbSeconds * PRICES.gbSeconds.usd * 1e6;
+  return costOfAMillion(used, assumptions(stack)).total + invocations * wake;
+}
+
+/** The table of what waiting asleep costs. */
+export function asleepTable(rows: readonly AsleepRow[], stack: DeployedStack): string {
+  return markdownTable([
+    ["one waiter", "HTTP: requests", "wakes of the agent", "write units", "read units", "KB of logs", "a million"],
+    ...rows.map((row) => {
+      const { requests, writeUnits, readUnits, logBytes } = row.used;
+      const counts = [requests, row.invocations, writeUnits, readUnits, logBytes / 1024].map(shortly);
+      return [row.title, ...counts, dollars(costAsleep(row, stack))];
+    }),
+  ]);
+}
+
 /** The assumptions behind the costs, besides the counts. */
 export function assumptions({ memoryMb, tracing }: DeployedStack): Assumptions {
   return { billedMs: BILLED_MS, traced: tracing ? TRACED : 0, memoryMb };
@@ -185,7 +209,10 @@ export async function costs(): Promise<Report> {
     for (const costCase of LIMIT_CASES) takes.push(await costRow({ endpoint: engine.endpoint, stack }, costCase));
     const tabs: TabRow[] = [];
     for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint: engine.endpoint, accessLogFormat: stack.accessLogFormat }, tab));
-    return { tables: [...Object.values(costTables(rows, stack)), takeTable(takes, stack), tabTable(tabs, stack)] };
+    const asleep = await asleepRows({ endpoint: engine.endpoint, accessLogFormat: stack.accessLogFormat });
+    return {
+      tables: [...Object.values(costTables(rows, stack)), takeTable(takes, stack), asleepTable(asleep, stack), tabTable(tabs, stack)],
+    };
   } finally {
     await engine.stop();
   }

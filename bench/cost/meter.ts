@@ -9,6 +9,7 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
+import { printed } from "../../lambda/printed.js";
 import { dutyOf } from "../../lambda/routes.js";
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
@@ -16,14 +17,17 @@ import { httpApi } from "../../lib/client/transport/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import type { LockClient } from "../../lib/index.js";
+import type { AgentDeps, Tell } from "../../lib/service/agent.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
-import type { LockStore } from "../../lib/store/port.js";
+import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { Random } from "../../test/simulation/random.js";
+import { engineCalls } from "../../test/support/engine.js";
 import { startFaultProxy } from "../../test/support/fault-proxy.js";
 import { accessLineBytes, lineBytes } from "./log-bytes.js";
 import { QuietClock } from "./quiet-clock.js";
@@ -56,6 +60,12 @@ export interface Meter {
   tableRequests(): number;
   clear(): void;
   close(): Promise<void>;
+}
+
+/** Clients over HTTP, of a service whose agent wakes sleepers. */
+export interface MeterOverHttp extends Meter {
+  /** Returns the parts of an agent in its own process, which tells by `tell`. Its use of AWS is counted, but for its invocations. */
+  agent(tell: Tell): AgentDeps;
 }
 
 /** The place of the records. */
@@ -172,15 +182,17 @@ async function counting({ endpoint, tableName }: MeterOptions) {
 
 /** Creates clients over HTTP. */
 // Over 60 lines: a server and its meters start and stop together.
-export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
+export async function meterOverHttp(options: MeterOptions): Promise<MeterOverHttp> {
   const { proxy, wire, table, storeOn, clientOf, tableRequests, close } = await counting(options);
   const { clock, random, travel } = wire;
   let requests = 0;
   let logBytes = 0;
   let clients = 0;
 
+  const print = (line: object): void => void (logBytes += lineBytes(line));
+  const sleepers = sleepersAt(proxy.endpoint, options.tableName, clock);
   const environment = (): ReturnType<typeof compose> =>
-    compose({ HOLDFAST_TABLE: options.tableName }, { store: storeOn(table()), clock, print: (line) => void (logBytes += lineBytes(line)) });
+    compose({ HOLDFAST_TABLE: options.tableName }, { store: storeOn(table()), sleepers, clock, print });
   const idle = new Map<string, ReturnType<typeof compose>[]>();
   async function invoke(event: HttpEvent): Promise<HttpResult> {
     const free = idle.get(dutyOf(event.routeKey)) ?? [];
@@ -220,6 +232,14 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
     client: () => clientOf(httpApi({ url: gateway.url, fetch: send, headers: { "x-holdfast-principal": roleId(++clients) } })),
     counts: () => ({ requests, writeUnits: proxy.ledger.writeUnits, readUnits: proxy.ledger.readUnits, logBytes }),
     tableRequests,
+    agent(tell) {
+      const client = table();
+      const clocks = tableClocks(clock, tableTime(client, clock));
+      const onFailure = (error: unknown): never => {
+        throw error;
+      };
+      return { store: storeOn(client), sleepers, tell, clocks, clock, log: (line) => print(printed(line, [])), onFailure };
+    },
     clear() {
       requests = 0;
       logBytes = 0;
@@ -229,6 +249,21 @@ export async function meterOverHttp(options: MeterOptions): Promise<Meter> {
       await gateway.close();
       await close();
     },
+  };
+}
+
+/** The sleepers of the table, whose requests are in transit on the clock. */
+function sleepersAt(endpoint: string, tableName: string, clock: QuietClock): SleeperStore {
+  const store = createSleeperStore({ calls: engineCalls(endpoint), tableName, region: async () => "us-east-1" });
+  const counted = async <T>(asked: Promise<T>): Promise<T> => {
+    clock.sent();
+    return asked.finally(() => clock.arrived());
+  };
+  return {
+    put: (sleeper) => counted(store.put(sleeper)),
+    list: (after) => counted(store.list(after)),
+    read: (address, leaseId) => counted(store.read(address, leaseId)),
+    delete: (sleeper) => counted(store.delete(sleeper)),
   };
 }
 

@@ -5,7 +5,7 @@
  *
  *  1. its id is not in the record, or its time is over   → cancelled; the target is told that it lost its place
  *  2. it was granted the key lately                      → left to the agent that claimed it
- *  3. its acquire, without a wait                        → still in the queue: it sleeps on
+ *  3. its turn hasn't come, by the record that was read  → it sleeps on. Else its acquire, without a wait
  *  4. granted                                            → the target is told; if that fails, the next sweep tells it
  *  5. nobody waits at the target                         → dead: its lease is released. Unclear: its lease runs out
  *
@@ -14,6 +14,7 @@
  */
 import type { WakeTarget } from "../core/api/locks.js";
 import type { Acquire, AnswerTo, Command, LeaseView, Release } from "../core/commands.js";
+import { check } from "../core/lock/check.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
 import type { LockRecord } from "../core/record.js";
@@ -130,6 +131,9 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const held = record.holds[leaseId];
   if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";
 
+  // It asks once its turn has come, as a polling client does. The record that was read says when.
+  const seen = check(record, { key: address.key, leaseId, principal }, reading);
+  if (seen.ok && "state" in seen && seen.retryAfterMs > 0) return "asleep";
   const began = instantOf(clock);
   // Without a wait: an id that left the queue meanwhile is not queued anew.
   const answer = await apply<Acquire>(address, acquire, deps);

@@ -7,9 +7,12 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { LOOK_REQUESTS, PAID_POLL_MS } from "../../bin/console/face.js";
+import type { AsleepRow } from "../../bench/cost/asleep.js";
+import { asleepRows } from "../../bench/cost/asleep.js";
 import { COST_CASES, LIMIT_CASES } from "../../bench/cost/cost-cases.js";
 import type { CostRow } from "../../bench/cost/costs.js";
-import { assumptions, BILLED_MS, costRow, costTables, dollars, tabTable, takeTable, TRACED } from "../../bench/cost/costs.js";
+import { asleepTable, assumptions, BILLED_MS, costAsleep, costRow, costTables, dollars } from "../../bench/cost/costs.js";
+import { tabTable, takeTable, TRACED, WAKE_BILLED_MS } from "../../bench/cost/costs.js";
 import { ONE_WAY_MS } from "../../bench/cost/meter.js";
 import type { Footprint } from "../../bench/cost/memory.js";
 import type { TabRow } from "../../bench/cost/open-tab.js";
@@ -39,11 +42,13 @@ let stack: DeployedStack;
 const rows: CostRow[] = [];
 const takes: CostRow[] = [];
 const tabs: TabRow[] = [];
+const asleep: AsleepRow[] = [];
 beforeAll(async () => {
   stack = await deployedStack();
   const endpoint = inject("engineEndpoint");
   for (const costCase of COST_CASES) rows.push(await costRow({ endpoint, stack }, costCase));
   for (const costCase of LIMIT_CASES) takes.push(await costRow({ endpoint, stack }, costCase));
+  asleep.push(...(await asleepRows({ endpoint, accessLogFormat: stack.accessLogFormat })));
   for (const tab of TAB_CASES) tabs.push(await tabRow({ endpoint, accessLogFormat: stack.accessLogFormat }, tab));
 }, COUNTING_MS);
 
@@ -58,6 +63,7 @@ function footprint(): Footprint {
 const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>> => ({
   ...costTables(counted, stack),
   takes: takeTable(takes, stack),
+  asleep: asleepTable(asleep, stack),
   tab: tabTable(tabs, stack),
   memory: memoryTable(footprint()),
 });
@@ -158,6 +164,15 @@ describe("what was counted", () => {
     for (const { http, direct } of takes) expect([http.readUnits, direct.readUnits]).toEqual([0, 0]);
   });
 
+  it("is one request and at most $7 a million for a waiter that sleeps, and at most $10 for each hour of it", () => {
+    const [wakes, hours] = asleep as [AsleepRow, AsleepRow];
+    expect([wakes.used.requests, wakes.invocations, hours.used.requests, hours.used.writeUnits]).toEqual([1, 1, 0, 0]);
+    expect(costAsleep(wakes, stack)).toBeLessThanOrEqual(7);
+    expect(costAsleep(hours, stack)).toBeLessThanOrEqual(10);
+    // Control: with a second read of the record in each sweep it is more.
+    expect(costAsleep({ ...hours, used: { ...hours.used, readUnits: hours.used.readUnits + 60 } }, stack)).toBeGreaterThan(10);
+  });
+
   it("is more for each lock, the longer the queue", () => {
     const units = rows.filter(({ http }) => http.idleMs !== undefined).map(({ http }) => http.writeUnits);
     expect(units).toEqual(units.toSorted((a, b) => a - b));
@@ -245,6 +260,12 @@ describe("the page's figures", () => {
         const { traces } = costOfAMillion(http, { ...assumptions(stack), traced: TRACED });
         return `adds ${dollars(traces)} to a million locks that nobody else wants`;
       },
+    ],
+    ["what Lambda bills for a wake", () => `Lambda is assumed to bill ${WAKE_BILLED_MS} ms for a wake`],
+    [
+      "what a function costs that waits awake",
+      () =>
+        `with ${stack.memoryMb} MB, a million minutes are another ${dollars(60 * (stack.memoryMb / 1024) * PRICES.gbSeconds.usd * 1e6)}`,
     ],
     ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],
     ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],

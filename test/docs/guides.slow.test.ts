@@ -20,6 +20,7 @@ const NAMES = [
   "fencing-tokens",
   "heartbeats-and-lambda",
   "durable-functions",
+  "step-functions",
   "idempotency",
   "telemetry",
   "testing",
@@ -29,7 +30,7 @@ const GUIDES = [...NAMES, ...RECIPES].map(guide);
 /** The page on testing quotes parts of an example. The other pages are programs. */
 const PROGRAMS = GUIDES.filter(({ name, program }) => name !== "testing" && program !== "");
 /** These need a service or an engine, or aren't programs. Each has its own test. */
-const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "testing", "recipes/one-deploy"];
+const RUN_ELSEWHERE = ["start-here", "fencing-tokens", "step-functions", "testing", "recipes/one-deploy"];
 const RUN_IN_MEMORY = GUIDES.filter(({ name }) => !RUN_ELSEWHERE.includes(name));
 
 /** Programs whose callers wait for each other. In memory, time stands still until somebody turns the clock. */

@@ -57,6 +57,7 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     ["leader election", "docs/recipes/one-leader"],
     ["import a file", "docs/recipes/import-once"],
     ["durable function", "docs/durable-functions"],
+    ["state machine", "docs/step-functions"],
     ["one deploy", "docs/recipes/one-deploy"],
     ["Jest", "docs/testing"],
     ["fencing", "docs/fencing-tokens"],

@@ -67,11 +67,13 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "holdfast/cron": "lib/cron.js",
   "holdfast/durable": "lib/durable.js",
   "holdfast/otel": "lib/otel.js",
+  "holdfast/cdk": "infra/index.js",
+  "holdfast/step-functions": "infra/step-functions.js",
 };
 
 /** The program with its imports redirected to the sources. With `inMemory`, every client is one of `holdfast/testing`. */
 export function pasted(program: string, { inMemory = false } = {}): string {
-  return program.replaceAll(/from "(holdfast[\w/]*)"/g, (_all, name: string) => {
+  return program.replaceAll(/from "(holdfast[\w/-]*)"/g, (_all, name: string) => {
     const entry = ENTRIES[inMemory && name === "holdfast" ? "holdfast/testing" : name];
     if (entry === undefined) throw new Error(`A guide imports ${name}, which the tests don't know`);
     return `from ${JSON.stringify(join(ROOT, entry))}`;

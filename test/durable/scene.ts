@@ -18,8 +18,7 @@ import { gatewayClocks } from "../../lib/service/clocks.js";
 import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { matchRoute } from "../../infra/local/gateway-routes.js";
-import { httpEvent } from "../support/http-event.js";
+import { fetchFrom } from "../support/handler-fetch.js";
 import type { Execution, Sandbox } from "./durable-lambda.js";
 import { DurableLambda, pathOf } from "./durable-lambda.js";
 
@@ -63,17 +62,7 @@ export class Scene {
     this.#stores = stores;
     const onFailure = (error: unknown): void => void this.failures.push(error);
     const handler = createHandler({ clock, ...stores, log: this.#log, onFailure });
-    this.#fetch = async (url, init = {}) => {
-      const [method = "", path = ""] = pathOf(url, init).split(" ");
-      const { headers, body } = init;
-      const { routeKey = "", pathParameters } = matchRoute(method, path) ?? {};
-      const event = httpEvent(routeKey, { timeEpoch: clock.wallMs(), headers: headers as Record<string, string>, ...(body && { body }) });
-      const answer = await handler({ ...event, ...(pathParameters && { pathParameters: { ...pathParameters } }) });
-      return new Response(answer.body || null, {
-        status: answer.statusCode,
-        headers: (answer.headers ?? {}) as Record<string, string>,
-      });
-    };
+    this.#fetch = fetchFrom(handler, clock);
     this.lambda = new DurableLambda(clock, async (url, init) => {
       this.requests.push(pathOf(url, init).replace(/leases\/[^/]+/, "leases/{id}"));
       await this.onRequest();

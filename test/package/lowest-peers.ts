@@ -3,13 +3,21 @@ import { join } from "node:path";
 import { Template } from "aws-cdk-lib/assertions";
 import { App, Stack } from "aws-cdk-lib";
 import { beforeAll, describe, expect, inject, it } from "vitest";
+import { DefinitionBody, Pass, StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { LockService } from "../../infra/index.js";
-import { bundleFunction } from "../../infra/bundle.js";
+import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
+import { LockedSection } from "../../infra/step-functions.js";
 import { freshTable } from "../support/engine.js";
 import type { Packed } from "./project.js";
 import { ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
 const PATIENCE_MS = 300_000;
+
+/** A resource of a template. */
+interface Resource {
+  readonly Type: string;
+  readonly Properties: Readonly<Record<string, unknown>>;
+}
 
 /** The oldest TypeScript that takes the types as they are, and the oldest that takes them unchecked. */
 const OLD_TYPESCRIPTS = ["typescript-5.2@npm:typescript@5.2.2", "typescript-5.0@npm:typescript@5.0.4"];
@@ -68,14 +76,20 @@ export function describeLowestPeers(packed: () => Packed): void {
       expect(stdout).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d{8}\/eu-west-1\/execute-api\/aws4_request, /);
     });
 
-    it("synthesizes the resources that the newest does", async () => {
+    it("synthesizes the resources that the newest does, and a state machine of the same states", async () => {
       await bundleFunction();
+      await bundleAgent();
       const stack = new Stack(new App(), "shop");
-      new LockService(stack, "Locks", { tracing: true });
-      const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, { readonly Type: string }> };
-      const types = Object.values(Resources).map(({ Type }) => Type);
+      const service = new LockService(stack, "Locks", { tracing: true, wake: true });
+      const section = new LockedSection(stack, "Order", { service, key: "k", leaseMs: 60_000, work: () => Pass.jsonata(stack, "work") });
+      new StateMachine(stack, "Machine", { definitionBody: DefinitionBody.fromChainable(section) });
+      const resources = Object.values((Template.fromStack(stack).toJSON() as { Resources: Record<string, Resource> }).Resources);
+      const machine = resources.find(({ Type }) => Type === "AWS::StepFunctions::StateMachine");
       const { stdout } = await program("synth.mjs");
-      expect(JSON.parse(stdout)).toEqual(types.sort());
+      expect(JSON.parse(stdout)).toEqual({
+        types: resources.map(({ Type }) => Type).sort(),
+        definition: JSON.stringify(machine?.Properties["DefinitionString"]),
+      });
     });
   });
 }

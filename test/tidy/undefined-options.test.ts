@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type * as Cdk from "../../infra/index.js";
+import type * as StepFunctions from "../../infra/step-functions.js";
 import type * as CronEntry from "../../lib/cron.js";
 import type * as Table from "../../lib/dynamodb.js";
 import type * as Durable from "../../lib/durable.js";
@@ -57,6 +58,7 @@ const TAKES = {
   TracedOptions: true satisfies Takes<Otel.TracedOptions>,
   JwtOptions: true satisfies Takes<Cdk.JwtOptions>,
   LockServiceProps: true satisfies Takes<Cdk.LockServiceProps>,
+  LockedSectionProps: true satisfies Takes<StepFunctions.LockedSectionProps>,
   WakeOptions: true satisfies Takes<Cdk.WakeOptions>,
 };
 
