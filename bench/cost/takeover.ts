@@ -9,6 +9,8 @@ import type { Report, Sizes } from "../report/report.js";
 import { markdownTable, median } from "../report/table.js";
 
 const DEATHS = 8;
+/** The earlier locks of a holder that isn't new: on the table, their answers tell it the time. */
+const EARLIER = 10;
 const HOUR_MS = 3_600_000;
 const ACCESS_LOG = "$context.requestId";
 
@@ -22,14 +24,15 @@ export interface TakeoverFigures {
 export async function takeover({ isQuick }: Sizes): Promise<Report> {
   const engine = await startEngine({});
   const ways = [
-    ["**holdfast, table**", meterOnTable],
-    ["**holdfast, HTTP**", meterOverHttp],
+    ["**holdfast, table**", meterOnTable, EARLIER],
+    ["**holdfast, table**, the holder's first lock", meterOnTable, 0],
+    ["**holdfast, HTTP**", meterOverHttp, 0],
   ] as const;
   const figures: TakeoverFigures[] = [];
   try {
-    for (const [index, [title, meterOf]] of ways.entries()) {
+    for (const [index, [title, meterOf, earlier]] of ways.entries()) {
       const options = { endpoint: engine.endpoint, tableName: `takeover-${index}`, accessLogFormat: ACCESS_LOG };
-      figures.push({ title, lateMs: await deaths(meterOf, options, isQuick ? 2 : DEATHS) });
+      figures.push({ title, lateMs: await deaths(meterOf, options, earlier, isQuick ? 2 : DEATHS) });
     }
   } finally {
     await engine.stop();
@@ -39,20 +42,27 @@ export async function takeover({ isQuick }: Sizes): Promise<Report> {
   return {
     tables: [markdownTable([[`after a lease of ${lease} and its margin of ${margin}`, "median", "longest"], ...rows])],
     notes: [
-      `Counted, over ${figures[0]!.lateMs.length} deaths, with ${ONE_WAY_MS.toTheApi} ms one way to the API and ${ONE_WAY_MS.toTheTable} ms to the table. The waiter asks from the start.`,
+      `Counted, over ${figures[0]!.lateMs.length} deaths, with ${ONE_WAY_MS.toTheApi} ms one way to the API and ${ONE_WAY_MS.toTheTable} ms to the table. The waiter asks from the start. A holder on the table has had ${EARLIER} other locks before, in as many seconds.`,
     ],
     figures,
   };
 }
 
-async function deaths(meterOf: typeof meterOnTable, options: MeterOptions, count: number): Promise<readonly number[]> {
+async function deaths(meterOf: typeof meterOnTable, options: MeterOptions, earlier: number, count: number): Promise<readonly number[]> {
   const meter = await meterOf(options);
   const { clock, random } = meter;
   const lateMs: number[] = [];
   try {
     for (let death = 0; death < count; death++) {
       const key = `ORDER_${death}`;
-      await clock.settle(meter.client().acquire(key, { heartbeat: false }));
+      const holder = meter.client();
+      for (let before = 0; before < earlier; before++) {
+        const lease = await clock.settle(holder.acquire(`OTHER_${death}_${before}`));
+        await clock.settle(lease.release());
+        await clock.settle(clock.sleep(2000 * random.unit()));
+      }
+      await clock.settle(clock.sleep(1000 * random.unit()));
+      await clock.settle(holder.acquire(key, { heartbeat: false }));
       const freeAtMs = clock.monotonicMs() + DEFAULTS.leaseMs + takeoverMarginMs(DEFAULTS.leaseMs);
       await clock.settle(clock.sleep(1000 * random.unit()));
       const lease = await clock.settle(meter.client().acquire(key, { waitMs: HOUR_MS, heartbeat: false }));
