@@ -42,7 +42,7 @@ const SLEEPS_MS = [2 * MINUTE, 5 * MINUTE, 30 * MINUTE];
 const BOUND_MS = 2 * Math.max(...SLEEPS_MS);
 /** The time between the sweeps of a schedule. */
 const SWEEPS_MS = 30_000;
-/** The share of the table's answers to an agent after which it freezes, in histories with freezes. */
+/** The share of the table's answers to an agent after which it freezes. */
 const FROZEN = 0.2;
 /** The share of histories in which a function has the version before. */
 const OLDER = 0.4;
@@ -216,7 +216,8 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
         // One that ends a wait alone may come late.
         if (command.type === "release" && !command.onlyWaiting) {
           const told = [...targets.values()].find(({ state, customer }) => state === "told" && customer.leaseId === command.leaseId);
-          if (told && told.outcome !== LOST_PLACE && told.customer.isHeld())
+          const { signal, actor } = told?.customer ?? {};
+          if (told && told.outcome !== LOST_PLACE && !signal?.aborted && !actor?.process.isDead)
             oracle.fail("S18", `${command.key}: an agent ends the lease of a holder that was told`);
         }
         if (command.type === "release") oracle.asked.add("release", command.leaseId);
@@ -238,9 +239,12 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
   };
 }
 
-/** Returns the answer of the table to a process that may freeze between it and its next step. */
-async function frozenAfter<T>({ random, faultProfile: { isFoul, mix } }: Scene, process: Process, answer: T): Promise<T> {
-  if (isFoul && mix.pause > 0 && random.chance(FROZEN)) process.pause(random.between(0, 2 * MINUTE));
+/**
+ * Returns the answer of the table to a process that may freeze between it and its next step: often for a moment, in which another agent
+ * does the same, and sometimes for minutes.
+ */
+async function frozenAfter<T>({ random, faultProfile: { isFoul } }: Scene, process: Process, answer: T): Promise<T> {
+  if (isFoul && random.chance(FROZEN)) process.pause(2 * MINUTE * random.unit() ** 3);
   await resumed(process);
   return answer;
 }
