@@ -56,5 +56,5 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
 
 /** The service's clock, which shows true time: only the client's wall clock can jump. */
 function trueClock(virtual: VirtualClock): Clock {
-  return { ...backgroundClock(virtual), wallMs: () => virtual.monotonicMs() };
+  return { ...backgroundClock(virtual), wallMs: () => Math.floor(virtual.monotonicMs()) };
 }

@@ -14,11 +14,6 @@ export class QuietClock extends VirtualClock {
   #underWay = 0;
   #quiet: () => void = () => undefined;
 
-  /** In whole ms, like a machine's clock. */
-  override wallMs(): number {
-    return Math.floor(super.wallMs());
-  }
-
   override after(delayMs: number, task: () => void): Timer {
     const due = { atMs: this.monotonicMs() + Math.max(0, delayMs) };
     const timer = super.after(delayMs, () => {

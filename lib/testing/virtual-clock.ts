@@ -22,8 +22,9 @@ export class VirtualClock implements Clock {
     this.#trueMs = startMs;
   }
 
+  /** The time of day, in whole ms as a machine's is. */
   wallMs(): number {
-    return this.#trueMs + this.#wallOffsetMs;
+    return Math.floor(this.#trueMs + this.#wallOffsetMs);
   }
 
   monotonicMs(): number {

@@ -14,6 +14,14 @@ describe("holdfast/testing", () => {
     expect(lease.state).toBe("lost");
   });
 
+  it("gives whole tokens at any time of its clock, whose time of day is in whole ms as a machine's is", async () => {
+    const locks = createLockClient();
+    await locks.clock.advance(0.4);
+    const { fencingToken } = await locks.acquire(KEY);
+    expect([fencingToken % 1, locks.clock.wallMs() % 1, locks.clock.monotonicMs() % 1 > 0]).toEqual([0, 0, true]);
+    await locks.forceRelease(KEY, { reason: "stuck", fencingToken, drainMs: 0 });
+  });
+
   it("lets clients of one store and clock contend", async () => {
     const locks = createLockClient();
     const rival = createLockClient({ store: locks.store, clock: locks.clock, owner: "rival" });
