@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import type { DurableLock } from "../../lib/durable.js";
-import { withDurableLock } from "../../lib/durable.js";
+import { withDurableLock, withDurableRun } from "../../lib/durable.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/index.js";
 import type { WakeTargets } from "../support/wake-targets.js";
@@ -21,6 +21,8 @@ let service: Gateway;
 let locks: LockClient;
 /** The callback of the last request to sleep. */
 let callbackId = "";
+/** Called when somebody looks at a run. */
+let onLook = (): void => undefined;
 
 beforeAll(async () => {
   targets = await startWakeTargets();
@@ -29,6 +31,7 @@ beforeAll(async () => {
   const noting: typeof fetch = (url, init) => {
     const [, asked] = /"callbackId":"([^"]+)"/.exec(init?.body as string) ?? [];
     if (asked !== undefined) callbackId = targets.wait(asked);
+    if (init?.method === "GET") onLook();
     return fetch(url, init);
   };
   locks = createLockClient({ url: service.url, fetch: noting });
@@ -79,6 +82,28 @@ it("has the history of the double with a held key: the agent on localhost wakes 
   expect(ended.getResult()).toBe(true);
   expect(historyOf(ended)).toEqual(await onTheDouble("HELD", true));
   expect((await locks.inspect("HELD")).holders).toEqual([]);
+});
+
+it("has the history of the double with a run that another has: it looks again after a second", async () => {
+  let end = (_result: string): void => undefined;
+  const working = new Promise<string>((resolve) => void (end = resolve));
+  const rival = locks.runOnce("RUN", () => working);
+  await expect.poll(async () => (await locks.runs.get("RUN"))?.state).toBe("running");
+  onLook = () => end("charged");
+  const runner = new LocalDurableTestRunner({
+    handlerFunction: withDurableExecution((_event: unknown, ctx) => withDurableRun(ctx, locks, "RUN", async () => "twice")),
+  });
+  const ended = await runner.run();
+  await rival;
+  expect(ended.getResult()).toEqual({ value: "charged", replayed: true, attempt: 1 });
+
+  const its = scene();
+  void its.rival.runOnce("RUN", () => new Promise((resolve) => void its.clock.after(500, () => void resolve("charged"))));
+  await its.clock.advance(0);
+  const execution = its.startRun("a", async () => "twice", { key: "RUN" });
+  await its.pass(1);
+  expect(execution.result).toEqual(ended.getResult());
+  expect(historyOf(ended)).toEqual(execution.operations.map(({ Type, Name, Status }) => `${Type} ${Name}: ${Status}`));
 });
 
 it("has a runner that takes a second completion: the double refuses it, as AWS does", async () => {

@@ -1,10 +1,10 @@
 /**
- * Durable executions that use locks of the real service, its handler and its agent, on a clock that a test turns. The function's client is
+ * Durable executions that use locks and runs of the real service, its handler and its agent, on a clock that a test turns. The function's client is
  * the one over HTTP; its requests are counted.
  */
 import { createHandler } from "../../lambda/handler.js";
-import { withDurableLock } from "../../lib/durable.js";
-import type { DurableLockOptions, DurableWork } from "../../lib/durable.js";
+import { withDurableLock, withDurableRun } from "../../lib/durable.js";
+import type { DurableLockOptions, DurableRun, DurableRunOptions, DurableWork } from "../../lib/durable.js";
 import { createClient } from "../../lib/client/client.js";
 import type { ClientOptions } from "../../lib/client/client-options.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
@@ -84,6 +84,16 @@ export class Scene {
   ): Execution {
     const { key = KEY, ...given } = options;
     return this.lambda.start(name, (ctx, sandbox) => withDurableLock(ctx, this.client(sandbox), key, given, (lock) => work(lock, sandbox)));
+  }
+
+  /** Starts an execution that does `work` once for the key, and returns its result. */
+  startRun<T>(
+    name: string,
+    work: (run: DurableRun, sandbox: Sandbox) => Promise<T>,
+    options: DurableRunOptions & { key?: string } = {},
+  ): Execution {
+    const { key = KEY, ...given } = options;
+    return this.lambda.start(name, (ctx, sandbox) => withDurableRun(ctx, this.client(sandbox), key, given, (run) => work(run, sandbox)));
   }
 
   /** Tells a callback, as the agent's request to Lambda does. */

@@ -29,6 +29,7 @@ const TAKES = {
   ClientOptions: true satisfies Takes<Table.ClientOptions>,
   DynamoClientOptions: true satisfies Takes<Table.DynamoClientOptions>,
   DurableLockOptions: true satisfies Takes<Durable.DurableLockOptions>,
+  DurableRunOptions: true satisfies Takes<Durable.DurableRunOptions>,
   ElectOptions: true satisfies Takes<Table.ElectOptions>,
   HttpClientOptions: true satisfies Takes<Table.HttpClientOptions>,
   HttpOptions: true satisfies Takes<Table.HttpOptions>,

@@ -2,7 +2,8 @@
 import type { Inspection } from "../../core/lock/views.js";
 import type { Lease } from "../lease/lease.js";
 import type { AcquireOptions } from "../options.js";
-import type { Run, RunResult } from "../run/run-once.js";
+import type { RunResult } from "../run/outcome.js";
+import type { Run } from "../run/run-once.js";
 import type { RunOptions } from "../run/run-options.js";
 
 /** A client, as far as jobs use it. */

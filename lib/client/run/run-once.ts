@@ -10,23 +10,24 @@
  */
 import type { Backoff } from "../../core/backoff.js";
 import { backoffMs } from "../../core/backoff.js";
-import type { Refusal } from "../../core/errors.js";
 import * as LIMITS from "../../core/request-limits.js";
-import type { OutcomeInput, Replayed, Started } from "../../core/api/runs.js";
+import type { Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { abortError, cancel, ensureFresh, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { pause } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
-import { errorOf, FinalError, InvalidRequestError, LockError, LockLostError, RunFailedError } from "../errors.js";
+import { errorOf, InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
 import type { RunOptions } from "./run-options.js";
 import { inputToJson } from "./run-options.js";
 import { fingerprintOf } from "./fingerprint.js";
-import { errorFromJson, errorToJson, fromJson, toJson } from "./json-codec.js";
+import { fromJson } from "./json-codec.js";
+import type { RunResult } from "./outcome.js";
+import { failureOf, firstResult, jsonBytes, notRecorded, replayed, successOf } from "./outcome.js";
 import { record } from "./record.js";
 import { Wait } from "../acquire/wait.js";
 
@@ -57,17 +58,6 @@ export interface Run {
    * @throws LockLostError if the lease has ended; InvalidRequestError if the value can't be stored.
    */
   saveCheckpoint(value: unknown): Promise<void>;
-}
-
-/** The outcome of the work. */
-export interface RunResult<T> {
-  readonly value: T;
-  /** True if the work was done in an earlier call or by another caller. */
-  readonly replayed: boolean;
-  /** The number of the attempt that succeeded; 0 if the work ran without a run (`whenUnavailable: "proceed"`). */
-  readonly attempt: number;
-  /** True if the value was not stored (`largeResult: "omit"`): a replay has `undefined` as its value. */
-  readonly resultOmitted?: true;
 }
 
 /** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
@@ -104,12 +94,11 @@ async function carriedOut<T>(
   const { answer } = begun;
   if (answer.state !== "running") return replayed(key, answer, options);
   const lease = await session.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, { kind: "runs" });
-  const { value, outcome, omittedBecause } = await perform(lease, answer, options, work, session);
-  const recorded = await record(lease, outcome, session);
-  if (!recorded.ok) throw notRecorded(recorded, lease, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
-  if (omittedBecause === undefined) return { value, replayed: false, attempt: answer.attempt };
-  if (options.largeResult !== "omit") throw omittedError(key, answer.attempt, omittedBecause);
-  return { value, replayed: false, attempt: answer.attempt, resultOmitted: true };
+  const value = await perform(lease, answer, options, work, session);
+  const success = successOf(value);
+  const recorded = await record(lease, success.outcome, session);
+  if (!recorded.ok) throw notRecorded(recorded, key, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+  return firstResult(key, answer.attempt, success, options);
 }
 
 /** Starts the run, or waits for the outcome of a concurrent one. */
@@ -155,38 +144,23 @@ async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: 
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
 }
 
-/** Runs the work. Returns its outcome, to be recorded by the caller; an error is recorded here and thrown again. */
+/** Runs the work. An error is recorded here and thrown again. */
 async function perform<T>(
   lease: HeldLease,
   started: Started,
   { isFinal }: RunOptions,
   work: (run: Run) => Promise<T> | T,
   session: Session,
-): Promise<{ readonly value: T; readonly outcome: OutcomeInput; readonly omittedBecause?: string }> {
-  let value: T;
+): Promise<T> {
   try {
     const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };
-    value = await runHolding(these, () => work(runFor(lease, started)));
+    return await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
-    const retryable = !endsIt(error, isFinal);
-    const failed = { state: "failed", error: { ...errorToJson(error), ...dataOf(error) }, retryable } as const;
-    const recorded = await record(lease, failed, session);
+    const recorded = await record(lease, failureOf(error, isFinal), session);
     if (recorded.ok) throw error;
-    if (recorded.code === "lease-lost") throw notRecorded(recorded, lease, "failed, and was taken over", error);
+    if (recorded.code === "lease-lost") throw notRecorded(recorded, lease.key, "failed, and was taken over", error);
     session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
     throw error;
-  }
-  const kept = resultOf(value);
-  if ("because" in kept) return { value, outcome: { state: "succeeded", resultOmitted: true }, omittedBecause: kept.because };
-  return { value, outcome: { state: "succeeded", ...(kept.json !== undefined && { result: kept.json }) } };
-}
-
-/** True if the error is final. If `isFinal` throws, the error is not final and the next caller starts again. */
-function endsIt(error: unknown, isFinal: RunOptions["isFinal"]): boolean {
-  try {
-    return error instanceof FinalError || isFinal?.(error) === true;
-  } catch {
-    return false;
   }
 }
 
@@ -214,52 +188,9 @@ function runFor(lease: HeldLease, { attempt, takeover, checkpoint }: Started): R
   };
 }
 
-function replayed<T>(key: string, answer: Replayed, { largeResult }: RunOptions): RunResult<T> {
-  const { state, attempt, result, error, resultOmitted } = answer;
-  if (state === "failed")
-    throw new RunFailedError(key, errorFromJson(error), attempt, fromJson((error as Partial<FinalError> | null)?.data));
-  if (resultOmitted && largeResult !== "omit") throw omittedError(key, attempt, "its caller was told why");
-  const value = fromJson(result) as T;
-  return { value, replayed: true, attempt, ...(resultOmitted && { resultOmitted }) };
-}
-
-/** Returns the data of a final error in its stored form, if it can be stored. The rest of the error's size is for its name and message. */
-function dataOf(error: unknown): { readonly data?: unknown } {
-  if (!(error instanceof FinalError)) return {};
-  const kept = resultOf(error.data, LIMITS.resultBytes / 2);
-  return "json" in kept && kept.json !== undefined ? { data: kept.json } : {};
-}
-
-/** Returns the value in its stored form, or the reason why it can't be stored. */
-function resultOf(value: unknown, mostBytes = LIMITS.resultBytes): { readonly json: unknown } | { readonly because: string } {
-  try {
-    const json = toJson(value, "result");
-    const bytes = json === undefined ? 0 : jsonBytes(json);
-    return bytes > mostBytes ? { because: `it is ${bytes} bytes as JSON, of at most ${mostBytes}` } : { json };
-  } catch (error) {
-    // Includes errors of toJSON methods and getters: the work is done anyway.
-    return { because: errorToJson(error).message };
-  }
-}
-
-/** Returns the size of a JSON value as text, in bytes. */
-function jsonBytes(json: unknown): number {
-  return new TextEncoder().encode(JSON.stringify(json)).length;
-}
-
 function checkpointOf(value: unknown): unknown {
   const json = inputToJson(value ?? null, "checkpoint");
   const bytes = jsonBytes(json);
   if (bytes <= LIMITS.checkpointBytes) return json;
   throw new InvalidRequestError(`checkpoint: is ${bytes} bytes as JSON, of at most ${LIMITS.checkpointBytes}`, "checkpoint");
-}
-
-function notRecorded(refusal: Refusal, { key }: HeldLease, what: string, cause?: unknown): LockError {
-  const error = errorOf(refusal, `run ${key}: ${what}`);
-  return error instanceof LockLostError && cause !== undefined ? new LockLostError(error.message, error.reason, cause) : error;
-}
-
-function omittedError(key: string, attempt: number, because: string): LockError {
-  const message = `run ${key}: it succeeded in attempt ${attempt}, but its result was not kept: ${because}`;
-  return new LockError(message, { code: "result-omitted", definite: false, retry: "never" });
 }

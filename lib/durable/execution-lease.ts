@@ -1,0 +1,213 @@
+/**
+ * The lease of an execution: what a lock and a run of it have in common. The lease belongs to the execution, so each invocation that replays
+ * it has the same lease id.
+ *
+ * Between two steps nobody renews the lease: heartbeats that outlive a step would keep the key of an execution that was stopped, as long as
+ * its sandbox is warm. So each step first confirms the lease. A step that the history has runs nothing, and needs no lease.
+ */
+import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
+import { errorOf, InvalidRequestError, LockLostError } from "../client/errors.js";
+import type { Lease } from "../client/lease/lease.js";
+import { refused } from "../client/options.js";
+import type { Session } from "../client/session.js";
+import { CALL_BUDGET_MS } from "../client/session.js";
+import type { Answered } from "../client/transport/retry.js";
+import { boundsFor, retry } from "../client/transport/retry.js";
+import type { KeyUse } from "../client/wrap/reentrancy-guard.js";
+import { runHolding } from "../client/wrap/reentrancy-guard.js";
+import type { CallOptions, Kind, LeaseRef } from "../core/api/locks.js";
+import type { LeaseState } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import type { LeaseId } from "../core/lease-id.js";
+import * as LIMITS from "../core/request-limits.js";
+
+/** The lease, as the body of a step has it. */
+export type StepLease = Pick<Lease, "key" | "fencingToken" | "fenceFloor" | "signal" | "isHeld" | "assertHeld" | "remainingMs">;
+
+/** The steps and waits of an execution under its lease. */
+export interface DurableSteps {
+  /**
+   * Runs `body` as a step of the execution, under the lease: it confirms the lease, keeps it alive until `body` settles, and hands it out. A
+   * step that the history has already returns its result, and runs nothing.
+   * @throws LockLostError if the lease ended before the step or during it, whatever `body` returned, and the step isn't tried again; the
+   *   SDK's StepError if `body` failed in all attempts, or threw a FinalError
+   */
+  step<T>(name: string, body: (lease: StepLease) => Promise<T>, config?: StepConfig<T>): Promise<T>;
+  /**
+   * Suspends the execution and keeps the lease: a step first makes it longer than `duration` by a minute. At most a day less a minute.
+   * @throws LockLostError if the lease has ended; InvalidRequestError for a longer time
+   */
+  wait(name: string, duration: Duration): Promise<void>;
+}
+
+/** The operations of the SDK's context that a lease uses. */
+export type Context = Pick<DurableContext, "step" | "wait">;
+/** The key of a lease, how it is held, and the lease's length. */
+export type Hold = KeyUse & { readonly kind: Kind; readonly leaseMs: number };
+/** A refusal because the lease's id is not new enough. */
+export interface Stale {
+  readonly stale: Refusal;
+}
+
+/** The length of a lease in ms, unless the caller gives one. */
+export const LEASE_MS = 180_000;
+/** The time that a lease outlasts a wait: Lambda starts the function again, and it begins its next step. */
+const RESUME_MS = 60_000;
+/** The number of ids that are tried if the service refuses them as not new. */
+const NEW_ID_TRIES = 5;
+/** The attempts of a step, and the pause before the second, which doubles up to the longest, with full jitter: as the SDK's own. */
+const RETRIES = { attempts: 6, firstSeconds: 5, longestSeconds: 60 };
+
+/** @throws InvalidRequestError if the leases of this client end with an invocation */
+export function checkLasting({ context }: Session): void {
+  if (!context) return;
+  const rule = "must be the client itself: a view for one invocation ends its leases with it, and this one lasts";
+  throw new InvalidRequestError(`locks: ${rule}`, "locks");
+}
+
+/** The lease of an execution, in one of its invocations. */
+export class ExecutionLease implements DurableSteps {
+  readonly #ctx: Context;
+  readonly #session: Session;
+  readonly #hold: Hold;
+  #leaseId: LeaseId = "";
+
+  constructor(ctx: Context, session: Session, hold: Hold) {
+    this.#ctx = ctx;
+    this.#session = session;
+    this.#hold = hold;
+  }
+
+  /** The lease of the last request for the key. */
+  get ref(): LeaseRef {
+    const { kind, key } = this.#hold;
+    return { kind, key, leaseId: this.#leaseId };
+  }
+
+  /**
+   * Asks for the key under a new id, and again if that is not new enough. The id is in the history before it is used, so a crash leaves no
+   * lease behind.
+   * @throws the error of `ask`: nothing is held then
+   */
+  async asked<A extends object>(ask: () => Promise<A | Stale>): Promise<A> {
+    const { key } = this.#hold;
+    let aboveMs = 0;
+    for (let tries = 1; ; tries++) {
+      this.#leaseId = await this.#ctx.step(`${key}: lease id`, async () => this.#session.deps.ids.next(aboveMs));
+      try {
+        const asked = await ask();
+        if (!("stale" in asked)) return asked;
+        if (tries === NEW_ID_TRIES) throw errorOf(asked.stale, key);
+        aboveMs = asked.stale.leaseIdAboveMs ?? 0;
+      } catch (error) {
+        await this.end("give up");
+        throw error;
+      }
+    }
+  }
+
+  /**
+   * Sends a request in a step. Returns the answer, also a refusal that is final or has the code `decided`.
+   * @throws LockError if a later attempt of the step may get another answer, and there is one
+   */
+  async send<A extends { readonly ok: true }>(
+    request: (options: CallOptions) => Promise<A | Refusal>,
+    attempt: number,
+    decided?: Refusal["code"],
+  ): Promise<A | Refusal> {
+    const { answer } = await this.#retried(request);
+    if (answer.ok || answer.code === decided) return answer;
+    if (answer.retry === "new-lease") this.#session.deps.ids.correct(answer);
+    else if (answer.retry !== "never" && attempt < RETRIES.attempts) throw errorOf(answer, this.#hold.key);
+    return answer;
+  }
+
+  async step<T>(name: string, body: (lease: StepLease) => Promise<T>, config: StepConfig<T> = {}): Promise<T> {
+    const { retryStrategy = (_error: Error, attempt: number) => this.#retryOf(attempt) } = config;
+    try {
+      return await this.#ctx.step(name, () => this.#underLease(body), {
+        ...config,
+        retryStrategy: (error, attempt) => (this.#isEnd(error) ? { shouldRetry: false } : retryStrategy(error, attempt)),
+      });
+    } catch (error) {
+      const { cause } = error as { readonly cause?: unknown };
+      // The history keeps an error's name and message. What ended the lease is in the message.
+      throw this.isLoss(cause) ? new LockLostError(cause.message, "expired", error) : error;
+    }
+  }
+
+  /** Runs `body` while the lease is kept alive in this process. */
+  async #underLease<T>(body: (lease: StepLease) => Promise<T>): Promise<T> {
+    const session = this.#session;
+    const { kind, leaseMs, ...use } = this.#hold;
+    const { answer, ...when } = await this.#renewed(leaseMs);
+    if (!answer.ok) throw errorOf(answer, use.key);
+    // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
+    const view = { ...answer.lease, leaseMs: Math.min(answer.lease.leaseMs, Math.max(leaseMs, answer.lease.remainingMs)) };
+    const lease = await session.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind });
+    const { mode, permits } = lease;
+    const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, isHeld: () => lease.isHeld() };
+    try {
+      const result = await runHolding(kind === "locks" ? { ...held, lease } : held, () => body(lease));
+      lease.assertHeld();
+      return result;
+    } catch (error) {
+      lease.assertHeld();
+      throw error;
+    } finally {
+      lease.abandon();
+    }
+  }
+
+  async wait(name: string, duration: Duration): Promise<void> {
+    const { days = 0, hours = 0, minutes = 0, seconds = 0 }: Partial<Record<"days" | "hours" | "minutes" | "seconds", number>> = duration;
+    const leaseMs = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + RESUME_MS;
+    if (!(leaseMs <= LIMITS.leaseMaxMs))
+      throw refused("duration", leaseMs - RESUME_MS, `it is at most ${LIMITS.leaseMaxMs - RESUME_MS} ms`);
+    const lost = await this.#ctx.step(`${name}: lengthen the lease`, async () => {
+      const { answer } = await this.#renewed(leaseMs);
+      if (answer.ok) return null;
+      if (answer.code !== "lease-lost") throw errorOf(answer, this.#hold.key);
+      return answer;
+    });
+    if (lost) throw errorOf(lost, this.#hold.key);
+    await this.#ctx.wait(name, duration);
+  }
+
+  /** Ends the lease, whatever became of it. Returns its last state; undefined if that got no response: the lease then ends by itself. */
+  async end(what: "release" | "give up"): Promise<LeaseState | undefined> {
+    const { key } = this.#hold;
+    try {
+      return await this.#ctx.step(`${key}: ${what}`, async () => {
+        const { answer } = await this.#retried((options) => this.#session.deps.api.release(this.ref, options));
+        if (!answer.ok) throw errorOf(answer, `${what} ${key}`);
+        return answer.state;
+      });
+    } catch {
+      return undefined;
+    }
+  }
+
+  #renewed(leaseMs: number) {
+    return this.#retried((options) => this.#session.deps.api.renew({ ...this.ref, leaseMs }, options));
+  }
+
+  #retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
+    return retry(attempt, boundsFor(this.#hold.leaseMs, CALL_BUDGET_MS), this.#session.deps);
+  }
+
+  #retryOf(attempt: number) {
+    const seconds = Math.min(RETRIES.longestSeconds, RETRIES.firstSeconds * 2 ** (attempt - 1));
+    return { shouldRetry: attempt < RETRIES.attempts, delay: { seconds: Math.max(1, Math.round(seconds * this.#session.deps.random())) } };
+  }
+
+  /** True for an error after which a step isn't tried again. */
+  #isEnd(error: Error): boolean {
+    return error.name === "FinalError" || this.isLoss(error);
+  }
+
+  /** True for the loss of this lease, also after the history has kept it. */
+  isLoss(error: unknown): error is Error {
+    return error instanceof Error && error.name === "LockLostError" && error.message.startsWith(`${this.#hold.key}: `);
+  }
+}

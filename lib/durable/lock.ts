@@ -1,0 +1,167 @@
+/**
+ * A lock of a durable execution:
+ *
+ *  1. step "lease id"  the id is in the history before it is used, so a crash leaves no lease behind
+ *  2. step "acquire"   without a wait
+ *  3. if it is held:   a callback, and the step "sleep", which queues for the key; the function ends, and runs again when it has the key
+ *  4. the work         side effects are in the steps of the lock
+ *  5. step "release"
+ */
+import type { DurableContext } from "@aws/durable-execution-sdk-js";
+import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/errors.js";
+import type { LockClient } from "../client/lock-client.js";
+import type { LeaseOptions } from "../client/options.js";
+import { checkAcquire, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
+import type { Session } from "../client/session.js";
+import { sessionOf } from "../client/session.js";
+import type { AcquireRequest } from "../core/api/locks.js";
+import type { LeaseState } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import * as LIMITS from "../core/request-limits.js";
+import type { DurableSteps, Stale } from "./execution-lease.js";
+import { checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
+
+/** Options of a lock in a durable function. */
+export interface DurableLockOptions extends Omit<LeaseOptions, "heartbeat" | "maxHoldMs"> {
+  /**
+   * The lease's length in ms. It must outlast the pauses in which nothing renews it: between two steps, before a step's next attempt, and
+   * until Lambda runs an invocation again that crashed. @default 180 000 (1 000 – 86 400 000)
+   */
+  readonly leaseMs?: number | undefined;
+  /** The time to wait for the key, in ms; 0 asks once. No invocation runs meanwhile. @default 3 600 000, at most a year */
+  readonly waitMs?: number | undefined;
+}
+
+/** The lock of an execution. */
+export interface DurableLock extends DurableSteps {
+  /** The key, with the client's prefix. */
+  readonly key: string;
+  /** The same in every invocation of the execution. */
+  readonly fencingToken: number;
+}
+
+/** Work of an execution under its lock. */
+export type DurableWork<T> = (lock: DurableLock) => Promise<T>;
+
+/** The grant, as the history keeps it. */
+interface Granted {
+  readonly fencingToken: number;
+}
+/** The answer to a request for the key, as the history keeps it. */
+type Asked = Granted | { readonly refusal: Refusal } | Stale | "locked" | "asleep";
+/** The operations of the SDK's context that a lock uses. */
+type Context = Pick<DurableContext, "step" | "wait" | "createCallback">;
+/** The part of an acquire that differs between the one at once and the one asleep. */
+type AcquireMore = { readonly leaseMs: number } & Pick<AcquireRequest, "waitMs" | "wake">;
+type Settings = DurableLockOptions & typeof DEFAULTS;
+
+const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
+const OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "waitMs"];
+/** The shortest lease of an execution that is woken: a second telling, a sweep after the first, still finds it. */
+const WOKEN_LEASE_MS = 180_000;
+/** The ends of a lease of which the work must learn. One that ran out, and that nobody took, did no harm. */
+const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"] as const);
+/** The errors of a callback that timed out, or was told that the lease lost its place. */
+const ENDS_OF_A_WAIT: ReadonlySet<unknown> = new Set(["CallbackTimeoutError", "CallbackExternalError"]);
+
+/**
+ * Acquires the key for the whole execution, runs `work`, and releases. While the key is held, the execution waits in the key's queue without
+ * a running invocation: the service's agent wakes it. So `locks` is a client over HTTP, of a service that has an agent, unless `waitMs` is 0.
+ * @throws LockTimeoutError if the key is still held after `waitMs`; LockLostError if the lease was lost, whatever `work` returned;
+ *   LockUnavailableError if there was no response in six attempts; LockError for a refusal. Nothing is held then.
+ */
+export async function withDurableLock<T>(
+  ctx: Pick<DurableContext, "step" | "wait" | "createCallback">,
+  locks: LockClient,
+  key: string,
+  ...rest: [work: DurableWork<T>] | [options: DurableLockOptions, work: DurableWork<T>]
+): Promise<T> {
+  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  const session = sessionOf("locks", locks);
+  const name = session.keyOf(key);
+  checkWork("withDurableLock", "work", work);
+  checkNames("withDurableLock", options, OPTIONS);
+  checkAcquire(options);
+  const given = withDefaults<DurableLockOptions>(DEFAULTS, options) as Settings;
+  checkMs("waitMs", given.waitMs, 0, LIMITS.sleepMaxMs);
+  checkLasting(session);
+  if (session.deps.transport === "dynamodb" && given.waitMs > 0) {
+    const rule = "must be a client over HTTP: only the service has an agent that wakes who waits; or give waitMs: 0";
+    throw new InvalidRequestError(`locks: ${rule}`, "locks");
+  }
+  return new ExecutionLock(ctx, session, name, given).run(work);
+}
+
+/** One execution's lock, in one of its invocations. */
+class ExecutionLock {
+  readonly #ctx: Context;
+  readonly #session: Session;
+  readonly #key: string;
+  readonly #options: Settings;
+  readonly #lease: ExecutionLease;
+
+  constructor(ctx: Context, session: Session, key: string, options: Settings) {
+    this.#ctx = ctx;
+    this.#session = session;
+    this.#key = key;
+    this.#options = options;
+    this.#lease = new ExecutionLease(ctx, session, { kind: "locks", key, leaseMs: options.leaseMs, limit: options.limit });
+  }
+
+  async run<T>(work: DurableWork<T>): Promise<T> {
+    const lease = this.#lease;
+    const { fencingToken } = await lease.asked(() => this.#granted());
+    const lock: DurableLock = {
+      key: this.#key,
+      fencingToken,
+      step: (name, body, config) => lease.step(name, body, config),
+      wait: (name, duration) => lease.wait(name, duration),
+    };
+    let result: T;
+    try {
+      result = await work(lock);
+    } catch (error) {
+      await lease.end("release");
+      throw error;
+    }
+    if (LOST.has(await lease.end("release"))) throw new LockLostError(`${this.#key}: was taken or broken while the work ran`, "broken");
+    return result;
+  }
+
+  /** Returns the grant, or that the id is not new enough. @throws the error for what happened instead */
+  async #granted(): Promise<Granted | Stale> {
+    const asked = await this.#asked();
+    if (typeof asked !== "object") throw timeoutOf(`acquire ${this.#key}`, {}, this.#options.waitMs);
+    if ("refusal" in asked) throw errorOf(asked.refusal, `acquire ${this.#key}`);
+    return asked;
+  }
+
+  /** Asks for the key, and waits for it asleep if it is held. Returns `locked` if it still is. */
+  async #asked(): Promise<Asked> {
+    const { waitMs, leaseMs } = this.#options;
+    const asked = await this.#ctx.step(`${this.#key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
+    if (asked !== "locked" || waitMs === 0) return asked;
+    const seconds = Math.ceil(waitMs / 1000);
+    const [told, callbackId] = await this.#ctx.createCallback<Granted>(`${this.#key}: turn`, {
+      timeout: { seconds },
+      serdes: { deserialize: async (news) => JSON.parse(news ?? "") as Granted },
+    });
+    const sleeping = { leaseMs: Math.max(leaseMs, WOKEN_LEASE_MS), waitMs: seconds * 1000, wake: { callbackId } };
+    const queued = await this.#ctx.step(`${this.#key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
+    if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
+    try {
+      return { fencingToken: (await told).fencingToken };
+    } catch (error) {
+      if (!ENDS_OF_A_WAIT.has((error as { errorType?: unknown }).errorType)) throw error;
+      return "locked";
+    }
+  }
+
+  async #request(more: AcquireMore, attempt: number): Promise<Asked> {
+    const params = { ...this.#session.acquireParams(this.#key, this.#options), leaseId: this.#lease.ref.leaseId, ...more };
+    const answer = await this.#lease.send((options) => this.#session.deps.api.acquire(params, options), attempt, "locked");
+    if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
+    if (answer.code === "locked") return "locked";
+    return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * A run of a durable execution: work once for a key, whichever executions are started for it, and as often as they are.
+ *
+ *  1. step "lease id"  the id is in the history before it is used, so a crash leaves no lease behind
+ *  2. step "start"     the answer is the lease, or the outcome of an earlier run
+ *  3. if it runs:      the condition "in progress", which looks at the run ever less often; nothing runs between two looks. Then 1 again
+ *  4. the work         side effects are in the steps of the run
+ *  5. step "outcome"   only the lease that still holds the run can record it
+ */
+import type { DurableContext } from "@aws/durable-execution-sdk-js";
+import type { Backoff } from "../core/backoff.js";
+import { backoffMs } from "../core/backoff.js";
+import type { OutcomeInput, Replayed } from "../core/api/runs.js";
+import type { Recorded } from "../core/commands.js";
+import type { Refusal } from "../core/errors.js";
+import * as LIMITS from "../core/request-limits.js";
+import { errorOf, FinalError, timeoutOf } from "../client/errors.js";
+import type { LockClient } from "../client/lock-client.js";
+import { checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
+import { fingerprintOf } from "../client/run/fingerprint.js";
+import type { RunResult } from "../client/run/outcome.js";
+import { failureOf, firstResult, notRecorded, replayed, successOf } from "../client/run/outcome.js";
+import type { RunOptions } from "../client/run/run-options.js";
+import { checkRun } from "../client/run/run-options.js";
+import type { Session } from "../client/session.js";
+import { sessionOf } from "../client/session.js";
+import type { DurableSteps, Stale } from "./execution-lease.js";
+import { checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
+
+/** Options of a run in a durable function. */
+export interface DurableRunOptions extends Omit<RunOptions, "heartbeat" | "signal"> {
+  /**
+   * The lease's length in ms: if the execution is stopped, another may take the run over after this. It must outlast the pauses in which
+   * nothing renews it: between two steps, before a step's next attempt, and until Lambda runs an invocation again that crashed.
+   * @default 180 000 (1 000 – 86 400 000)
+   */
+  readonly leaseMs?: number | undefined;
+  /**
+   * The time to wait for the outcome of another execution's run, in ms; 0 asks once. No invocation runs meanwhile but for a look: after
+   * 1, 2, 4 seconds and so on, and once a minute in the end. @default 3 600 000, at most a year
+   */
+  readonly waitMs?: number | undefined;
+}
+
+/** One attempt at the work of a key, by an execution. */
+export interface DurableRun extends DurableSteps {
+  /** The key, the same in all attempts. Pass it to every API that takes an idempotency key; an earlier attempt may have called it already. */
+  readonly idempotencyKey: string;
+  /** The number of the attempt; 1 is the first. An execution that goes on after a crash is in the same attempt. */
+  readonly attempt: number;
+  /** True if the execution before this one never reported an outcome, so its effects are unknown. */
+  readonly takeover: boolean;
+  /** Strictly increases with every attempt, and is the same in every invocation of the execution. */
+  readonly fencingToken: number;
+}
+
+/** Work that is done once for a key. */
+export type DurableRunWork<T> = (run: DurableRun) => Promise<T>;
+
+/** The start, as the history keeps it. */
+type Begun = Pick<DurableRun, "attempt" | "takeover" | "fencingToken">;
+type Asked = Begun | { readonly replay: Replayed } | { readonly isRunning: true } | { readonly refusal: Refusal } | Stale;
+/** The operations of the SDK's context that a run uses. */
+type Context = Pick<DurableContext, "step" | "wait" | "waitForCondition">;
+type Settings = DurableRunOptions & typeof DEFAULTS;
+/** A wait for another's run, as the history keeps it. */
+interface Waited {
+  readonly seconds: number;
+  readonly isOver: boolean;
+}
+
+const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
+const OPTIONS = ["payload", "leaseMs", "keepResultMs", "maxAttempts", "waitMs", "isFinal", "largeResult", "owner"];
+/** The pauses between two looks at another's run. */
+const LOOKS: Backoff = { firstMs: 1000, longestMs: 60_000 };
+
+/**
+ * Runs `work` in this execution, unless the work of the key has an outcome: then that is returned, or thrown. While another execution or
+ * process is at it, this one waits suspended. If that one fails or ends without an outcome, this one is the next attempt.
+ * @throws RunFailedError for a final failure; LockTimeoutError if the run is still in progress after `waitMs`; LockLostError if the run was
+ *   taken over, whatever `work` returned; LockUnavailableError if there was no response in six attempts; LockError for a refusal. What
+ *   `work` throws is recorded, and thrown.
+ */
+export async function withDurableRun<T>(
+  ctx: Pick<DurableContext, "step" | "wait" | "waitForCondition">,
+  locks: LockClient,
+  key: string,
+  ...rest: [work: DurableRunWork<T>] | [options: DurableRunOptions, work: DurableRunWork<T>]
+): Promise<RunResult<T>> {
+  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  const session = sessionOf("locks", locks);
+  const name = session.keyOf(key);
+  checkWork("withDurableRun", "work", work);
+  checkNames("withDurableRun", options, OPTIONS);
+  const { waitMs = DEFAULTS.waitMs, ...others } = options;
+  checkRun(others);
+  checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
+  checkLasting(session);
+  return new ExecutionRun(ctx, session, name, withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings).run(work);
+}
+
+/** One execution's run, in one of its invocations. */
+class ExecutionRun {
+  readonly #ctx: Context;
+  readonly #session: Session;
+  readonly #key: string;
+  readonly #options: Settings;
+  readonly #lease: ExecutionLease;
+
+  constructor(ctx: Context, session: Session, key: string, options: Settings) {
+    this.#ctx = ctx;
+    this.#session = session;
+    this.#key = key;
+    this.#options = options;
+    this.#lease = new ExecutionLease(ctx, session, { kind: "runs", key, leaseMs: options.leaseMs });
+  }
+
+  async run<T>(work: DurableRunWork<T>): Promise<RunResult<T>> {
+    const key = this.#key;
+    const lease = this.#lease;
+    const begun = await this.#begin();
+    if ("replay" in begun) return replayed(key, begun.replay, this.#options);
+    const run: DurableRun = {
+      idempotencyKey: key,
+      ...begun,
+      step: (name, body, config) => lease.step(name, body, config),
+      wait: (name, duration) => lease.wait(name, duration),
+    };
+    let value: T;
+    try {
+      value = await work(run);
+    } catch (error) {
+      const thrown = causeOf(error);
+      const recorded = await this.#record(failureOf(thrown, this.#options.isFinal));
+      if (!recorded.ok && recorded.code === "lease-lost") throw notRecorded(recorded, key, "failed, and was taken over", error);
+      throw error;
+    }
+    const success = successOf(value);
+    const recorded = await this.#record(success.outcome);
+    if (!recorded.ok) throw notRecorded(recorded, key, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+    return firstResult(key, begun.attempt, success, this.#options);
+  }
+
+  /** Starts the run, or returns its outcome. Waits for another's run. @throws LockTimeoutError if that is still in progress after the wait */
+  async #begin(): Promise<Begun | { readonly replay: Replayed }> {
+    const { waitMs } = this.#options;
+    const mostSeconds = Math.ceil(waitMs / 1000);
+    for (let seconds = 0; ;) {
+      const asked = await this.#lease.asked(() => this.#started());
+      if (!("isRunning" in asked)) return asked;
+      if (seconds >= mostSeconds) throw timeoutOf(`run ${this.#key}`, {}, waitMs);
+      seconds = await this.#waited(seconds, mostSeconds);
+    }
+  }
+
+  /** @throws LockError for a refusal */
+  async #started(): Promise<Exclude<Asked, { readonly refusal: Refusal }>> {
+    const asked = await this.#ctx.step(`${this.#key}: start`, ({ attempt }) => this.#start(attempt));
+    if ("refusal" in asked) throw errorOf(asked.refusal, `run ${this.#key}`);
+    return asked;
+  }
+
+  async #start(attemptOfStep: number): Promise<Asked> {
+    const { deps } = this.#session;
+    const { payload, keepResultMs, maxAttempts } = this.#options;
+    const { leaseMs, owner } = this.#session.acquireParams(this.#key, this.#options);
+    const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
+    const params = { ...this.#lease.ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
+    const answer = await this.#lease.send((options) => deps.api.start(params, options), attemptOfStep, "run-in-progress");
+    if (answer.ok && answer.state !== "running") return { replay: answer };
+    if (answer.ok) return { attempt: answer.attempt, takeover: answer.takeover, fencingToken: answer.lease.fencingToken };
+    if (answer.code === "run-in-progress") return { isRunning: true };
+    return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
+  }
+
+  /** Waits until the run is over, or these seconds are. Returns the seconds waited in all. */
+  async #waited(seconds: number, mostSeconds: number): Promise<number> {
+    const pauseOf = (looks: number): number => backoffMs(LOOKS, looks - 1) / 1000;
+    const look = async (waited: Waited, looks: number): Promise<Waited> => {
+      // The start has just looked.
+      if (looks === 1) return waited;
+      return { seconds: Math.min(mostSeconds, waited.seconds + pauseOf(looks - 1)), isOver: await this.#isOver() };
+    };
+    const waited = await this.#ctx.waitForCondition<Waited>(`${this.#key}: in progress`, (before, { attempt }) => look(before, attempt), {
+      initialState: { seconds, isOver: false },
+      waitStrategy: (now, looks) =>
+        now.isOver || now.seconds >= mostSeconds
+          ? { shouldContinue: false }
+          : { shouldContinue: true, delay: { seconds: Math.min(pauseOf(looks), mostSeconds - now.seconds) } },
+    });
+    return waited.seconds;
+  }
+
+  /** False if the run is in progress, or if nobody says: the next look may. */
+  async #isOver(): Promise<boolean> {
+    const answer = await this.#lease.send((options) => this.#session.deps.api.run({ key: this.#key }, options), Infinity);
+    return answer.ok ? !("run" in answer) || answer.run.state !== "running" : answer.retry === "never";
+  }
+
+  #record(outcome: OutcomeInput): Promise<Recorded | Refusal> {
+    const { api } = this.#session.deps;
+    return this.#ctx.step(`${this.#key}: outcome`, ({ attempt }) =>
+      this.#lease.send((options) => api.complete({ ...this.#lease.ref, outcome }, options), attempt),
+    );
+  }
+}
+
+/** Returns what the body of a step threw, as far as the history keeps it. */
+function causeOf(error: unknown): unknown {
+  const { errorType, cause } = (error ?? {}) as { readonly errorType?: unknown; readonly cause?: unknown };
+  if (errorType !== "StepError" || !(cause instanceof Error)) return error;
+  return cause.name === "FinalError" && !(cause instanceof FinalError) ? new FinalError(cause.message) : cause;
+}
