@@ -7,7 +7,7 @@ import type { Property } from "./oracles/verdict.js";
 
 /** The bound of a search. A bug that needs more seeds would be found only by luck in a full run. */
 const SEEDS_PER_BUG = 500;
-/** The slow tier's 200 histories take four minutes, and many times that on a loaded machine. */
+/** A search of all seeds takes minutes for each mistake, and many times that on a loaded machine. */
 export const TIMEOUT_MS = 3_600_000;
 
 /** Yields these seeds in order. */

@@ -6,14 +6,16 @@ import { shrink } from "./shrink.js";
 /** Far more than the histories take on a loaded machine. */
 const LONG_MS = 300_000;
 const SEED = 2;
+/** Each part that may be left out is tried with some histories. A few parts show how that goes. */
+const TRIED = 6;
 
 afterAll(endBundling);
 
 describe("a history that breaks a property", { timeout: LONG_MS }, () => {
   it("is shrunk to a shorter one that breaks the same, and told with requests, records and clients", async () => {
-    const { simulate, PARTS } = await loadBundle(bugNamed("release-without-owner-check"));
+    const { simulate, PARTS } = await loadBundle(bugNamed("acquire-again-extends"));
     const [broken] = (await simulate(SEED, { untilViolated: true })).violations;
-    const { history, without } = (await shrink(simulate, SEED, PARTS))!;
+    const { history, without } = (await shrink(simulate, SEED, PARTS.slice(0, TRIED)))!;
 
     expect(history.violations[0]?.property).toBe(broken?.property);
     expect(history.events).toBeLessThan((await simulate(SEED, { untilViolated: true })).events);
