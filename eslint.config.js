@@ -102,7 +102,9 @@ export default defineConfig(
   {
     files: ["**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parserOptions: { project: ["tsconfig.json", "examples/frameworks/tsconfig.json"], tsconfigRootDir: import.meta.dirname },
+    },
     rules: {
       eqeqeq: "error",
       "no-else-return": "error",

@@ -1,7 +1,6 @@
 /**
  * The bans of eslint.config.js apply in every file, even where a comment disables them, and each ban still catches its
- * snippet. Only files that disable a rule are read here, because the linter itself reads the others; bans.slow.test.ts
- * reads all.
+ * snippet. Only files that disable a rule are read here, because the linter itself reads the others.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { banned, SOURCES } from "./banned.js";
