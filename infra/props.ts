@@ -54,7 +54,8 @@ export interface LockServiceProps {
    */
   readonly serverWaitMs?: number | undefined;
   /**
-   * True for an agent that wakes waiters that sleep: tasks of Step Functions, and with `functions` callbacks of durable functions. It sweeps
+   * True for an agent that wakes waiters that sleep: tasks of Step Functions, and with `functions` callbacks of durable functions. With
+   * `functions` and `stateMachines`, it also renews leases that are tied to executions of these (decision 051). It sweeps
    * once a minute, and reads the table's stream to be faster. A table of your own needs a stream with new images for that (decision 046).
    * @default false: requests to wait asleep are refused
    */
@@ -134,7 +135,7 @@ function checkMembers({ throttle, acquireThrottle, reservedConcurrency, wake, me
   }
   if (reservedConcurrency !== undefined) checkNames("reservedConcurrency", reservedConcurrency, ["acquire", "hold", "admin"]);
   for (const [duty, reserved] of Object.entries(reservedConcurrency ?? {})) checkNumber(`reservedConcurrency.${duty}`, reserved);
-  if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions"]);
+  if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions", "stateMachines"]);
   if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
   if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes"]);
 }

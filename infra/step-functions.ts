@@ -5,7 +5,7 @@
  *  1. lease id   the id is in a variable of the execution before it is used, so a retry sends the same
  *  2. acquire    without a wait
  *  3. sleep      if it is held: queued with the task's token, until the agent has the key for it
- *  4. section    your states. Nobody renews the lease meanwhile, unless a state of yours does
+ *  4. section    your states. Nobody renews the lease meanwhile, unless a state of yours does, or the agent because it is tied
  *  5. confirm    the lease lasted as long as the section
  *  6. release
  *
@@ -40,12 +40,17 @@ import type { LockService } from "./lock-service.js";
 
 /** Options of a section. */
 export interface LockedSectionProps extends Pick<LeaseOptions, "owner" | "mode" | "limit" | "permits" | "priority"> {
-  /** The service, whose callers sign with IAM. It has an agent (`wake`), unless `waitMs` is 0. */
+  /** The service, whose callers sign with IAM. It has an agent (`wake`), unless `waitMs` is 0 and the lease isn't tied. */
   readonly service: LockService;
   /** The key, or a JSONata expression that makes it, such as `{% 'ORDER_' & $string($states.input.id) %}`. */
   readonly key: string;
-  /** The lease's length in ms. It must outlast the section, unless a state of the section renews it. (1 000 – 86 400 000) */
+  /** The lease's length in ms. It must outlast the section, unless it is `tied` or a state of the section renews it. (1 000 – 86 400 000) */
   readonly leaseMs: number;
+  /**
+   * True to tie the lease to the execution: the agent renews it while the execution runs, and releases it within about a minute of its end, also
+   * if somebody stops it. `leaseMs` is 180 000 at least then, and the service's `wake` names the state machine. @default false
+   */
+  readonly tied?: boolean | undefined;
   /** The time to wait for the key, in ms; 0 asks once. The execution sleeps meanwhile. @default 3 600 000, at most a year */
   readonly waitMs?: number | undefined;
   /** A label for people who inspect the key, or a JSONata expression. @default the execution's name */
@@ -74,7 +79,7 @@ const DEFAULT_WAIT_MS = 3_600_000;
 const WOKEN_LEASE_MS = 180_000;
 /** The time for one request, which the API itself answers within 30 s. */
 const REQUEST_TIMEOUT = Duration.minutes(1);
-const NAMES = ["service", "key", "leaseMs", "waitMs", "owner", "mode", "limit", "permits", "priority", "work", "onFailure"];
+const NAMES = ["service", "key", "leaseMs", "tied", "waitMs", "owner", "mode", "limit", "permits", "priority", "work", "onFailure"];
 /** The number of ids that are tried if the service refuses them as not new enough. */
 const IDS_MAX = 5;
 
@@ -167,13 +172,14 @@ export class LockedSection extends StateMachineFragment {
   constructor(scope: Construct, id: string, props: LockedSectionProps) {
     super(scope, id);
     checkProps(props);
-    const { service, key, leaseMs, waitMs = DEFAULT_WAIT_MS, work, onFailure } = props;
+    const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work, onFailure } = props;
     const variable = `$lock_${id.replace(/\W/g, "_")}`;
     const isLiteral = expressionIn(key) === undefined && !Token.isUnresolved(key);
     this.#place = { service, variable, literalKey: isLiteral ? key : undefined };
 
     const { owner = "{% $states.context.Execution.Name %}", mode, limit, permits, priority } = props;
-    const body = { leaseMs, owner, ...definedIn({ mode, limit, permits, priority }) };
+    const tie = tied ? { executionArn: "{% $states.context.Execution.Id %}" } : undefined;
+    const body = { leaseMs, owner, ...definedIn({ mode, limit, permits, priority, tie }) };
     const idPath = `(${variable}.ids > ${IDS_MAX} ? $error('${IDS_MAX} leaseIds were refused as not new') : ${variable}.leaseId)`;
 
     const leaseId = Pass.jsonata(this, `${id}: lease id`, { assign: { [variable.slice(1)]: firstOf(key) } });
@@ -284,13 +290,15 @@ function definedIn(options: Readonly<Record<string, unknown>>): Readonly<Record<
 
 function checkProps(props: LockedSectionProps): void {
   checkNames("LockedSection", props, NAMES);
-  const { service, key, leaseMs, waitMs = DEFAULT_WAIT_MS, work } = props;
+  const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work } = props;
   checkLease(props);
+  if (tied) checkMs("leaseMs", leaseMs, LIMITS.tiedLeaseMinMs, LIMITS.leaseMaxMs);
   if (typeof key !== "string" || (expressionIn(key) === undefined && !Token.isUnresolved(key))) checkKey(key);
   if ((leaseMs as unknown) === undefined) throw refused("leaseMs", leaseMs, "it must outlast the section");
   checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
   checkWork("LockedSection", "work", work, "work is the function that makes the states");
   if (service.api.defaultAuthorizer instanceof HttpJwtAuthorizer)
     throw new Error("service: it takes tokens (jwt), and Step Functions signs with IAM");
+  if (tied && !service.agent) throw new Error("service: it has no agent that renews a tied lease; give it wake");
   if (waitMs > 0 && !service.agent) throw new Error("service: it has no agent that wakes who waits; give it wake: true, or give waitMs: 0");
 }

@@ -1,14 +1,15 @@
 /**
  * The agent that wakes sleepers: a fourth function, which a schedule invokes once a minute, and the table's stream within a second of an offer
- * to a sleeper. It alone may tell the targets of sleepers, and read and delete their items.
+ * to a sleeper. It alone may tell the targets of sleepers, ask whether an execution runs that a lease is tied to, and read and delete their items.
  */
-import { Annotations, Duration, Stack } from "aws-cdk-lib";
+import { Annotations, Arn, ArnFormat, Duration, Stack } from "aws-cdk-lib";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
 import { LambdaFunction as InvokeFunction } from "aws-cdk-lib/aws-events-targets";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { EventSourceMapping, FilterCriteria, FilterRule, Function as LambdaFunction, StartingPosition } from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
+import type { IStateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { SLEEPERS } from "../lib/store/dynamo/sleeper-store.js";
 import type { FunctionOptions } from "./functions.js";
@@ -18,10 +19,15 @@ import { streamOf } from "./table.js";
 /** Options of the agent that wakes sleepers. */
 export interface WakeOptions {
   /**
-   * The durable functions whose callbacks the agent may complete. A function of a stack that depends on this one is named by its ARN
+   * The durable functions whose callbacks the agent may complete, and to whose executions leases may be tied. A function of a stack that depends on this one is named by its ARN
    * (`Function.fromFunctionArn`), or the stacks would depend on each other. @default none: only tasks of Step Functions are woken
    */
   readonly functions?: readonly IFunction[] | undefined;
+  /**
+   * The state machines to whose executions leases may be tied. One that has sections under a lock of this service is named by its ARN or its
+   * name (`StateMachine.fromStateMachineName`), since the service comes first. @default none
+   */
+  readonly stateMachines?: readonly IStateMachine[] | undefined;
 }
 
 /** The marker of a record with an unclaimed offer to a sleeper. No other write passes the filter, so heartbeats invoke nothing. */
@@ -38,20 +44,20 @@ const SWEEP_INTERVAL = Duration.minutes(1);
 const NO_STREAM = "wake: the table has no stream with new images, so a sleeper learns of a release by the next sweep, up to a minute later";
 const NEXT_SWEEP = "A record or an invocation that is lost says nothing that the table doesn't, and the next sweep reads the table";
 const PARTS =
-  "The versions of a function that is named, on which its durable executions run; the streams of the table, which are only listed";
+  "The versions of a function that is named, and the executions of a state machine that is; the streams of the table, which are only listed";
 const TOKENS_ARE_THE_RIGHT =
   "A task's token is the right to answer it, and callers' state machines are unknown here; all other statements name the table, its stream, " +
   "the log or functions";
 
 /** Creates the agent, its schedule, and the mapping of the table's stream, if the table has one. */
-export function createAgent(scope: Construct, log: LogGroup, options: FunctionOptions, { functions = [] }: WakeOptions): LambdaFunction {
+export function createAgent(scope: Construct, log: LogGroup, options: FunctionOptions, wake: WakeOptions): LambdaFunction {
   const { tableArn } = options.table;
   const streamArn = streamOf(options.table);
   if (streamArn === undefined) Annotations.of(scope).addWarningV2("holdfast:wake", NO_STREAM);
   const own = {
     table: [new PolicyStatement({ actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"], resources: [tableArn] })],
     sleepers: [ofSleepers(tableArn)],
-    targets: ofTargets(functions),
+    targets: ofTargets(wake),
     ...(streamArn !== undefined && { stream: ofStream(tableArn, streamArn) }),
   };
   const wild = Object.values(own).flatMap((statements) =>
@@ -106,12 +112,25 @@ function ofSleepers(tableArn: string): PolicyStatement {
   });
 }
 
-/** Returns the permissions to tell targets. */
-function ofTargets(functions: readonly IFunction[]): PolicyStatement[] {
-  const tasks = new PolicyStatement({ actions: ["states:SendTaskFailure", "states:SendTaskSuccess"], resources: ["*"] });
-  if (functions.length === 0) return [tasks];
-  const actions = ["lambda:SendDurableExecutionCallbackFailure", "lambda:SendDurableExecutionCallbackSuccess"];
-  return [tasks, new PolicyStatement({ actions, resources: functions.flatMap((one) => one.resourceArnsForGrantInvoke) })];
+/** Returns the permissions to tell targets, and to ask about executions. */
+function ofTargets({ functions = [], stateMachines = [] }: WakeOptions): PolicyStatement[] {
+  const allow = (actions: string[], resources: string[]): PolicyStatement[] =>
+    resources.length === 0 ? [] : [new PolicyStatement({ actions, resources })];
+  const ofFunctions = ["GetDurableExecution", "SendDurableExecutionCallbackFailure", "SendDurableExecutionCallbackSuccess"];
+  return [
+    ...allow(["states:SendTaskFailure", "states:SendTaskSuccess"], ["*"]),
+    ...allow(
+      ofFunctions.map((action) => `lambda:${action}`),
+      functions.flatMap((one) => one.resourceArnsForGrantInvoke),
+    ),
+    ...allow(["states:DescribeExecution"], stateMachines.flatMap(executionsOf)),
+  ];
+}
+
+/** Returns the ARNs of a state machine's executions, and of those that its distributed maps start. */
+function executionsOf({ stateMachineArn }: IStateMachine): string[] {
+  const arn = Arn.format({ ...Arn.split(stateMachineArn, ArnFormat.COLON_RESOURCE_NAME), resource: "execution" });
+  return [`${arn}/*`, `${arn}:*`];
 }
 
 /** Returns the permissions that Lambda needs to read the stream for the agent. */

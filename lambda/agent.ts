@@ -1,7 +1,7 @@
-/** Assembles the function that wakes sleepers, from its environment. A schedule invokes it once a minute, and the table's stream after an offer. */
+/** Assembles the function that wakes sleepers and renews tied leases, from its environment. A schedule invokes it once a minute, and the table's stream after an offer. */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { systemClock } from "../lib/core/time.js";
-import type { AgentDeps, Woken } from "../lib/service/agent.js";
+import type { AgentDeps, Tended, Woken } from "../lib/service/agent.js";
 import { sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
@@ -15,13 +15,18 @@ import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
 import type { Environment } from "./compose.js";
 import { metricPrefixesOf, policyOf, required, write } from "./compose.js";
 import { printed } from "./printed.js";
-import { awsTell } from "./tell.js";
+import { awsIsRunning, awsTell } from "./tell.js";
 
 /** The parts that a test or a local server replaces. */
-export type AgentParts = Partial<Pick<AgentDeps, "tell" | "clock" | "log" | "onFailure">> & { readonly print?: (line: object) => void };
+export type AgentParts = Partial<Pick<AgentDeps, "tell" | "isRunning" | "clock" | "log" | "onFailure">> & {
+  readonly print?: (line: object) => void;
+};
 
-/** The number of sleepers with each result. */
-export type Swept = Readonly<Partial<Record<Woken, number>>>;
+/** The number of sleepers and tied leases with each result. */
+export type Swept = Readonly<Partial<Record<Woken | Tended, number>>>;
+
+/** The results of which a sweep prints nothing. */
+const ROUTINE: ReadonlySet<string> = new Set<Woken | Tended>(["asleep", "left", "renewed"]);
 
 /** An agent, which is called without an event too. */
 export interface Agent {
@@ -37,7 +42,14 @@ export interface Agent {
  */
 export function composeAgent(
   env: Environment,
-  { clock = systemClock, tell = awsTell(env, clock), print = write, log, onFailure = failureLine(print) }: AgentParts = {},
+  {
+    clock = systemClock,
+    tell = awsTell(env, clock),
+    isRunning = awsIsRunning(env, clock),
+    print = write,
+    log,
+    onFailure = failureLine(print),
+  }: AgentParts = {},
 ): Agent {
   const prefixes = metricPrefixesOf(env);
   const watcher = answerWatcher(clock);
@@ -53,6 +65,7 @@ export function composeAgent(
     store,
     sleepers: createSleeperStore(place),
     tell,
+    isRunning,
     clocks: tableClocks(clock, watcher.time),
     clock,
     log: log ?? ((line) => print(printed(line, prefixes))),
@@ -60,7 +73,7 @@ export function composeAgent(
   };
   async function sweepAll(): Promise<Swept> {
     const counts = await sweep(deps);
-    if (Object.keys(counts).some((woken) => woken !== "asleep")) print({ event: "swept", ...counts });
+    if (Object.keys(counts).some((result) => !ROUTINE.has(result))) print({ event: "swept", ...counts });
     // An error of the function, which the alarm counts. The lines before it say why.
     if (counts.failed) throw new Error(`sleepers left to the next sweep: ${counts.failed}`);
     return counts;

@@ -1,9 +1,10 @@
 /**
- * Tells the targets of sleepers: tasks of Step Functions, and callbacks of durable functions. Each is one signed request to AWS, which is
- * never repeated here: a repeat of one that arrived would be told that nobody waits. No error has the target in it, a secret of its caller.
+ * Tells the targets of sleepers: tasks of Step Functions, and callbacks of durable functions. Asks whether executions of both still run. Each is
+ * one signed request to AWS, which is never repeated here: a repeat of a telling that arrived would hear that nobody waits. No error has the
+ * target in it, a secret of its caller.
  */
 import type { Clock } from "../lib/core/time.js";
-import type { Outcome, Tell } from "../lib/service/agent.js";
+import type { IsRunning, Outcome, Tell } from "../lib/service/agent.js";
 import { LOST_PLACE } from "../lib/service/agent.js";
 import { domainOf } from "../lib/store/dynamo/environment-settings.js";
 import type { Reply } from "../lib/store/dynamo/http-sender.js";
@@ -19,6 +20,11 @@ const GONE: ReadonlySet<string> = new Set([
   ...["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"],
   ...["CallbackTimeoutException", "ResourceNotFoundException", "InvalidParameterValueException"],
 ]);
+/** The execution ended so long ago that nothing of it is kept, or its function was deleted. */
+const NO_EXECUTION: ReadonlySet<string> = new Set(["ExecutionDoesNotExist", "ResourceNotFoundException"]);
+/** An execution in another state is over. */
+const RUNNING: ReadonlySet<unknown> = new Set(["RUNNING", "PENDING_REDRIVE"]);
+const OVER: ReadonlySet<unknown> = new Set(["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "STOPPED"]);
 const CAUSE = "The lease lost its place in the queue, or was cancelled";
 
 /** A request to a service of AWS. */
@@ -27,32 +33,68 @@ interface Message {
   /** The operation, for a protocol that has it in a header. */
   readonly target: string;
   readonly path: string;
-  readonly body: object;
+  /** Without it, the request is a GET. */
+  readonly body?: object;
+  readonly query?: string;
 }
+
+/** Sends a message and returns the answer's body, or the name of the error in it. @throws Error if there is no answer */
+type Send = (message: Message) => Promise<Readonly<Record<string, unknown>> | string>;
 
 /** Returns a teller that sends to the Region and with the credentials of `env`. `AWS_ENDPOINT_URL_SFN` and `…_LAMBDA` name other places. */
 export function awsTell(env: Environment, clock: Clock): Tell {
-  const agents = connections();
+  const send = senderTo(env, clock);
   return async (target, outcome) => {
     const message = messageOf(target, outcome);
-    const { service, path, body } = message;
+    const answer = await send(message);
+    if (typeof answer === "object") return "told";
+    if (!GONE.has(answer)) throw new Error(`${message.service}: ${answer}`);
+    return "gone";
+  };
+}
+
+/** Returns what asks about executions, in the same Region and with the same credentials. */
+export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
+  const send = senderTo(env, clock);
+  return async (executionArn) => {
+    const message = questionOf(executionArn);
+    const answer = await send(message);
+    if (typeof answer === "string" && NO_EXECUTION.has(answer)) return false;
+    const status = typeof answer === "string" ? answer : (answer["status"] ?? answer["Status"]);
+    if (!RUNNING.has(status) && !OVER.has(status)) throw new Error(`${message.service}: ${String(status)}`);
+    return RUNNING.has(status);
+  };
+}
+
+function senderTo(env: Environment, clock: Clock): Send {
+  const agents = connections();
+  return async ({ service, target, path, body, query }) => {
     const region = env["AWS_REGION"] ?? "";
     const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"];
     const url = new URL(named || env["AWS_ENDPOINT_URL"] || `https://${service}.${region}.${domainOf(region) ?? ""}`);
     const at = endpointAt(url, agents);
-    const endpoint = { ...at, path: at.path + path };
+    const signed = { host: url.host, path: at.path + path, region, service, method: body ? undefined : ("GET" as const), query };
+    const endpoint = { ...at, method: signed.method, path: query === undefined ? signed.path : `${signed.path}?${query}` };
     const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "", AWS_SESSION_TOKEN: token } = env;
     const credentials = { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
-    const text = JSON.stringify(body);
-    const headers = signer(credentials, { host: url.host, path: endpoint.path, region, service })(message.target, text, clock.wallMs());
+    const text = body ? JSON.stringify(body) : "";
+    const headers = signer(credentials, signed)(target, text, clock.wallMs());
     const reply = await post(endpoint, headers, text, BOUNDS, clock).catch((error: unknown) => {
       const { code, name } = error as NodeJS.ErrnoException;
       throw new Error(`${service}: no answer (${code ?? name})`);
     });
-    const refusal = refusalIn(reply);
-    if (refusal !== undefined && !GONE.has(refusal)) throw new Error(`${service}: ${refusal}`);
-    return refusal === undefined ? "told" : "gone";
+    return answerIn(reply);
   };
+}
+
+/** Neither answer has the execution's input and output. */
+function questionOf(executionArn: string): Message {
+  if (executionArn.includes(":states:")) {
+    const body = { executionArn, includedData: "METADATA_ONLY" };
+    return { service: "states", target: "AWSStepFunctions.DescribeExecution", path: "", body };
+  }
+  const path = `2025-12-01/durable-executions/${encodeURIComponent(executionArn)}`;
+  return { service: "lambda", target: "", path, query: "IncludeExecutionData=false" };
 }
 
 function messageOf({ taskToken, callbackId = "" }: Parameters<Tell>[0], outcome: Outcome): Message {
@@ -66,12 +108,11 @@ function messageOf({ taskToken, callbackId = "" }: Parameters<Tell>[0], outcome:
   return { service: "lambda", target: "", path, body: isLost ? { ErrorType: outcome, ErrorMessage: CAUSE } : outcome };
 }
 
-/** Returns the name of the error in an answer; undefined if there is none. */
-function refusalIn(reply: Reply): string | undefined {
+/** Returns the body of an answer, or the name of the error in it. An answer that is no JSON says no more than that it succeeded. */
+function answerIn(reply: Reply): Readonly<Record<string, unknown>> | string {
   try {
-    bodyOf({ ...reply, ...(reply.status < 300 && { text: "" }) });
-    return undefined;
+    return bodyOf(reply);
   } catch (error) {
-    return (error as Error).name;
+    return reply.status < 300 ? {} : (error as Error).name;
   }
 }

@@ -238,7 +238,16 @@ export async function meterOverHttp(options: MeterOptions): Promise<MeterOverHtt
       const onFailure = (error: unknown): never => {
         throw error;
       };
-      return { store: storeOn(client), sleepers, tell, clocks, clock, log: (line) => print(printed(line, [])), onFailure };
+      return {
+        store: storeOn(client),
+        sleepers,
+        tell,
+        isRunning: async () => true,
+        clocks,
+        clock,
+        log: (line) => print(printed(line, [])),
+        onFailure,
+      };
     },
     clear() {
       requests = 0;

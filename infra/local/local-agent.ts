@@ -3,7 +3,7 @@
  * what answers at `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, with fake credentials: never AWS.
  */
 import type { Environment } from "../../lambda/compose.js";
-import { awsTell } from "../../lambda/tell.js";
+import { awsIsRunning, awsTell } from "../../lambda/tell.js";
 import { ROUTES } from "../../lib/contract/routes.js";
 import { systemClock } from "../../lib/core/time.js";
 import { sweep } from "../../lib/service/agent.js";
@@ -31,7 +31,8 @@ export function sweepInMemory(
   onFailure: (error: unknown) => void,
 ): () => Promise<unknown> {
   const clocks = gatewayClocks(systemClock, undefined);
-  return () => sweep({ ...records, tell: awsTell(env, systemClock), clocks, clock: systemClock, log, onFailure });
+  const aws = { tell: awsTell(env, systemClock), isRunning: awsIsRunning(env, systemClock) };
+  return () => sweep({ ...records, ...aws, clocks, clock: systemClock, log, onFailure });
 }
 
 /** Runs the sweep each minute and after each release, one at a time. Returns the handler to serve, and the end of the agent. */

@@ -33,6 +33,16 @@ const WakeTarget = v.pipe(
   v.description("Wait asleep, for the seconds of `Prefer: wait=N`: the service tells this task or callback when the lease has the key."),
   v.metadata({ minProperties: 1, maxProperties: 1 }),
 );
+const arnRule = `must be the ARN of an execution, standard or durable, of at most ${LIMITS.executionArnChars} characters`;
+const EXECUTION_ARN =
+  /^arn:[\w-]+:(states:[\w-]+:\d+:execution:[!-9;-~]+:[!-9;-~]+|lambda:[\w-]+:\d+:function:[\w-]+:[\w$.-]+\/durable-execution\/[\w/-]+)$/;
+const Tie = v.pipe(
+  v.strictObject(
+    { executionArn: v.pipe(v.string(arnRule), v.regex(EXECUTION_ARN, arnRule), v.maxLength(LIMITS.executionArnChars, arnRule)) },
+    "must be an object",
+  ),
+  v.description(`Renew the lease while this runs, and release it after that; \`leaseMs\` of ${LIMITS.tiedLeaseMinMs} at least.`),
+);
 
 const acquireFields = v.strictObject({
   leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
@@ -58,10 +68,11 @@ const acquireFields = v.strictObject({
   ),
   meta: v.optional(meta),
   wake: v.optional(WakeTarget),
+  tie: v.optional(Tie),
 });
 
 /** The fields of an acquire that is exclusive, and of one of several keys, which does not queue. */
-const { mode: _mode, limit: _limit, permits: _permits, wake: _wake, ...exclusive } = acquireFields.entries;
+const { mode: _mode, limit: _limit, permits: _permits, wake: _wake, tie: _tie, ...exclusive } = acquireFields.entries;
 const { priority: _priority, ...ofSet } = exclusive;
 
 /** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
@@ -71,6 +82,7 @@ const AcquireRequest = v.pipe(
     allOf: [
       { if: { properties: { limit: { maximum: 1 } } }, then: { properties: { permits: { maximum: 1 } } } },
       { if: { required: ["mode"], properties: { mode: { const: "shared" } } }, then: { properties: { limit: { maximum: 1 } } } },
+      { if: { required: ["tie"] }, then: { required: ["leaseMs"], properties: { leaseMs: { minimum: LIMITS.tiedLeaseMinMs } } } },
     ],
   }),
 );

@@ -3,7 +3,8 @@
  * it has the same lease id.
  *
  * Between two steps nobody renews the lease: heartbeats that outlive a step would keep the key of an execution that was stopped, as long as
- * its sandbox is warm. So each step first confirms the lease. A step that the history has runs nothing, and needs no lease.
+ * its sandbox is warm. So each step first confirms the lease. A step that the history has runs nothing, and needs no lease. A tied lease is renewed
+ * by the service's agent.
  */
 import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
 import { errorOf, InvalidRequestError, LockLostError } from "../client/errors.js";
@@ -34,7 +35,8 @@ export interface DurableSteps {
    */
   step<T>(name: string, body: (lease: StepLease) => Promise<T>, config?: StepConfig<T>): Promise<T>;
   /**
-   * Suspends the execution and keeps the lease: a step first makes it longer than `duration` by a minute. At most a day less a minute.
+   * Suspends the execution and keeps the lease: a step first makes it longer than `duration` by a minute. At most a day less a minute. With a
+   * tied lease it is a wait alone, of any length.
    * @throws LockLostError if the lease has ended; InvalidRequestError for a longer time
    */
   wait(name: string, duration: Duration): Promise<void>;
@@ -42,8 +44,8 @@ export interface DurableSteps {
 
 /** The operations of the SDK's context that a lease uses. */
 export type Context = Pick<DurableContext, "step" | "wait">;
-/** The key of a lease, how it is held, and the lease's length. */
-export type Hold = KeyUse & { readonly kind: Kind; readonly leaseMs: number };
+/** The key of a lease, how it is held, the lease's length, and if the service's agent renews it. */
+export type Hold = KeyUse & { readonly kind: Kind; readonly leaseMs: number; readonly isTied?: boolean };
 /** A refusal because the lease's id is not new enough. */
 export interface Stale {
   readonly stale: Refusal;
@@ -139,7 +141,7 @@ export class ExecutionLease implements DurableSteps {
   /** Runs `body` while the lease is kept alive in this process. */
   async #underLease<T>(body: (lease: StepLease) => Promise<T>): Promise<T> {
     const session = this.#session;
-    const { kind, leaseMs, ...use } = this.#hold;
+    const { kind, leaseMs, isTied: _tied, ...use } = this.#hold;
     const { answer, ...when } = await this.#renewed(leaseMs);
     if (!answer.ok) throw errorOf(answer, use.key);
     // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
@@ -160,6 +162,7 @@ export class ExecutionLease implements DurableSteps {
   }
 
   async wait(name: string, duration: Duration): Promise<void> {
+    if (this.#hold.isTied) return this.#ctx.wait(name, duration);
     const { days = 0, hours = 0, minutes = 0, seconds = 0 }: Partial<Record<"days" | "hours" | "minutes" | "seconds", number>> = duration;
     const leaseMs = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + RESUME_MS;
     if (!(leaseMs <= LIMITS.leaseMaxMs))

@@ -28,6 +28,11 @@ export interface DurableLockOptions extends Omit<LeaseOptions, "heartbeat" | "ma
    * until Lambda runs an invocation again that crashed. @default 180 000 (1 000 – 86 400 000)
    */
   readonly leaseMs?: number | undefined;
+  /**
+   * True to tie the lease to the execution: the service's agent renews it while the execution runs, also suspended, and releases it within about
+   * a minute of its end, also if somebody stops it. `leaseMs` is 180 000 at least then. @default false
+   */
+  readonly tied?: boolean | undefined;
   /** The time to wait for the key, in ms; 0 asks once. No invocation runs meanwhile. @default 3 600 000, at most a year */
   readonly waitMs?: number | undefined;
 }
@@ -50,13 +55,13 @@ interface Granted {
 /** The answer to a request for the key, as the history keeps it. */
 type Asked = Granted | { readonly refusal: Refusal } | Stale | "locked" | "asleep";
 /** The operations of the SDK's context that a lock uses. */
-type Context = Pick<DurableContext, "step" | "wait" | "createCallback">;
+type Context = Pick<DurableContext, "step" | "wait" | "createCallback" | "executionContext">;
 /** The part of an acquire that differs between the one at once and the one asleep. */
 type AcquireMore = { readonly leaseMs: number } & Pick<AcquireRequest, "waitMs" | "wake">;
 type Settings = DurableLockOptions & typeof DEFAULTS;
 
-const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
-const OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "waitMs"];
+const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000, tied: false };
+const OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "waitMs", "tied"];
 /** The shortest lease of an execution that is woken: a second telling, a sweep after the first, still finds it. */
 const WOKEN_LEASE_MS = 180_000;
 /** The ends of a lease of which the work must learn. One that ran out, and that nobody took, did no harm. */
@@ -66,12 +71,13 @@ const ENDS_OF_A_WAIT: ReadonlySet<unknown> = new Set(["CallbackTimeoutError", "C
 
 /**
  * Acquires the key for the whole execution, runs `work`, and releases. While the key is held, the execution waits in the key's queue without
- * a running invocation: the service's agent wakes it. So `locks` is a client over HTTP, of a service that has an agent, unless `waitMs` is 0.
+ * a running invocation: the service's agent wakes it. So `locks` is a client over HTTP, of a service that has an agent, unless `waitMs` is 0 and
+ * the lease isn't tied.
  * @throws LockTimeoutError if the key is still held after `waitMs`; LockLostError if the lease was lost, whatever `work` returned;
  *   LockUnavailableError if there was no response in six attempts; LockError for a refusal. Nothing is held then.
  */
 export async function withDurableLock<T>(
-  ctx: Pick<DurableContext, "step" | "wait" | "createCallback">,
+  ctx: Pick<DurableContext, "step" | "wait" | "createCallback" | "executionContext">,
   locks: LockClient,
   key: string,
   ...rest: [work: DurableWork<T>] | [options: DurableLockOptions, work: DurableWork<T>]
@@ -81,12 +87,16 @@ export async function withDurableLock<T>(
   const name = session.keyOf(key);
   checkWork("withDurableLock", "work", work);
   checkNames("withDurableLock", options, OPTIONS);
-  checkAcquire(options);
+  const { tied: _tied, ...acquireOptions } = options;
+  checkAcquire(acquireOptions);
   const given = withDefaults<DurableLockOptions>(DEFAULTS, options) as Settings;
   checkMs("waitMs", given.waitMs, 0, LIMITS.sleepMaxMs);
+  if (given.tied) checkMs("leaseMs", given.leaseMs, LIMITS.tiedLeaseMinMs, LIMITS.leaseMaxMs);
   checkLasting(session);
-  if (session.deps.transport === "dynamodb" && given.waitMs > 0) {
-    const rule = "must be a client over HTTP: only the service has an agent that wakes who waits; or give waitMs: 0";
+  if (session.deps.transport === "dynamodb" && (given.waitMs > 0 || given.tied)) {
+    const rule = given.tied
+      ? "must be a client over HTTP: only the service has an agent that renews a tied lease"
+      : "must be a client over HTTP: only the service has an agent that wakes who waits; or give waitMs: 0";
     throw new InvalidRequestError(`locks: ${rule}`, "locks");
   }
   return new ExecutionLock(ctx, session, name, given).run(work);
@@ -105,7 +115,13 @@ class ExecutionLock {
     this.#session = session;
     this.#key = key;
     this.#options = options;
-    this.#lease = new ExecutionLease(ctx, session, { kind: "locks", key, leaseMs: options.leaseMs, limit: options.limit });
+    this.#lease = new ExecutionLease(ctx, session, {
+      kind: "locks",
+      key,
+      leaseMs: options.leaseMs,
+      limit: options.limit,
+      isTied: options.tied,
+    });
   }
 
   async run<T>(work: DurableWork<T>): Promise<T> {
@@ -158,7 +174,9 @@ class ExecutionLock {
   }
 
   async #request(more: AcquireMore, attempt: number): Promise<Asked> {
-    const params = { ...this.#session.acquireParams(this.#key, this.#options), leaseId: this.#lease.ref.leaseId, ...more };
+    const { tied, ...options } = this.#options;
+    const tie = tied && { tie: { executionArn: this.#ctx.executionContext.durableExecutionArn } };
+    const params = { ...this.#session.acquireParams(this.#key, options), leaseId: this.#lease.ref.leaseId, ...more, ...tie };
     const answer = await this.#lease.send((options) => this.#session.deps.api.acquire(params, options), attempt, "locked");
     if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
     if (answer.code === "locked") return "locked";

@@ -11,16 +11,33 @@
  *
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
+ *
+ * It also renews tied leases, by the lease's own length, and releases those whose execution is over:
+ *
+ *  1. the lease is not in the record   → it never began, or has ended: no longer looked after
+ *  2. it waits, or was granted lately  → left alone. AWS may not know an execution yet that has just begun
+ *  3. its execution runs               → renewed. If the lease is lost, it is no longer looked after
+ *  4. its execution is over            → released, and no longer looked after
+ *  5. AWS doesn't say                  → a failure, and left to the next sweep: at worst the lease runs out by itself
+ *
+ * No order of several agents' requests, and no pause or death between two of them, does harm:
+ *
+ *  - one that read "runs" and renews late lengthens the lease of a stopped execution once. If the lease has ended, the renewal is refused
+ *  - one that read "over" and releases late ends that lease and no other: no lease comes back under its id
+ *  - one that died before its release, or before its delete, has changed nothing that the next sweep doesn't find
+ *  - one that deletes late deletes nothing that was stored since. It read the record later than the list, so a lease that isn't there had
+ *    ended, or its acquire is more than 30 s late: such a lease is as one without a tie, and runs out by itself
+ *  - the holder's own renewals, and those of two agents, only ever lengthen
  */
 import type { WakeTarget } from "../core/api/locks.js";
-import type { Acquire, AnswerTo, Command, LeaseView, Release } from "../core/commands.js";
+import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../core/commands.js";
 import { check } from "../core/lock/check.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
 import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import type { Address, LockStore, Sleeper, SleeperStore } from "../store/port.js";
+import type { Address, LockStore, Sleeper, SleeperStore, TiedLease } from "../store/port.js";
 import type { RequestClocks } from "./clocks.js";
 import { guarded } from "./clocks.js";
 import type { Log } from "./log.js";
@@ -38,20 +55,26 @@ export type Outcome = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leas
  */
 export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "gone">;
 
+/** Asks AWS whether an execution still runs. @throws Error if that is not known */
+export type IsRunning = (executionArn: string) => Promise<boolean>;
+
 /** The parts of an agent. */
 export interface AgentDeps {
   readonly store: Pick<LockStore, "read" | "apply">;
   readonly sleepers: SleeperStore;
   readonly tell: Tell;
+  readonly isRunning: IsRunning;
   readonly clocks: RequestClocks;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called for each sleeper that was left to the next sweep by a failure. */
+  /** Called for each sleeper or tied lease that was left to the next sweep by a failure. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /** The result for a sleeper. All but `asleep` and `failed` are the end of it. */
 export type Woken = "asleep" | "woken" | "dead" | "unclear" | "lost" | "failed";
+/** The result for a tied lease. The agent looks no longer after one that is `untied`: it ended, or was released just now. */
+export type Tended = "left" | "renewed" | "untied" | "failed";
 
 /** The time within which the agent that claimed takes `gone` for a death. */
 const VERDICT_MS = 10_000;
@@ -60,28 +83,28 @@ const OTHERS_MS = 30_000;
 /** A sweep reads no further pages after this time: the next one begins a minute after it. */
 const SWEEP_MS = 45_000;
 
-/** Looks at every sleeper. Returns how many of them were woken, found dead, and so on. */
-export async function sweep(deps: AgentDeps): Promise<Readonly<Partial<Record<Woken, number>>>> {
-  const counts: Partial<Record<Woken, number>> = {};
+/** Looks at every sleeper and tied lease. Returns how many of them were woken, found dead, renewed, and so on. */
+export async function sweep(deps: AgentDeps): Promise<Readonly<Partial<Record<Woken | Tended, number>>>> {
+  const counts: Partial<Record<Woken | Tended, number>> = {};
   const beganMs = deps.clock.monotonicMs();
   let after: string | undefined;
   do {
-    const { sleepers, next } = await deps.sleepers.list(after);
-    const byKey = new Map<string, Sleeper[]>();
-    for (const sleeper of sleepers) {
-      const { namespace, key } = sleeper.address;
+    const { sleepers, ties, next } = await deps.sleepers.list(after);
+    const byKey = new Map<string, (Sleeper | TiedLease)[]>();
+    for (const kept of [...sleepers, ...ties]) {
+      const { namespace, key } = kept.address;
       const name = `${namespace}/${key}`;
-      byKey.set(name, [...(byKey.get(name) ?? []), sleeper]);
+      byKey.set(name, [...(byKey.get(name) ?? []), kept]);
     }
     const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps)));
-    for (const woken of all.flat()) counts[woken] = (counts[woken] ?? 0) + 1;
+    for (const result of all.flat()) counts[result] = (counts[result] ?? 0) + 1;
     after = next;
   } while (after !== undefined && deps.clock.monotonicMs() - beganMs < SWEEP_MS);
   return counts;
 }
 
 /** Wakes the sleepers to whom a key is offered. Returns the result of each. @throws StoreUnavailable before anything was told */
-export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly Woken[]> {
+export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly (Woken | Tended)[]> {
   const { offers = [] } = (await deps.store.read(address)) ?? {};
   const asleep = offers.filter((offer) => offer.asleep === true);
   const found = await Promise.all(asleep.map(({ leaseId }) => deps.sleepers.read(address, leaseId)));
@@ -91,17 +114,17 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
   );
 }
 
-/** Looks at the sleepers of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */
-async function sweepKey(sleepers: readonly Sleeper[], deps: AgentDeps): Promise<readonly Woken[]> {
-  const results: Woken[] = [];
+/** Looks at those of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */
+async function sweepKey(ofKey: readonly (Sleeper | TiedLease)[], deps: AgentDeps): Promise<readonly (Woken | Tended)[]> {
+  const results: (Woken | Tended)[] = [];
   let record: LockRecord | undefined;
   let isFresh = false;
-  for (const sleeper of sleepers) {
+  for (const kept of ofKey) {
     try {
-      if (!isFresh) record = await deps.store.read(sleeper.address);
-      const woken = await wake(sleeper, record, deps);
-      isFresh = woken === "asleep";
-      results.push(woken);
+      if (!isFresh) record = await deps.store.read(kept.address);
+      const result = await ("acquire" in kept ? wake(kept, record, deps) : tend(kept, record, deps));
+      isFresh = result === "asleep" || result === "left";
+      results.push(result);
     } catch (error) {
       isFresh = false;
       results.push("failed");
@@ -148,7 +171,26 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   return over("dead");
 }
 
-/** Applies a command of the sleeper, and logs it under the sleeper's principal, by the agent. */
+/** Renews a tied lease while its execution runs, and releases it once that is over. Safe to repeat, and at the same time elsewhere. */
+export async function tend(tied: TiedLease, record: LockRecord | undefined, deps: AgentDeps): Promise<Tended> {
+  const { address, leaseId, principal, executionArn, putAtMs } = tied;
+  const untied = async (): Promise<Tended> => (await deps.sleepers.delete(tied), "untied");
+  const { earliestMs } = guarded(deps.clocks)();
+  if (!record || !isInRecord(record, leaseId)) return putAtMs + OTHERS_MS > earliestMs ? "left" : untied();
+  const held = record.holds[leaseId];
+  if (!held || held.grantedAtMs + OTHERS_MS > earliestMs) return "left";
+  const ref = { key: address.key, leaseId, principal };
+  if (await deps.isRunning(executionArn)) {
+    // With its length, the store needs one write and no read.
+    const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs: held.leaseMs }, deps);
+    if (answer.ok) return "renewed";
+    return answer.code === "lease-lost" ? untied() : "left";
+  }
+  await apply<Release>(address, { type: "release", ...ref }, deps);
+  return untied();
+}
+
+/** Applies a command of the holder or the sleeper, and logs it under that one's principal, by the agent. */
 async function apply<C extends Command>(address: Address, command: C, { store, clocks, log }: AgentDeps): Promise<AnswerTo<C>> {
   const caller = { namespace: address.namespace, principal: "agent", requestId: "agent" };
   const { answer, events } = await store.apply(address, command, guarded(clocks));

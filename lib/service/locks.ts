@@ -14,7 +14,7 @@ import type { Requests } from "./request.js";
 import type { Named } from "../core/members.js";
 import { given } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
-import { sleep } from "./sleep.js";
+import { acquireWithAgent } from "./sleep.js";
 import { watch } from "./watch.js";
 
 /** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */
@@ -33,12 +33,12 @@ function lockOf({ caller: { namespace } }: Requests, key: string) {
 function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
   const { principal } = requests;
   return {
-    async acquire({ kind: _locks, waitMs, wake, ...request }) {
+    async acquire({ kind: _locks, waitMs, wake, tie, ...request }) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
-      return wake ? sleep(requests, command, wake, waitMs) : requests.apply(command);
+      return wake || tie ? acquireWithAgent(requests, command, { waitMs, wake, tie }) : requests.apply(command);
     },
     changeMode: ({ kind: _locks, ...request }) => requests.apply({ type: "mode", principal, ...request }),
     renew: ({ key, leaseId, leaseMs, meta }) => requests.apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),

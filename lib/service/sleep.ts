@@ -1,5 +1,8 @@
-/** A request to wait asleep: an agent claims the key for the waiter, and tells its target (agent.ts). */
-import type { WakeTarget } from "../core/api/locks.js";
+/**
+ * Acquires that an agent looks after (agent.ts): one that waits asleep, for which the agent claims the key and tells its target; and one whose
+ * lease is tied to an execution.
+ */
+import type { AcquireRequest } from "../core/api/locks.js";
 import type { Acquire, Held, Waiting } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
@@ -7,32 +10,36 @@ import { LIMITS } from "../core/limits.js";
 import { toSecondsUp } from "../core/time.js";
 import type { Requests } from "./request.js";
 
-const NO_AGENT = "this service has no agent that wakes sleepers; wait by polling";
-
-/** Stores the sleeper, then queues it. So whoever finds it in the queue finds its target too. */
-export async function sleep(
+/** Stores what the agent needs, then sends the acquire. So whoever finds the lease in its record finds its target and its execution too. */
+export async function acquireWithAgent(
   requests: Requests,
-  { wait: _wait, ...acquire }: Acquire,
-  target: WakeTarget,
-  sleepMs: number | undefined,
+  { wait, ...acquire }: Acquire,
+  { waitMs = 0, wake, tie }: Pick<AcquireRequest, "waitMs" | "wake" | "tie">,
 ): Promise<Held | Waiting | Refusal> {
   const { sleepers, store, clocks, caller } = requests;
-  if (!sleepers) return invalid(NO_AGENT);
-  if (sleepMs === undefined || sleepMs === 0 || sleepMs > LIMITS.sleepMaxMs) {
-    const given = sleepMs === undefined ? "there is none" : `N is ${sleepMs / 1000}`;
-    return invalid(`needs Prefer: wait=N, with N from 1 to ${LIMITS.sleepMaxMs / 1000}; ${given}`);
+  if (!sleepers) return invalid(wake ? "wake" : "tie", NO_AGENT);
+  if (wake && (waitMs === 0 || waitMs > LIMITS.sleepMaxMs)) {
+    const given = wait ? `N is ${waitMs / 1000}` : "there is none";
+    return invalid("wake", `needs Prefer: wait=N, with N from 1 to ${LIMITS.sleepMaxMs / 1000}; ${given}`);
   }
-  const { key } = acquire;
+  const { key, leaseId, leaseMs, principal } = acquire;
+  if (tie && leaseMs < LIMITS.tiedLeaseMinMs)
+    return invalid("leaseMs", `must be at least ${LIMITS.tiedLeaseMinMs} with a tie; it is ${leaseMs}`);
   const stored = await requests.read({ key }, async () => {
     const { latestMs: putAtMs } = clocks();
-    const ttlAtSec = toSecondsUp(putAtMs + sleepMs + store.parameters.retentionMs);
     const address = { namespace: caller.namespace, kind: "locks", key } as const;
-    await sleepers.put({ address, acquire, target, putAtMs, ttlAtSec });
+    const kept = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });
+    // No execution lasts longer, with its wait for the key.
+    if (tie) await sleepers.put({ ...kept(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn });
+    if (wake) await sleepers.put({ ...kept(waitMs), acquire, target: wake });
     return { ok: true } as const;
   });
-  return stored.ok ? requests.apply({ ...acquire, wait: true, sleepMs }) : stored;
+  if (!stored.ok) return stored;
+  return requests.apply({ ...acquire, ...(wake ? { wait: true, sleepMs: waitMs } : wait && { wait }) });
 }
 
-function invalid(rule: string): Refusal {
-  return refuse("invalid-request", { field: "wake", detail: `wake: ${rule}` });
+const NO_AGENT = "this service has no agent that wakes sleepers and renews tied leases";
+
+function invalid(field: string, rule: string): Refusal {
+  return refuse("invalid-request", { field, detail: `${field}: ${rule}` });
 }

@@ -12,7 +12,7 @@ import { systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
-import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy } from "./port.js";
+import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy, TiedLease } from "./port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -154,20 +154,22 @@ export function createMemoryStore({
   };
 }
 
-/** Creates a store of sleepers in this process's memory. */
+/** Creates a store of sleepers and tied leases in this process's memory. */
 export function createMemorySleepers(): SleeperStore {
   const sleepers = new Map<string, Sleeper>();
+  const ties = new Map<string, TiedLease>();
+  const putInto = <Kept extends Sleeper | TiedLease>(all: Map<string, Kept>, id: string, kept: Kept): void => {
+    if ((all.get(id)?.putAtMs ?? 0) <= kept.putAtMs) all.set(id, kept);
+  };
   const idOfSleeper = ({ address, acquire }: Sleeper): string => `${idOf(address)}/${acquire.leaseId}`;
+  const idOfTie = ({ address, leaseId }: TiedLease): string => `${idOf(address)}/${leaseId}`;
   return {
-    async put(sleeper) {
-      const id = idOfSleeper(sleeper);
-      if ((sleepers.get(id)?.putAtMs ?? 0) <= sleeper.putAtMs) sleepers.set(id, sleeper);
-    },
-    list: async () => ({ sleepers: [...sleepers.values()] }),
+    put: async (kept) => ("acquire" in kept ? putInto(sleepers, idOfSleeper(kept), kept) : putInto(ties, idOfTie(kept), kept)),
+    list: async () => ({ sleepers: [...sleepers.values()], ties: [...ties.values()] }),
     read: async (address, leaseId) => sleepers.get(`${idOf(address)}/${leaseId}`),
-    async delete(sleeper) {
-      const id = idOfSleeper(sleeper);
-      if (sleepers.get(id)?.putAtMs === sleeper.putAtMs) sleepers.delete(id);
+    async delete(kept) {
+      const [all, id] = "acquire" in kept ? [sleepers, idOfSleeper(kept)] : [ties, idOfTie(kept)];
+      if (all.get(id)?.putAtMs === kept.putAtMs) all.delete(id);
     },
   };
 }

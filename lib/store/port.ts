@@ -88,22 +88,36 @@ export interface Sleeper {
   readonly ttlAtSec: number;
 }
 
-/** Some of the sleepers, and the place after which the next of them are. */
+/** A lease that is tied to an execution, which an agent renews while that runs. */
+export interface TiedLease extends Pick<Sleeper, "address" | "ttlAtSec"> {
+  readonly leaseId: string;
+  /** The principal of its holder. */
+  readonly principal: string;
+  readonly executionArn: string;
+  /** The time at which it was stored, before it was acquired. */
+  readonly putAtMs: number;
+}
+
+/** Some of the sleepers and tied leases, and the place after which the next of them are. */
 export interface SleeperPage {
   readonly sleepers: readonly Sleeper[];
+  readonly ties: readonly TiedLease[];
   readonly next?: string;
 }
 
-/** The sleepers of a table, each in an item of its own: a record is charged with every write, and a target is long. */
+/**
+ * The sleepers and the tied leases of a table: all that an agent looks after. Each has an item of its own, since a record is charged with every
+ * write, and a target is long. A lease that sleeps and is tied has two, so neither is changed or deleted with the other.
+ */
 export interface SleeperStore {
-  /** Stores a sleeper, before it is queued. The latest target of a leaseId counts. @throws StoreUnavailable */
-  put(sleeper: Sleeper): Promise<void>;
-  /** Returns a page of all sleepers, in the order of their keys. @throws StoreUnavailable */
+  /** Stores one, before its acquire. The latest target, and the latest execution, of a leaseId counts. @throws StoreUnavailable */
+  put(kept: Sleeper | TiedLease): Promise<void>;
+  /** Returns a page of all, in the order of their keys. @throws StoreUnavailable */
   list(after?: string): Promise<SleeperPage>;
   /** Returns the sleeper of a lease; undefined if there is none. @throws StoreUnavailable */
   read(address: Address, leaseId: string): Promise<Sleeper | undefined>;
-  /** Removes a sleeper, unless it has been stored anew since it was listed. @throws StoreUnavailable */
-  delete(sleeper: Sleeper): Promise<void>;
+  /** Removes one, unless it has been stored anew since it was listed. @throws StoreUnavailable */
+  delete(kept: Sleeper | TiedLease): Promise<void>;
 }
 
 /** One table of records. */

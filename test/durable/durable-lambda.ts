@@ -42,12 +42,14 @@ export type Completion = { readonly Result: string } | { readonly Error: ErrorOb
 const FINISHED: ReadonlySet<string | undefined> = new Set(["SUCCEEDED", "FAILED", "TIMED_OUT"]);
 /** No test needs as many: one that does never ends. */
 const INVOCATIONS_MAX = 200;
+/** The ARN of an execution, but for its name. */
+const ARN = "arn:aws:lambda:us-east-1:111122223333:function:f:1/durable-execution/";
 const NEVER = new Promise<never>(() => undefined);
 
 /** One execution: its history, and how it ended. */
 export class Execution {
   readonly #operations = new Map<string, WireOperation>();
-  status: "RUNNING" | "SUCCEEDED" | "FAILED" = "RUNNING";
+  status: "RUNNING" | "SUCCEEDED" | "FAILED" | "STOPPED" = "RUNNING";
   result: unknown;
   error: ErrorObject | undefined;
   invocations = 0;
@@ -124,6 +126,12 @@ export class Execution {
     this.isDue = true;
   }
 
+  /** Stops the execution, as somebody may at any time: nothing of it runs again. */
+  stop(): void {
+    this.status = "STOPPED";
+    this.token = "";
+  }
+
   /** Completes a callback. @throws an Error with AWS's name for it, if nobody waits there */
   complete(operationId: string, completion: Completion): void {
     const operation = this.#operations.get(operationId);
@@ -170,6 +178,11 @@ export class DurableLambda {
     return execution;
   }
 
+  /** Returns the status of an execution, as `GetDurableExecution` does. */
+  statusOf(arn: string): Execution["status"] | undefined {
+    return this.executions.get(arn.replace(ARN, ""))?.status;
+  }
+
   /** Invokes what is due, until nothing is. Several executions run at the same time. */
   async run(): Promise<void> {
     for (;;) {
@@ -199,7 +212,7 @@ export class DurableLambda {
     execution.token = "";
     // Lambda invokes an execution again whose invocation ended without an answer.
     if (!output) return void (execution.isDue = true);
-    if (output.Status === InvocationStatus.PENDING) return;
+    if (output.Status === InvocationStatus.PENDING || execution.status === "STOPPED") return;
     execution.status = output.Status;
     if (output.Status === InvocationStatus.SUCCEEDED)
       execution.result = output.Result === undefined ? undefined : (JSON.parse(output.Result) as unknown);
@@ -238,7 +251,7 @@ export class DurableLambda {
     };
     const handler = withDurableExecution((_event: unknown, ctx) => execution.handler(ctx, sandbox), { durableExecutionClient });
     const event: DurableExecutionInvocationInput = {
-      ...{ DurableExecutionArn: `arn:aws:lambda:us-east-1:111122223333:function:f:1/durable-execution/${name}`, CheckpointToken },
+      ...{ DurableExecutionArn: `${ARN}${name}`, CheckpointToken },
       InitialExecutionState: { Operations: execution.state() },
     };
     return handler(event, { awsRequestId: CheckpointToken, getRemainingTimeInMillis: () => 900_000 } as never);

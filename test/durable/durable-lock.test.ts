@@ -311,3 +311,69 @@ describe("misuse", () => {
     return its.rival.forInvocation(invocation(its.clock));
   }
 });
+
+describe("a tied lease of a durable execution", () => {
+  const inTheMiddle = async (lock: { wait: (name: string, time: { hours: number }) => Promise<void> }) =>
+    lock.wait("cool down", { hours: 10 });
+
+  it("keeps the key while the execution is suspended for hours, with a lease of three minutes", async () => {
+    const its = scene();
+    const order = its.start("a", async (lock) => (await inTheMiddle(lock), lock.step("ship", async () => "shipped")), { tied: true });
+    await its.pass(10 * 60 - 1);
+    expect((await its.rival.inspect(KEY)).holders).toMatchObject([{ leaseMs: 180_000 }]);
+    expect(its.requests).toEqual(["PUT /v1/locks/ORDER_1/leases/{id}"]);
+    await its.pass(2);
+    expect(order).toMatchObject({ status: "SUCCEEDED", result: "shipped" });
+    expect(namesOf(order)).toEqual([
+      "STEP ORDER_1: lease id: SUCCEEDED",
+      "STEP ORDER_1: acquire: SUCCEEDED",
+      "WAIT cool down: SUCCEEDED",
+      "STEP ship: SUCCEEDED",
+      "STEP ORDER_1: release: SUCCEEDED",
+    ]);
+    expect((await its.rival.inspect(KEY)).holders).toEqual([]);
+  });
+
+  it.each([
+    ["is free at the next sweep", true, 0, 1],
+    ["control: without the tie, is held until the lease ends", false, 597, 3],
+  ])("%s, if the execution is stopped", async (_what, tied, heldMinutes, minutes) => {
+    const its = scene();
+    const order = its.start("a", inTheMiddle, { tied });
+    await its.pass(3);
+    order.stop();
+    await its.pass(heldMinutes);
+    expect(await its.rival.tryAcquire(KEY)).toBeNull();
+    await its.pass(minutes);
+    expect(await its.rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("is as tied if the execution had to wait for the key", async () => {
+    const its = scene();
+    const rival = await its.rival.acquire(KEY);
+    const order = its.start("a", inTheMiddle, { tied: true });
+    await its.pass(1);
+    await rival.release();
+    await its.pass(60);
+    expect(await its.rival.tryAcquire(KEY)).toBeNull();
+    order.stop();
+    await its.pass(1);
+    expect(await its.rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("is refused with a shorter lease, on the table, and by a service without an agent", async () => {
+    const its = scene();
+    const short = its.start("short", async () => undefined, { tied: true, leaseMs: 179_999 });
+    const direct = its.lambda.start("direct", (ctx) =>
+      withDurableLock(ctx, onTable({ tableName: "t" }), KEY, { tied: true, waitMs: 0 }, async () => undefined),
+    );
+    await its.lambda.run();
+    expect(short.error?.ErrorMessage).toMatch(/leaseMs: 179999 given/);
+    expect(direct.error?.ErrorMessage).toMatch(/locks: must be a client over HTTP.*renews a tied lease/);
+    const without = scene((clock) => ({ store: inMemory(clock).store }));
+    const order = without.start("a", async () => undefined, { tied: true });
+    await without.lambda.run();
+    expect(order.error).toMatchObject({ ErrorType: "InvalidRequestError" });
+    expect(order.error?.ErrorMessage).toMatch(/tie: this service has no agent/);
+  });
+});

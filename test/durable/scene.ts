@@ -112,7 +112,8 @@ export class Scene {
     const { clock } = this;
     const { store, sleepers = createMemorySleepers() } = this.#stores;
     const onFailure = (error: unknown): void => void this.failures.push(error);
-    return sweep({ store, sleepers, tell, clock, clocks: gatewayClocks(clock, undefined), log: this.#log, onFailure });
+    const isRunning = async (arn: string): Promise<boolean> => this.lambda.statusOf(arn) === "RUNNING";
+    return sweep({ store, sleepers, tell, isRunning, clock, clocks: gatewayClocks(clock, undefined), log: this.#log, onFailure });
   }
 
   /** Lets minutes pass. Each begins with the agent's sweep, and all that is due runs. */

@@ -2,6 +2,7 @@
 import { App, Stack, Validations } from "aws-cdk-lib";
 import { AttributeType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { AwsSolutionsChecks, ServerlessChecks } from "cdk-nag";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -44,8 +45,11 @@ describe("AwsSolutions and Serverless", { timeout: 60_000 }, () => {
   it("find nothing in a stack with an agent of sleepers, traced or not", () => {
     const found = (tracing: boolean): string =>
       findings((app) => {
-        const named = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, "Durable", DURABLE);
-        return new HoldfastStack(app, "holdfast-dev", {}, (stack) => ({ wake: { functions: [named(stack)] }, tracing }));
+        const named = (stack: Stack) => ({
+          functions: [LambdaFunction.fromFunctionArn(stack, "Durable", DURABLE)],
+          stateMachines: [StateMachine.fromStateMachineName(stack, "Orders", "orders")],
+        });
+        return new HoldfastStack(app, "holdfast-dev", {}, (stack) => ({ wake: named(stack), tracing }));
       });
     expect([found(false), found(true)]).toEqual(["", ""]);
   });

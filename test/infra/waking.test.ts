@@ -1,13 +1,20 @@
 /** A service with an agent that wakes sleepers: its rights, what invokes it, and its alarm. Without `wake` there is nothing of it. */
 import type { Template } from "aws-cdk-lib/assertions";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { all, functionOf, only, statementsOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 const DURABLE = "arn:aws:lambda:eu-west-1:111122223333:function:durable";
-const template = synthesizeOwn((stack) => ({ wake: { functions: [LambdaFunction.fromFunctionArn(stack, "Durable", DURABLE)] } }));
+const ORDERS = "arn:aws:states:eu-west-1:111122223333:stateMachine:orders";
+const template = synthesizeOwn((stack) => ({
+  wake: {
+    functions: [LambdaFunction.fromFunctionArn(stack, "Durable", DURABLE)],
+    stateMachines: [StateMachine.fromStateMachineArn(stack, "Orders", ORDERS)],
+  },
+}));
 const [tableId, table] = only(template, "AWS::DynamoDB::Table");
 const toTable = { "Fn::GetAtt": [tableId, "Arn"] };
 const toStream = { "Fn::GetAtt": [tableId, "StreamArn"] };
@@ -21,7 +28,7 @@ function statementsOfAgent(made: Template) {
 }
 
 describe("the agent's role", () => {
-  it("claims keys, deletes and lists sleepers alone, answers tasks and the functions' callbacks, and reads the stream", () => {
+  it("claims keys, deletes and lists sleepers alone, answers tasks and callbacks, asks about executions, and reads the stream", () => {
     expect(statementsOfAgent(template)).toEqual([
       { Effect: "Allow", Action: ["dynamodb:GetItem", "dynamodb:UpdateItem"], Resource: toTable },
       {
@@ -33,16 +40,21 @@ describe("the agent's role", () => {
       { Effect: "Allow", Action: ["states:SendTaskFailure", "states:SendTaskSuccess"], Resource: "*" },
       {
         Effect: "Allow",
-        Action: ["lambda:SendDurableExecutionCallbackFailure", "lambda:SendDurableExecutionCallbackSuccess"],
+        Action: ["lambda:GetDurableExecution", "lambda:SendDurableExecutionCallbackFailure", "lambda:SendDurableExecutionCallbackSuccess"],
         Resource: [DURABLE, `${DURABLE}:*`],
+      },
+      {
+        Effect: "Allow",
+        Action: "states:DescribeExecution",
+        Resource: ["/*", ":*"].map((all) => ORDERS.replace("stateMachine", "execution") + all),
       },
       { Effect: "Allow", Action: ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], Resource: toStream },
       { Effect: "Allow", Action: "dynamodb:ListStreams", Resource: { "Fn::Join": ["", [toTable, "/stream/*"]] } },
     ]);
   });
 
-  it("completes no callback of a function that isn't named", () => {
-    expect(JSON.stringify(statementsOfAgent(synthesizeOwn(() => ({ wake: true }))))).not.toContain("lambda:");
+  it("completes no callback of a function that isn't named, and asks about no execution", () => {
+    expect(JSON.stringify(statementsOfAgent(synthesizeOwn(() => ({ wake: true }))))).not.toMatch(/lambda:|Describe(?!Stream)/);
   });
 
   it("is the only one with these rights", () => {

@@ -102,7 +102,7 @@ class Scene {
 
   agent(tell: Tell = this.#tell): AgentDeps {
     return {
-      ...{ store: this.stores.other, sleepers: this.stores.sleepers, tell, clock: this.clock },
+      ...{ store: this.stores.other, sleepers: this.stores.sleepers, tell, isRunning: async () => true, clock: this.clock },
       clocks: gatewayClocks(this.clock, undefined),
       log: (line) => void this.lines.push(line),
       onFailure: (error) => void this.failures.push(error),

@@ -87,7 +87,7 @@ describe("an acquire with a target to wake", () => {
     const leaseId = service.newId();
     const reply = await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake } });
     expect([reply.status, reply.body.field]).toEqual([400, "wake"]);
-    expect(reply.body.detail).toMatch(/no agent that wakes sleepers/);
+    expect(reply.body.detail).toMatch(/this service has no agent that wakes sleepers/);
     const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, headers: HOUR, body: { keys: ["a"], wake } });
     expect([set.status, set.body.field]).toEqual([400, "wake"]);
   });

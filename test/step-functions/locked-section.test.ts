@@ -271,6 +271,45 @@ describe("a section whose requests or answers are lost", () => {
   });
 });
 
+describe("a section whose lease is tied", () => {
+  const TIED = definitionIn(synthesizeSection({}, () => ({ tied: true, leaseMs: 180_000 })));
+  const UNTIED = definitionIn(synthesizeSection({}, () => ({ leaseMs: 180_000 })));
+
+  it("keeps the key for ten hours, and with the same lease fails without the tie", async () => {
+    const run = async (definition: Definition) => {
+      const its = new Scene();
+      its.work = async () => (await its.after(10 * HOUR_MS), "done");
+      const order = its.machine.start("a", definition, INPUT);
+      await its.pass(10 * 60 - 1);
+      const users = await its.users();
+      await its.pass(2);
+      return { order, users };
+    };
+    const { order, users } = await run(TIED);
+    expect(order).toMatchObject({ status: "SUCCEEDED", output: "done" });
+    expect(users).toEqual(["a"]);
+    expect((await run(UNTIED)).order, "control").toMatchObject({ error: "Holdfast.LockLost" });
+  });
+
+  it.each([
+    ["at once", false],
+    ["after a wait for the key", true],
+  ])("frees the key at the next sweep if the execution is stopped, %s", async (_how, waits) => {
+    const its = new Scene();
+    const rival = waits ? await its.rival.acquire(KEY) : undefined;
+    its.work = async () => (await its.after(10 * HOUR_MS), "done");
+    const order = its.machine.start("a", TIED, INPUT);
+    await its.pass(1);
+    await rival?.release();
+    await its.pass(20);
+    its.machine.stop(order);
+    expect(await its.users()).toEqual(["a"]);
+    await its.pass(1);
+    expect(await its.users()).toEqual([]);
+    expect(its.failures).toEqual([]);
+  });
+});
+
 describe("the id of a lease", () => {
   /** Lets an execution that waits send each of its first ids again after a second, in which others have ended so many that it is old. */
   async function crowded(ids: number) {

@@ -82,10 +82,13 @@ export interface Execution {
 const REFUSED_HEADERS = /^(authorization|connection|content-md5|date|expect|host|server|te|transfer-encoding|trailer|upgrade|via)$/i;
 /** No test needs as many: one that does never ends. */
 const STATES_MAX = 1000;
+/** The ARN of an execution, but for its name. */
+const ARN = "arn:aws:states:eu-west-1:111122223333:execution:Machine:";
 const NEVER = new Promise<never>(() => undefined);
 
 /** The executions of a test. */
 export class StepFunctions {
+  readonly #executions = new Map<string, Execution>();
   readonly #tasks = new Map<string, ((news: TaskNews) => void) | "over">();
   /** Called at each request; true loses it or its answer: the gateway answers 504. */
   loses: (point: RequestPoint) => boolean = () => false;
@@ -103,6 +106,7 @@ export class StepFunctions {
   start(name: string, definition: Definition, input: Json): Execution {
     const execution: Execution = { name, status: "RUNNING", entered: [] };
     const end = (how: Partial<Execution>): void => void (execution.status === "RUNNING" && Object.assign(execution, how));
+    this.#executions.set(`${ARN}${name}`, execution);
     new Run(this, execution).scope(definition, input, {}).then(
       (output) => end({ status: "SUCCEEDED", output }),
       (error: unknown) => {
@@ -117,6 +121,11 @@ export class StepFunctions {
   stop(execution: Execution): void {
     execution.status = "ABORTED";
     for (const token of this.#tasks.keys()) if (token.startsWith(`token-${execution.name}-`)) this.#tasks.set(token, "over");
+  }
+
+  /** Returns the status of an execution, as DescribeExecution does. */
+  statusOf(arn: string): Execution["status"] | undefined {
+    return this.#executions.get(arn)?.status;
   }
 
   /** Answers a task, as SendTaskSuccess and SendTaskFailure do. @throws an Error with AWS's name for it, if nobody waits under the token */
@@ -179,7 +188,7 @@ class Run {
     for (let attempt = 0; ; attempt++) {
       const token = `token-${this.#execution.name}-${name.replaceAll(" ", "_")}-${randomUUID()}`;
       const { name: executionName } = this.#execution;
-      const context = { Execution: { Name: executionName, Id: `arn:${executionName}` }, State: { Name: name }, Task: { Token: token } };
+      const context = { Execution: { Name: executionName, Id: `${ARN}${executionName}` }, State: { Name: name }, Task: { Token: token } };
       const evaluate = (template: Json, more: Members = {}) =>
         this.#evaluate(template, { states: { input, context, ...more }, ...variables });
       const leave = async ({ Assign = {}, Output }: Pick<StateJson, "Assign" | "Output">, value: Json, more: Members) => ({

@@ -129,7 +129,9 @@ export class Scene {
   sweep(tell: Tell = this.tell) {
     const clocks = gatewayClocks(this.clock, undefined);
     const onFailure = (error: unknown): void => void this.failures.push(error);
-    return sweep({ store: this.#store, sleepers: this.#sleepers, tell, clock: this.clock, clocks, log: () => undefined, onFailure });
+    const isRunning = async (arn: string): Promise<boolean> => this.machine.statusOf(arn) === "RUNNING";
+    const { clock } = this;
+    return sweep({ store: this.#store, sleepers: this.#sleepers, tell, isRunning, clock, clocks, log: () => undefined, onFailure });
   }
 
   /** Lets minutes pass, each of which begins with the agent's sweep. */

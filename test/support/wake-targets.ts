@@ -1,6 +1,6 @@
 /**
  * Step Functions and Lambda as far as an agent calls them, over HTTP: a token or an id takes one answer. Afterwards, and if nobody waits under
- * it, it is refused by one of the errors that AWS names.
+ * it, it is refused by one of the errors that AWS names. They also say how executions are.
  */
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net";
 export type Heard = { readonly got: unknown } | { readonly failed: string };
 
 const OPERATION = /^AWSStepFunctions\.SendTask(Success|Failure)$/;
+const EXECUTION_PATH = /^\/2025-12-01\/durable-executions\/([^/?]+)\?IncludeExecutionData=false$/;
 const PATH = /^\/2025-12-01\/durable-execution-callbacks\/([^/]+)\/(succeed|fail)$/;
 
 /** An error of AWS, in the form of the protocol that was used. */
@@ -32,6 +33,8 @@ export interface WakeTargets {
   wait(name: string): string;
   /** Ends a wait, as a timeout does. */
   timeOut(name: string): void;
+  /** Sets the status of an execution; undefined: nothing is kept of it any more. */
+  setExecution(arn: string, status: string | undefined): void;
   /** Refuses the next calls: they tell nobody. */
   throttle(calls: number): void;
   close(): Promise<void>;
@@ -42,6 +45,7 @@ export interface WakeTargets {
 export async function startWakeTargets(): Promise<WakeTargets> {
   const waiting = new Map<string, "waits" | "over">();
   const heard = new Map<string, Heard>();
+  const executions = new Map<string, string | undefined>();
   let throttled = 0;
 
   const take = (name: string, over: Refusal, unknown: Refusal): void => {
@@ -52,11 +56,26 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     waiting.set(name, "over");
   };
 
-  function answer(request: IncomingMessage, text: string): void {
+  function statusOf(arn: string, unknown: Refusal): string {
+    if (throttled > 0) throw (throttled--, new Refusal("ThrottlingException"));
+    const status = executions.get(arn);
+    if (status === undefined) throw unknown;
+    return status;
+  }
+
+  function answer(request: IncomingMessage, text: string): object {
     const { headers, url = "", method } = request;
-    const body = JSON.parse(text) as Record<string, string>;
+    const body = JSON.parse(text || "{}") as Record<string, string>;
     const service = headers["x-amz-target"] === undefined ? "lambda" : "states";
-    if (method !== "POST" || !headers.authorization?.includes(`/us-east-1/${service}/aws4_request`)) throw new Refusal("AccessDenied", 403);
+    const asked = EXECUTION_PATH.exec(url)?.[1];
+    if (method !== (asked === undefined ? "POST" : "GET") || !headers.authorization?.includes(`/us-east-1/${service}/aws4_request`))
+      throw new Refusal("AccessDenied", 403);
+    if (asked !== undefined) return { Status: statusOf(decodeURIComponent(asked), new Refusal("ResourceNotFoundException", 404)) };
+    if (headers["x-amz-target"] === "AWSStepFunctions.DescribeExecution") {
+      const { executionArn = "", includedData } = body;
+      if (includedData !== "METADATA_ONLY") throw new Refusal("KmsAccessDeniedException");
+      return { status: statusOf(executionArn, new Refusal("ExecutionDoesNotExist")) };
+    }
     if (service === "states") {
       const [, outcome] = OPERATION.exec(String(headers["x-amz-target"])) ?? [];
       const { taskToken = "", output = "", error = "", cause } = body;
@@ -64,12 +83,13 @@ export async function startWakeTargets(): Promise<WakeTargets> {
       take(taskToken, new Refusal("TaskTimedOut"), new Refusal("TaskDoesNotExist"));
       if (outcome === "Failure" && !cause) throw new Refusal("ValidationException");
       heard.set(taskToken, outcome === "Success" ? { got: JSON.parse(output) } : { failed: error });
-      return;
+      return {};
     }
     const [, id = "", how] = PATH.exec(url) ?? [];
     const name = decodeURIComponent(id);
     take(name, new Refusal("CallbackTimeoutException"), new Refusal("ResourceNotFoundException", 404));
     heard.set(name, how === "succeed" ? { got: body } : { failed: body["ErrorType"] ?? "" });
+    return {};
   }
 
   const server = createServer((request, response) => {
@@ -77,8 +97,8 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     request.on("data", (chunk: Buffer) => void chunks.push(chunk));
     request.on("end", () => {
       try {
-        answer(request, Buffer.concat(chunks).toString());
-        response.writeHead(200, { "content-type": "application/x-amz-json-1.0" }).end("{}");
+        const said = answer(request, Buffer.concat(chunks).toString());
+        response.writeHead(200, { "content-type": "application/x-amz-json-1.0" }).end(JSON.stringify(said));
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         // AWS quotes the token in its message.
@@ -97,6 +117,7 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     heard,
     wait: (name) => (waiting.set(name, "waits"), name),
     timeOut: (name) => void waiting.set(name, "over"),
+    setExecution: (arn, status) => void executions.set(arn, status),
     throttle: (calls) => void (throttled = calls),
     close: () =>
       new Promise<void>((resolve) => {

@@ -34,12 +34,19 @@ export interface WakeTarget {
   readonly callbackId?: string | undefined;
 }
 
+/** The execution that a lease is tied to: one of Step Functions, or a durable one of Lambda. */
+export interface Tie {
+  readonly executionArn: string;
+}
+
 /** An acquire. Its scope is the text of which the command has the digest. */
 export interface AcquireRequest extends LeaseRef, AcquireParameters {
   /** Queue for the key if it is not available. The answer comes at once, and says when to ask again. Absent: don't queue. */
   readonly waitMs?: number | undefined;
   /** With `waitMs`: wait asleep for that many ms. The key is never granted by this request, and this target is told of the grant. */
   readonly wake?: WakeTarget | undefined;
+  /** The agent renews the lease while this execution runs, and releases it once that is over. */
+  readonly tie?: Tie | undefined;
 }
 
 /** A reader that becomes the writer, or a writer that becomes a reader. */

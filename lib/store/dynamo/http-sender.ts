@@ -14,6 +14,8 @@ export interface Endpoint {
   readonly hostname: string;
   readonly port: number;
   readonly path: string;
+  /** @default "POST" */
+  readonly method?: "GET" | undefined;
   readonly agent: Agent;
 }
 
@@ -61,14 +63,14 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** The network error codes that the AWS SDK calls a time-out. After each of them the request may have been carried out. */
 const BROKEN: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
 
-/** Posts `body`. @throws an error named `TimeoutError`, or one with the network's `code` */
+/** Sends `body`, by POST unless the endpoint says otherwise. @throws an error named `TimeoutError`, or one with the network's `code` */
 export function post(endpoint: Endpoint, headers: RawHeaders, body: string, bounds: SendBounds, clock: Clock): Promise<Reply> {
-  const { protocol, hostname, port, path, agent } = endpoint;
+  const { protocol, hostname, port, path, method = "POST", agent } = endpoint;
   return new Promise((resolve, reject) => {
     const send = protocol === "https:" ? overHttps : overHttp;
     // Headers in a list are sent unchanged, without a map in between.
     const all = [...headers, "content-length", String(Buffer.byteLength(body))];
-    const request = send({ host: hostname, port, path, method: "POST", agent, headers: all as unknown as Record<string, string> });
+    const request = send({ host: hostname, port, path, method, agent, headers: all as unknown as Record<string, string> });
     const fail = (error: Error): void => {
       timer.cancel();
       request.destroy();

@@ -1,5 +1,5 @@
 /**
- * Signature Version 4 of a POST to DynamoDB, or to another service of AWS. The day's key is derived once for each pair of credentials, so a request costs two hashes
+ * Signature Version 4 of a request to DynamoDB, or to another service of AWS. The day's key is derived once for each pair of credentials, so a request costs two hashes
  * and one HMAC. A property test compares it with `@smithy/signature-v4`.
  */
 import * as crypto from "node:crypto";
@@ -20,6 +20,10 @@ export interface Scope {
   readonly region: string;
   /** The name of the service in the signature. */
   readonly service: string;
+  /** @default "POST" */
+  readonly method?: "GET" | undefined;
+  /** The query, as sent: sorted and encoded. @default none */
+  readonly query?: string | undefined;
 }
 
 /** The headers of a signed request: names and values alternate. */
@@ -33,7 +37,10 @@ const PLAIN_TYPE = "application/json";
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
 /** Returns a signer of requests to one endpoint with one pair of credentials. */
-export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentials, { host, path, region, service }: Scope): Sign {
+export function signer(
+  { accessKeyId, secretAccessKey, sessionToken }: Credentials,
+  { host, path, region, service, method, query = "" }: Scope,
+): Sign {
   const scopeOf = (day: string): string => `${day}/${region}/${service}/aws4_request`;
   const canonicalPath = path === "/" ? path : canonical(path);
   const tokenLine = sessionToken === undefined ? "" : `x-amz-security-token:${sessionToken}\n`;
@@ -58,7 +65,7 @@ export function signer({ accessKeyId, secretAccessKey, sessionToken }: Credentia
     const targetLine = target === "" ? "" : `x-amz-target:${target}\n`;
     const type = target === "" ? PLAIN_TYPE : CONTENT_TYPE;
     const headers = `content-type:${type}\nhost:${host}\nx-amz-date:${time}\n${tokenLine}${targetLine}`;
-    const request = `POST\n${canonicalPath}\n\n${headers}\n${names}\n${sha256(body)}`;
+    const request = `${method ?? "POST"}\n${canonicalPath}\n${query}\n${headers}\n${names}\n${sha256(body)}`;
     const toSign = `${ALGORITHM}\n${time}\n${scopeOf(day)}\n${sha256(request)}`;
     const signature = crypto.createHmac("sha256", key).update(toSign).digest("hex");
     const authorization = `${ALGORITHM} Credential=${accessKeyId}/${scopeOf(day)}, SignedHeaders=${names}, Signature=${signature}`;

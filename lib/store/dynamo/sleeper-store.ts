@@ -1,8 +1,8 @@
 /**
- * Sleepers in DynamoDB, each in an item of its own: `s` has the sleeper as JSON, `a` the time at which it was stored, `x` the TTL. They are in
- * a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, `a` the time at which it was stored, `x` the TTL. They
+ * are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
  */
-import type { Address, Sleeper, SleeperStore } from "../port.js";
+import type { Address, Sleeper, SleeperStore, TiedLease } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
 import type { Item } from "./layout.js";
@@ -10,7 +10,7 @@ import { TABLE } from "./table.js";
 import type { TablePlace } from "./unavailable.js";
 import { tableUnavailable } from "./unavailable.js";
 
-/** The partition of all sleepers. */
+/** The partition of all sleepers and tied leases. */
 export const SLEEPERS = "/sleepers";
 /** Sleepers that one query reads: with the longest targets, and full meta, they take less than a query's 1 MB. */
 const QUERY_LIMIT = 100;
@@ -21,22 +21,26 @@ function keyOf({ namespace, kind, key }: Address, leaseId: string): Item {
   return { [TABLE.partitionKey]: SLEEPERS, [TABLE.sortKey]: `${namespace}/${kind}/${key}/${leaseId}` };
 }
 
-function sleeperOf(item: Item): Sleeper {
-  return JSON.parse(item["s"] as string) as Sleeper;
+function placeOf(kept: Sleeper | TiedLease): Item {
+  return "acquire" in kept ? keyOf(kept.address, kept.acquire.leaseId) : keyOf(kept.address, `${kept.leaseId}/tie`);
+}
+
+function keptIn(item: Item): Sleeper | TiedLease {
+  return JSON.parse(item["s"] as string) as Sleeper | TiedLease;
 }
 
 /** Returns what a service needs: it stores sleepers, and sees none. */
 export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls: TableCalls }): Pick<SleeperStore, "put"> {
   return {
-    async put(sleeper) {
-      const { address, acquire, ttlAtSec, putAtMs } = sleeper;
+    async put(kept) {
+      const { ttlAtSec, putAtMs } = kept;
       const input = {
         TableName: place.tableName,
-        Key: keyOf(address, acquire.leaseId),
+        Key: placeOf(kept),
         // A late duplicate of an earlier request doesn't bring the earlier target back.
         ConditionExpression: "attribute_not_exists(a) OR a <= :a",
         UpdateExpression: `SET s = :s, a = :a, ${TABLE.ttlAttribute} = :x`,
-        ExpressionAttributeValues: { ":s": JSON.stringify(sleeper), ":a": putAtMs, ":x": ttlAtSec },
+        ExpressionAttributeValues: { ":s": JSON.stringify(kept), ":a": putAtMs, ":x": ttlAtSec },
       };
       try {
         await calls.updateItem(input);
@@ -69,8 +73,9 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
       };
       try {
         const { Items = [], LastEvaluatedKey } = await calls.query(input);
-        const sleepers = Items.map(sleeperOf);
-        return { sleepers, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
+        const kept = Items.map(keptIn);
+        const [sleepers, ties] = [kept.filter((one) => "acquire" in one), kept.filter((one) => "executionArn" in one)];
+        return { sleepers, ties, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
       } catch (error) {
         throw await tableUnavailable(error, place);
       }
@@ -78,15 +83,15 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
     async read(address, leaseId) {
       try {
         const { Item: item } = await calls.getItem({ TableName, Key: keyOf(address, leaseId), ConsistentRead: true });
-        return item && sleeperOf(item);
+        return item && (keptIn(item) as Sleeper);
       } catch (error) {
         throw await tableUnavailable(error, place);
       }
     },
-    async delete({ address, acquire, putAtMs }) {
-      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": putAtMs } };
+    async delete(kept) {
+      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": kept.putAtMs } };
       try {
-        await calls.deleteItem({ TableName, Key: keyOf(address, acquire.leaseId), ...stored });
+        await calls.deleteItem({ TableName, Key: placeOf(kept), ...stored });
       } catch (error) {
         if (!isConditionFailed(error)) throw await tableUnavailable(error, place);
       }

@@ -231,6 +231,7 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
       delete: (sleeper) => step(() => scene.sleepers.delete(sleeper)),
     },
     tell: teller(scene, process),
+    isRunning: async () => true,
     ...{ clocks, clock: process, log: () => undefined },
     onFailure: (error) => {
       const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|NewerFormat|Told)/.test((error as Error).name);

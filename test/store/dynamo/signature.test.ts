@@ -30,6 +30,8 @@ const request = fc.record({
     path: fc.constantFrom("/", "/dynamodb/", "/a b/", "/x//../y(1)/", "/%C3%A9/", "/callbacks/a%2Fb%2B%3D/succeed"),
     region: fc.constantFrom("eu-central-1", "us-east-1", "cn-north-1"),
     service: fc.constantFrom("dynamodb", "lambda"),
+    method: fc.constantFrom("GET", undefined),
+    query: fc.constantFrom("IncludeExecutionData=false", undefined),
   }),
   target: fc.constantFrom("DynamoDB_20120810.UpdateItem", "DynamoDB_20120810.Query", ""),
   bodies: fc.array(
@@ -48,11 +50,11 @@ async function signedBySdk(
   const sdk = new SignatureV4({ credentials: given, region: scope.region, service: scope.service, sha256: Sha256, applyChecksum: false });
   const { headers } = await sdk.sign(
     {
-      method: "POST",
+      method: scope.method ?? "POST",
       protocol: "https:",
       hostname: scope.host,
       path: scope.path,
-      query: {},
+      query: Object.fromEntries(new URLSearchParams(scope.query)),
       headers: {
         host: scope.host,
         ...(target === ""

@@ -1,0 +1,386 @@
+/**
+ * Leases that are tied to executions, on records in memory and on an engine. The agent asks Step Functions and Lambda over HTTP, as far as it calls
+ * them. Clocks are turned.
+ */
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { awsIsRunning, awsTell } from "../../lambda/tell.js";
+import { takeoverMarginMs } from "../../lib/core/limits.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { systemClock } from "../../lib/core/time.js";
+import type { AgentDeps, IsRunning } from "../../lib/service/agent.js";
+import { sweep, tend } from "../../lib/service/agent.js";
+import { gatewayClocks } from "../../lib/service/clocks.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
+import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { engineCalls, freshTable } from "../support/engine.js";
+import type { WakeTargets } from "../support/wake-targets.js";
+import { startWakeTargets } from "../support/wake-targets.js";
+
+const LEASE_MS = 180_000;
+const MINUTE_MS = 60_000;
+/** The time for which a tied lease that was granted just now, or isn't granted yet, is left alone. */
+const OTHERS_MS = 30_000;
+const MACHINE = "arn:aws:states:us-east-1:111122223333:execution:orders:";
+const DURABLE = "arn:aws:lambda:us-east-1:111122223333:function:orders:$LATEST/durable-execution/";
+
+interface Stores {
+  readonly store: LockStore;
+  readonly sleepers: SleeperStore;
+}
+const policy = createPolicy();
+
+const inMemory = async (clock: VirtualClock): Promise<Stores> => ({
+  store: createMemoryStore({ policy, clock }),
+  sleepers: createMemorySleepers(),
+});
+
+async function onEngine(clock: VirtualClock): Promise<Stores> {
+  const { tableName, client } = await freshTable();
+  client.destroy();
+  const place = { calls: engineCalls(inject("engineEndpoint")), tableName, region: async () => "us-east-1" };
+  return { store: createDynamoStore({ ...place, policy, clock, random: () => 0 }), sleepers: createSleeperStore(place) };
+}
+
+let aws: WakeTargets;
+beforeAll(async () => void (aws = await startWakeTargets()));
+afterAll(() => aws.close());
+let names = 0;
+
+/** A service with an agent, and a lease of one key that is tied to an execution. */
+class Scene {
+  readonly failures: string[] = [];
+  readonly leaseId: string;
+  readonly #service;
+  readonly #isRunning = awsIsRunning(aws.env, systemClock);
+
+  constructor(
+    readonly clock: VirtualClock,
+    readonly stores: Stores,
+    readonly executionArn = `${MACHINE}e${++names}`,
+  ) {
+    this.#service = directService({ clock, ...stores });
+    this.leaseId = this.#service.newId();
+    this.is("RUNNING");
+  }
+
+  is(status: string | undefined): void {
+    aws.setExecution(this.executionArn, status);
+  }
+
+  newId(): string {
+    return this.#service.newId();
+  }
+
+  async acquire(
+    leaseId = this.leaseId,
+    { headers = {}, ...body }: Record<string, unknown> & { headers?: Record<string, string> } = this.tied,
+  ): Promise<number> {
+    return (await this.#service.ask(ACQUIRE, { leaseId, headers, body: { leaseMs: LEASE_MS, ...body } })).status;
+  }
+
+  get tied() {
+    return { tie: { executionArn: this.executionArn } };
+  }
+
+  /** Acquires the tied lease, and lets the time pass in which it is left alone. */
+  async hold(): Promise<void> {
+    expect(await this.acquire()).toBe(201);
+    await this.clock.advance(OTHERS_MS);
+  }
+
+  async isHeld(leaseId = this.leaseId): Promise<boolean> {
+    return (await this.#service.ask(CHECK, { leaseId })).status === 200;
+  }
+
+  async release(leaseId = this.leaseId): Promise<void> {
+    expect((await this.#service.ask(RELEASE, { leaseId })).status).toBe(204);
+  }
+
+  /** True if another gets the key at once, which it then releases. */
+  async isFree(): Promise<boolean> {
+    const leaseId = this.newId();
+    const isFree = (await this.acquire(leaseId, {})) === 201;
+    await this.release(leaseId);
+    return isFree;
+  }
+
+  async ties() {
+    return (await this.stores.sleepers.list()).ties;
+  }
+
+  agent(more: Partial<AgentDeps> = {}): AgentDeps {
+    return {
+      ...this.stores,
+      ...{ tell: awsTell(aws.env, systemClock), isRunning: this.#isRunning, clock: this.clock },
+      clocks: gatewayClocks(this.clock, undefined),
+      log: () => undefined,
+      onFailure: (error) => void this.failures.push(String(error)),
+      ...more,
+    };
+  }
+
+  sweep(isRunning: IsRunning = this.#isRunning) {
+    return sweep(this.agent({ isRunning }));
+  }
+}
+
+describe.each([
+  ["in memory", inMemory],
+  ["on an engine", onEngine],
+])("an agent, %s,", (_where, stores) => {
+  async function scene(executionArn?: string): Promise<Scene> {
+    const clock = new VirtualClock();
+    return new Scene(clock, await stores(clock), executionArn);
+  }
+
+  it.each([`${MACHINE}a/b`, `${DURABLE}order-1/0b1c`])(
+    "keeps the lease of %s as long as that runs, and releases it once it is over",
+    async (arn) => {
+      const its = await scene(arn);
+      await its.hold();
+      for (let minute = 0; minute < 10; minute++) {
+        expect(await its.sweep()).toEqual({ renewed: 1 });
+        await its.clock.advance(MINUTE_MS);
+      }
+      expect(await its.isFree()).toBe(false);
+      its.is("FAILED");
+      expect(await its.sweep()).toEqual({ untied: 1 });
+      expect(await its.isFree()).toBe(true);
+      expect(await its.ties()).toEqual([]);
+    },
+  );
+
+  it("control: without a tie the key is free when the lease ends, whatever the execution does", async () => {
+    const its = await scene();
+    expect(await its.acquire(its.leaseId, {})).toBe(201);
+    await its.clock.advance(LEASE_MS + takeoverMarginMs(LEASE_MS) - 1);
+    expect(await its.sweep()).toEqual({});
+    expect(await its.isFree()).toBe(false);
+    await its.clock.advance(1);
+    expect(await its.isFree()).toBe(true);
+  });
+
+  it.each(["SUCCEEDED", "TIMED_OUT", "ABORTED", "STOPPED", undefined])("takes the state %s for the end", async (status) => {
+    for (const prefix of [MACHINE, DURABLE]) {
+      const its = await scene(`${prefix}e${++names}`);
+      await its.hold();
+      its.is(status);
+      expect(await its.sweep()).toEqual({ untied: 1 });
+      expect(await its.isHeld()).toBe(false);
+    }
+  });
+
+  it("keeps the lease of an execution that is to be redriven", async () => {
+    const its = await scene();
+    await its.hold();
+    its.is("PENDING_REDRIVE");
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+  });
+
+  it.each([
+    ["is throttled", () => aws.throttle(1), "states: ThrottlingException"],
+    ["gets a state that it doesn't know", (its: Scene) => its.is("PAUSED"), "states: PAUSED"],
+  ])("leaves the lease to the next sweep, and to its own end, if it %s", async (_what, prepare, error) => {
+    const its = await scene();
+    await its.hold();
+    prepare(its);
+    expect(await its.sweep()).toEqual({ failed: 1 });
+    expect(its.failures).toEqual([`Error: ${error}`]);
+    expect(await its.isHeld()).toBe(true);
+    its.is("RUNNING");
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+  });
+
+  it("asks nothing about a lease that was granted lately: AWS may not know the execution yet", async () => {
+    const its = await scene();
+    its.is(undefined);
+    expect(await its.acquire()).toBe(201);
+    await its.clock.advance(OTHERS_MS - 1);
+    expect(await its.sweep()).toEqual({ left: 1 });
+    expect(await its.isHeld()).toBe(true);
+  });
+
+  it("looks no longer after one that was released, lost or refused, once its request must be over", async () => {
+    const its = await scene();
+    expect(await its.acquire()).toBe(201);
+    await its.release();
+    expect(await its.acquire(its.newId(), {})).toBe(201);
+    const refused = its.newId();
+    expect(await its.acquire(refused)).toBe(423);
+    await its.clock.advance(OTHERS_MS - 1);
+    expect(await its.sweep()).toEqual({ left: 2 });
+    await its.clock.advance(1);
+    expect(await its.sweep()).toEqual({ untied: 2 });
+
+    const other = await scene();
+    await other.hold();
+    await other.clock.advance(LEASE_MS);
+    expect(await other.sweep(), "the agent was down").toEqual({ untied: 1 });
+    expect(await other.ties()).toEqual([]);
+  });
+
+  it("leaves one that waits by polling, and renews it once it holds", async () => {
+    const its = await scene();
+    const first = its.newId();
+    expect(await its.acquire(first, {})).toBe(201);
+    const poll = () => its.acquire(its.leaseId, { ...its.tied, headers: { prefer: "wait=0" } });
+    for (let second = 0; second < 40; second++) {
+      expect(await poll()).toBe(202);
+      await its.clock.advance(1000);
+    }
+    expect(await its.sweep()).toEqual({ left: 1 });
+    await its.release(first);
+    expect(await poll()).toBe(201);
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+  });
+
+  it("renews one that it woke, and a late first request takes nothing from a sleeper", async () => {
+    const its = await scene();
+    const first = its.newId();
+    expect(await its.acquire(first, {})).toBe(201);
+    const taskToken = aws.wait(`token-tied-${++names}`);
+    expect(await its.acquire(its.leaseId, { ...its.tied, wake: { taskToken }, headers: { prefer: "wait=3600" } })).toBe(202);
+    // The request at once, which was on its way for long.
+    expect(await its.acquire()).toBe(202);
+    await its.release(first);
+    expect(await its.sweep()).toEqual({ woken: 1, left: 1 });
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+    its.is("ABORTED");
+    expect(await its.sweep()).toEqual({ untied: 1 });
+    expect(await its.isFree()).toBe(true);
+  });
+
+  it("has ended nothing but the lease, if it read the end and released late", async () => {
+    const its = await scene();
+    await its.hold();
+    its.is("ABORTED");
+    let next = "";
+    const isRunning: IsRunning = async () => {
+      expect(await its.sweep()).toEqual({ untied: 1 });
+      expect(await its.acquire((next = its.newId()), {})).toBe(201);
+      return false;
+    };
+    expect(await its.sweep(isRunning)).toEqual({ untied: 1 });
+    expect(await its.isHeld(next)).toBe(true);
+  });
+
+  it("has kept the key of a stopped execution for one lease at most, if it read that it runs and renewed late", async () => {
+    const its = await scene();
+    await its.hold();
+    const isRunning: IsRunning = async () => {
+      await its.clock.advance(LEASE_MS - OTHERS_MS - 1);
+      its.is("ABORTED");
+      return true;
+    };
+    expect(await its.sweep(isRunning)).toEqual({ renewed: 1 });
+    expect(await its.sweep()).toEqual({ untied: 1 });
+    expect(await its.isFree()).toBe(true);
+  });
+
+  it("brings no lease back, if it renews one that another agent has just released", async () => {
+    const its = await scene();
+    await its.hold();
+    const isRunning: IsRunning = async () => {
+      its.is("ABORTED");
+      expect(await its.sweep()).toEqual({ untied: 1 });
+      return true;
+    };
+    expect(await its.sweep(isRunning)).toEqual({ untied: 1 });
+    expect(await its.isFree()).toBe(true);
+  });
+
+  it("deletes no tie that was stored since it was listed", async () => {
+    const its = await scene();
+    await its.hold();
+    const [tied] = await its.ties();
+    expect(await its.acquire()).toBe(200);
+    expect(await tend(tied!, undefined, its.agent())).toBe("untied");
+    expect(await its.ties()).toHaveLength(1);
+  });
+
+  it.each(["RUNNING", "ABORTED"])("may die before any of its requests, and the next sweep does the rest (%s)", async (status) => {
+    for (let dies = 0; dies < 10; dies++) {
+      const its = await scene();
+      await its.hold();
+      its.is(status);
+      const expected = status === "RUNNING" ? { renewed: 1 } : { untied: 1 };
+      let requests = 0;
+      const died = new Error("died");
+      const counted = <Args extends unknown[], T>(send: (...args: Args) => Promise<T>) => {
+        return async (...args: Args): Promise<T> => (requests++ < dies ? send(...args) : Promise.reject(died));
+      };
+      const { store, sleepers } = its.stores;
+      const dying = its.agent({
+        store: {
+          read: counted((address: Address) => store.read(address)),
+          apply: (address, command, clocks) => counted(() => store.apply(address, command, clocks))(),
+        },
+        sleepers: { ...sleepers, list: counted(sleepers.list), delete: counted(sleepers.delete) },
+        isRunning: counted(its.agent().isRunning),
+      });
+      const swept = await sweep(dying).catch(() => ({ failed: 1 }));
+      expect(await its.sweep()).toEqual("untied" in swept ? {} : expected);
+      expect(await its.isFree()).toBe(status !== "RUNNING");
+      if (!("failed" in swept)) return expect(dies).toBe(status === "RUNNING" ? 4 : 5);
+    }
+    expect.unreachable("it made more requests than that");
+  });
+});
+
+describe("an acquire with a tie", () => {
+  const tie = { executionArn: `${MACHINE}e` };
+
+  it("is stored for a year, with no more than an agent needs", async () => {
+    const clock = new VirtualClock();
+    const its = new Scene(clock, await inMemory(clock), tie.executionArn);
+    expect(await its.acquire(its.leaseId, { tie, meta: { order: 7 } })).toBe(201);
+    expect(await its.ties()).toEqual([
+      {
+        address: { namespace: "default", kind: "locks", key: "ORDER_1" },
+        leaseId: its.leaseId,
+        principal: expect.any(String) as string,
+        executionArn: tie.executionArn,
+        putAtMs: clock.wallMs(),
+        ttlAtSec: clock.wallMs() / 1000 + 366 * 86_400,
+      },
+    ]);
+  });
+
+  it.each<[string, object, field: string, rule: RegExp]>([
+    ["with a lease that two sweeps may miss", { tie, leaseMs: 179_999 }, "leaseMs", /at least 180000 with a tie; it is 179999/],
+    ["with the lease's default length", { tie, leaseMs: undefined }, "leaseMs", /it is 30000/],
+    ["without an execution", { tie: {} }, "tie.executionArn", /is required/],
+    [
+      "with an Express workflow",
+      { tie: { executionArn: `${MACHINE.replace("execution", "express")}e:1` } },
+      "tie.executionArn",
+      /execution, standard or durable/,
+    ],
+    ["with a function", { tie: { executionArn: DURABLE.replace(/\/.*/, "") } }, "tie.executionArn", /execution, standard or durable/],
+    ["with another path", { tie: { executionArn: `${DURABLE}a/b?c` } }, "tie.executionArn", /must be the ARN/],
+    ["with a long ARN", { tie: { executionArn: MACHINE + "x".repeat(1024) } }, "tie.executionArn", /at most 1024 characters/],
+  ])("is refused %s", async (_how, more, field, rule) => {
+    const sleepers = createMemorySleepers();
+    const service = directService({ sleepers });
+    const reply = await service.ask(ACQUIRE, { leaseId: service.newId(), body: { leaseMs: LEASE_MS, ...more } });
+    expect([reply.status, reply.body.code, reply.body.field]).toEqual([400, "invalid-request", field]);
+    expect(reply.body.detail).toMatch(rule);
+    expect((await sleepers.list()).ties).toEqual([]);
+  });
+
+  it("is refused by a service without an agent, and by the other operations", async () => {
+    const service = directService();
+    const leaseId = service.newId();
+    const reply = await service.ask(ACQUIRE, { leaseId, body: { leaseMs: LEASE_MS, tie } });
+    expect([reply.status, reply.body.field]).toEqual([400, "tie"]);
+    expect(reply.body.detail).toMatch(/this service has no agent that wakes sleepers/);
+    const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, body: { keys: ["a"], leaseMs: LEASE_MS, tie } });
+    expect([set.status, set.body.field]).toEqual([400, "tie"]);
+  });
+});
