@@ -1,6 +1,7 @@
 /**
  * The agent that wakes sleepers: a fourth function, which a schedule invokes once a minute, and the table's stream within a second of an offer
- * to a sleeper. It alone may tell the targets of sleepers, ask whether an execution runs that a lease is tied to, and read and delete their items.
+ * to a sleeper. It alone may tell the targets of sleepers, ask whether an execution runs that a lease is tied to, and read and delete their
+ * items.
  */
 import { Annotations, Arn, ArnFormat, Duration, Stack } from "aws-cdk-lib";
 import { Rule, Schedule } from "aws-cdk-lib/aws-events";
@@ -19,8 +20,8 @@ import { streamOf } from "./table.js";
 /** Options of the agent that wakes sleepers. */
 export interface WakeOptions {
   /**
-   * The durable functions whose callbacks the agent may complete, and to whose executions leases may be tied. A function of a stack that depends on this one is named by its ARN
-   * (`Function.fromFunctionArn`), or the stacks would depend on each other. @default none: only tasks of Step Functions are woken
+   * The durable functions whose callbacks the agent may complete, and to whose executions leases may be tied. A function of a stack that
+   * depends on this one is named by its ARN (`Function.fromFunctionArn`), or the stacks would depend on each other. @default none: only tasks of Step Functions are woken
    */
   readonly functions?: readonly IFunction[] | undefined;
   /**

@@ -1,4 +1,7 @@
-/** Assembles the function that wakes sleepers and renews tied leases, from its environment. A schedule invokes it once a minute, and the table's stream after an offer. */
+/**
+ * Assembles the function that wakes sleepers and renews tied leases, from its environment. A schedule invokes it once a minute, and the table's
+ * stream after an offer.
+ */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { systemClock } from "../lib/core/time.js";
 import type { AgentDeps, Tended, Woken } from "../lib/service/agent.js";

@@ -36,6 +36,8 @@ interface Message {
   /** Without it, the request is a GET. */
   readonly body?: object;
   readonly query?: string;
+  /** @default the Region of the agent */
+  readonly region?: string | undefined;
 }
 
 /** Sends a message and returns the answer's body, or the name of the error in it. @throws Error if there is no answer */
@@ -53,7 +55,10 @@ export function awsTell(env: Environment, clock: Clock): Tell {
   };
 }
 
-/** Returns what asks about executions, in the same Region and with the same credentials. */
+/**
+ * Returns what asks about executions, with the same credentials and each in its own Region: elsewhere, one that runs would be unknown, and so
+ * count as over.
+ */
 export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
   const send = senderTo(env, clock);
   return async (executionArn) => {
@@ -68,8 +73,7 @@ export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
 
 function senderTo(env: Environment, clock: Clock): Send {
   const agents = connections();
-  return async ({ service, target, path, body, query }) => {
-    const region = env["AWS_REGION"] ?? "";
+  return async ({ service, target, path, body, query, region = env["AWS_REGION"] ?? "" }) => {
     const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"];
     const url = new URL(named || env["AWS_ENDPOINT_URL"] || `https://${service}.${region}.${domainOf(region) ?? ""}`);
     const at = endpointAt(url, agents);
@@ -89,12 +93,13 @@ function senderTo(env: Environment, clock: Clock): Send {
 
 /** Neither answer has the execution's input and output. */
 function questionOf(executionArn: string): Message {
-  if (executionArn.includes(":states:")) {
+  const [, , service, region] = executionArn.split(":");
+  if (service === "states") {
     const body = { executionArn, includedData: "METADATA_ONLY" };
-    return { service: "states", target: "AWSStepFunctions.DescribeExecution", path: "", body };
+    return { service, region, target: "AWSStepFunctions.DescribeExecution", path: "", body };
   }
   const path = `2025-12-01/durable-executions/${encodeURIComponent(executionArn)}`;
-  return { service: "lambda", target: "", path, query: "IncludeExecutionData=false" };
+  return { service: "lambda", region, target: "", path, query: "IncludeExecutionData=false" };
 }
 
 function messageOf({ taskToken, callbackId = "" }: Parameters<Tell>[0], outcome: Outcome): Message {

@@ -68,7 +68,8 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     const body = JSON.parse(text || "{}") as Record<string, string>;
     const service = headers["x-amz-target"] === undefined ? "lambda" : "states";
     const asked = EXECUTION_PATH.exec(url)?.[1];
-    if (method !== (asked === undefined ? "POST" : "GET") || !headers.authorization?.includes(`/us-east-1/${service}/aws4_request`))
+    const [, , , region = "us-east-1"] = (asked === undefined ? body["executionArn"] : decodeURIComponent(asked))?.split(":") ?? [];
+    if (method !== (asked === undefined ? "POST" : "GET") || !headers.authorization?.includes(`/${region}/${service}/aws4_request`))
       throw new Refusal("AccessDenied", 403);
     if (asked !== undefined) return { Status: statusOf(decodeURIComponent(asked), new Refusal("ResourceNotFoundException", 404)) };
     if (headers["x-amz-target"] === "AWSStepFunctions.DescribeExecution") {

@@ -1,6 +1,6 @@
 /**
- * Signature Version 4 of a request to DynamoDB, or to another service of AWS. The day's key is derived once for each pair of credentials, so a request costs two hashes
- * and one HMAC. A property test compares it with `@smithy/signature-v4`.
+ * Signature Version 4 of a request to DynamoDB, or to another service of AWS. The day's key is derived once for each pair of credentials, so a
+ * request costs two hashes and one HMAC. A property test compares it with `@smithy/signature-v4`.
  */
 import * as crypto from "node:crypto";
 
