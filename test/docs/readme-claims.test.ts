@@ -105,7 +105,7 @@ describe("what the README says before all else", () => {
 
 describe("the first commands", () => {
   /** Those of CONTRIBUTING that a reader tries first. */
-  const TASKS = ["npm start", "npm test", "npm run sim -- --seeds 2000", "npm run check", "npm run synth"];
+  const TASKS = ["npm start", "npm test", "npm run sim", "npm run check", "npm run synth"];
   const lines = blocksUnder(TITLE, "sh").flatMap((block) => block.split("\n"));
   const commands = [...new Set([...lines.map((line) => line.replace(/#.*/, "").trim()), ...TASKS])];
   /** Commands that .ci/run doesn't run itself, and the tests that do. For the demo, the test runs a smaller one. */
