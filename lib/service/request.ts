@@ -30,7 +30,7 @@ export interface ServiceDeps {
    * answers at once. A held request occupies its function or process. @default 5 000
    */
   readonly serverWaitMs?: number;
-  /** The waiters that sleep. @default none: the service has no agent that wakes them, so it refuses a request to sleep */
+  /** The sleepers and tied leases. @default none: the service has no agent that looks after them, so it refuses such a request */
   readonly sleepers?: Pick<SleeperStore, "put">;
   /** True to include the store's own message in an answer, which only the owner of the store should see. @default false */
   readonly exposeCause?: boolean;
