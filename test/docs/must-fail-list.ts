@@ -17,9 +17,9 @@ import { WAY_BUGS } from "../simulation/bugs/way-bugs.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
-/** A constant that its file doesn't export. @throws Error if it doesn't exist. */
+/** A constant of a file. @throws Error if it doesn't exist. */
 function constant(file: string, name: string): number {
-  const [, value] = new RegExp(`^const ${name} = (\\d+);$`, "m").exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
+  const [, value] = new RegExp(`^(?:export )?const ${name} = (\\d+);$`, "m").exec(readFileSync(join(ROOT, file), "utf8")) ?? [];
   if (value === undefined) throw new Error(`${file} has no ${name}`);
   return Number(value);
 }

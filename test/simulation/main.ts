@@ -1,5 +1,5 @@
 /**
- * `npm run sim -- --seeds N [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. The first
+ * `npm run sim -- [--seeds N] [--seed FIRST] [--bug NAME]`: the deterministic simulation, on every core. A seed replays exactly. The first
  * history that breaks a property is shrunk, and told as a timeline. Exits 1 on a violation, or if a required situation didn't occur.
  */
 import { SingleBar } from "cli-progress";
@@ -9,6 +9,7 @@ import { Worker } from "node:worker_threads";
 import { bugNamed, bundleSimulation, endBundling, loadBundle } from "./bundle.js";
 import type { Campaign } from "./campaign.js";
 import { emptyCampaign, merge, PLAYED, unseen } from "./campaign.js";
+import { SEEDS_PER_BUG } from "./must-fail.js";
 import { shrink } from "./shrink.js";
 import type { Share } from "./worker.js";
 
@@ -62,7 +63,7 @@ function options(): Options {
   try {
     const { values } = parseArgs({
       options: {
-        seeds: { type: "string", default: "1000" },
+        seeds: { type: "string", default: String(SEEDS_PER_BUG) },
         seed: { type: "string", default: "1" },
         bug: { type: "string" },
       },

@@ -5,8 +5,8 @@ import { loadSimulation } from "./bundle.js";
 import type { History } from "./history.js";
 import type { Property } from "./oracles/verdict.js";
 
-/** The bound of a search. A bug that needs more seeds would be found only by luck in a full run. */
-const SEEDS_PER_BUG = 500;
+/** The bound of a search, and what a full run plays. A bug that needs more seeds would be found only by luck in it. */
+export const SEEDS_PER_BUG = 500;
 /** A search of all seeds takes minutes for each mistake, and many times that on a loaded machine. */
 export const TIMEOUT_MS = 3_600_000;
 
