@@ -31,7 +31,7 @@ import {
 import { AuthType, CallApiGatewayHttpApiEndpoint, HttpMethod } from "aws-cdk-lib/aws-stepfunctions-tasks";
 import type { Construct } from "constructs";
 import type { LeaseOptions } from "../lib/client/options.js";
-import { checkKey, checkLease, checkMs, checkNames, checkWork, refused } from "../lib/client/options.js";
+import { checkBoolean, checkKey, checkLease, checkMs, checkNames, checkWork, refused } from "../lib/client/options.js";
 import { TASK_TOKEN_HEADER } from "../lib/contract/requests.js";
 import { ROUTES } from "../lib/contract/routes.js";
 import * as LIMITS from "../lib/core/request-limits.js";
@@ -75,8 +75,6 @@ export interface SectionLock {
 }
 
 const DEFAULT_WAIT_MS = 3_600_000;
-/** The shortest lease of an execution that is woken: a second telling, a sweep after the first, still finds it. */
-const WOKEN_LEASE_MS = 180_000;
 /** The time for one request, which the API itself answers within 30 s. */
 const REQUEST_TIMEOUT = Duration.minutes(1);
 const NAMES = ["service", "key", "leaseMs", "tied", "waitMs", "owner", "mode", "limit", "permits", "priority", "work", "onFailure"];
@@ -201,7 +199,7 @@ export class LockedSection extends StateMachineFragment {
   #sleep(waitMs: number, body: { readonly leaseMs: number }, idPath: string, section: Parallel): LeaseCall {
     const wait = Duration.seconds(Math.ceil(waitMs / 1000));
     const sleep = this.#call("sleep", {
-      ...{ operation: "acquire", wait, idPath, body: { ...body, leaseMs: Math.max(body.leaseMs, WOKEN_LEASE_MS) } },
+      ...{ operation: "acquire", wait, idPath, body: { ...body, leaseMs: Math.max(body.leaseMs, LIMITS.agentLeaseMinMs) } },
       assign: this.#assign("{ 'fencingToken': $states.result.fencingToken }"),
     });
     this.#renewId(sleep);
@@ -292,7 +290,8 @@ function checkProps(props: LockedSectionProps): void {
   checkNames("LockedSection", props, NAMES);
   const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work } = props;
   checkLease(props);
-  if (tied) checkMs("leaseMs", leaseMs, LIMITS.tiedLeaseMinMs, LIMITS.leaseMaxMs);
+  checkBoolean("tied", tied);
+  if (tied) checkMs("leaseMs", leaseMs, LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs);
   if (typeof key !== "string" || (expressionIn(key) === undefined && !Token.isUnresolved(key))) checkKey(key);
   if ((leaseMs as unknown) === undefined) throw refused("leaseMs", leaseMs, "it must outlast the section");
   checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);

@@ -18,7 +18,7 @@ import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
 import type { Environment } from "./compose.js";
 import { metricPrefixesOf, policyOf, required, write } from "./compose.js";
 import { printed } from "./printed.js";
-import { awsIsRunning, awsTell } from "./tell.js";
+import { awsIsRunning, awsTell } from "./executions.js";
 
 /** The parts that a test or a local server replaces. */
 export type AgentParts = Partial<Pick<AgentDeps, "tell" | "isRunning" | "clock" | "log" | "onFailure">> & {

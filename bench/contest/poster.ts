@@ -1,7 +1,7 @@
 /** Requests to DynamoDB without an SDK. */
 import { Agent } from "node:http";
 import { systemClock } from "../../lib/core/time.js";
-import { post } from "../../lib/store/dynamo/http-sender.js";
+import { send } from "../../lib/store/dynamo/http-sender.js";
 import type { RawHeaders } from "../../lib/store/dynamo/signature.js";
 import { signer } from "../../lib/store/dynamo/signature.js";
 
@@ -16,7 +16,7 @@ export function poster(endpoint: string, operation: string): Poster {
   const agent = new Agent({ keepAlive: true, maxSockets: 50 });
   const destination = { protocol: "http:", hostname, port: Number(port), path: "/", agent } as const;
   const sign = signing(endpoint, operation);
-  return (body) => post(destination, sign(body), body, BOUNDS, systemClock);
+  return (body) => send(destination, sign(body), body, BOUNDS, systemClock);
 }
 
 /** Sends the same requests by the global `fetch`. */

@@ -3,7 +3,7 @@
  * what answers at `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, with fake credentials: never AWS.
  */
 import type { Environment } from "../../lambda/compose.js";
-import { awsIsRunning, awsTell } from "../../lambda/tell.js";
+import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { ROUTES } from "../../lib/contract/routes.js";
 import { systemClock } from "../../lib/core/time.js";
 import { sweep } from "../../lib/service/agent.js";

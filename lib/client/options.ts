@@ -106,6 +106,7 @@ export const ofType =
 export const unchecked: Check = () => undefined;
 
 const meta: Check = (_name, value) => void metaOf(value);
+const boolean = must((value) => typeof value === "boolean", "it must be true or false");
 
 /** The checks of options that several calls have. */
 export const CHECKS = {
@@ -113,7 +114,7 @@ export const CHECKS = {
   owner: text(0, LIMITS.ownerChars),
   reason: text(1, LIMITS.reasonChars),
   meta,
-  heartbeat: must((value) => typeof value === "boolean", "it must be true or false"),
+  heartbeat: boolean,
   waitMs: ms(0),
   signal: must((value) => value instanceof AbortSignal, "it must be an AbortSignal"),
 };
@@ -210,6 +211,11 @@ export function checkText(name: string, value: unknown, minChars: number, maxCha
 /** @throws InvalidRequestError if a value is given that is not in the list. */
 export function checkOneOf(name: string, value: unknown, ...known: readonly string[]): void {
   if (value !== undefined) oneOf(...known)(name, value);
+}
+
+/** @throws InvalidRequestError naming the option that is neither true nor false, nor left out */
+export function checkBoolean(name: string, value: unknown): void {
+  if (value !== undefined) boolean(name, value);
 }
 
 /** The checks of a page's options. */

@@ -41,7 +41,7 @@ const Tie = v.pipe(
     { executionArn: v.pipe(v.string(arnRule), v.regex(EXECUTION_ARN, arnRule), v.maxLength(LIMITS.executionArnChars, arnRule)) },
     "must be an object",
   ),
-  v.description(`Renew the lease while this runs, and release it after that; \`leaseMs\` of ${LIMITS.tiedLeaseMinMs} at least.`),
+  v.description(`Renew the lease while this runs, and release it after that; \`leaseMs\` of ${LIMITS.agentLeaseMinMs} at least.`),
 );
 
 const acquireFields = v.strictObject({
@@ -82,7 +82,7 @@ const AcquireRequest = v.pipe(
     allOf: [
       { if: { properties: { limit: { maximum: 1 } } }, then: { properties: { permits: { maximum: 1 } } } },
       { if: { required: ["mode"], properties: { mode: { const: "shared" } } }, then: { properties: { limit: { maximum: 1 } } } },
-      { if: { required: ["tie"] }, then: { required: ["leaseMs"], properties: { leaseMs: { minimum: LIMITS.tiedLeaseMinMs } } } },
+      { if: { required: ["tie"] }, then: { required: ["leaseMs"], properties: { leaseMs: { minimum: LIMITS.agentLeaseMinMs } } } },
     ],
   }),
 );

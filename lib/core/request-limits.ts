@@ -23,8 +23,11 @@ export const reasonChars = 256;
 export const leaseMinMs = 1 * SECOND;
 /** The longest lease. */
 export const leaseMaxMs = 1 * DAY;
-/** The shortest lease that is tied to an execution: it outlasts two sweeps of the agent that renews it, and a minute more. */
-export const tiedLeaseMinMs = 3 * MINUTE;
+/**
+ * The shortest lease that an agent looks after, because its holder is woken or it is tied to an execution: it outlasts two sweeps, and a minute
+ * more.
+ */
+export const agentLeaseMinMs = 3 * MINUTE;
 /** The longest time that a broken hold may be left to finish. */
 export const drainMaxMs = 1 * DAY;
 /** The most permits of a semaphore. */

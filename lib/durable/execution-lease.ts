@@ -117,7 +117,7 @@ export class ExecutionLease implements DurableSteps {
     attempt: number,
     decided?: Refusal["code"],
   ): Promise<A | Refusal> {
-    const { answer } = await this.#retried(request);
+    const { answer } = await this.retried(request);
     if (answer.ok || answer.code === decided) return answer;
     if (answer.retry === "new-lease") this.#session.deps.ids.correct(answer);
     else if (answer.retry !== "never" && attempt < RETRIES.attempts) throw errorOf(answer, this.#hold.key);
@@ -134,7 +134,7 @@ export class ExecutionLease implements DurableSteps {
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       // The history keeps an error's name and message. What ended the lease is in the message.
-      throw this.isLoss(cause) ? new LockLostError(cause.message, "expired", error) : error;
+      throw this.#isLoss(cause) ? new LockLostError(cause.message, "expired", error) : error;
     }
   }
 
@@ -182,7 +182,7 @@ export class ExecutionLease implements DurableSteps {
     const { key } = this.#hold;
     try {
       return await this.#ctx.step(`${key}: ${what}`, async () => {
-        const { answer } = await this.#retried((options) => this.#session.deps.api.release(this.ref, options));
+        const { answer } = await this.retried((options) => this.#session.deps.api.release(this.ref, options));
         if (!answer.ok) throw errorOf(answer, `${what} ${key}`);
         return answer.state;
       });
@@ -192,10 +192,11 @@ export class ExecutionLease implements DurableSteps {
   }
 
   #renewed(leaseMs: number) {
-    return this.#retried((options) => this.#session.deps.api.renew({ ...this.ref, leaseMs }, options));
+    return this.retried((options) => this.#session.deps.api.renew({ ...this.ref, leaseMs }, options));
   }
 
-  #retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
+  /** Sends a request until it is answered, for as long as a call may take. */
+  retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
     return retry(attempt, boundsFor(this.#hold.leaseMs, CALL_BUDGET_MS), this.#session.deps);
   }
 
@@ -206,11 +207,11 @@ export class ExecutionLease implements DurableSteps {
 
   /** True for an error after which a step isn't tried again. */
   #isEnd(error: Error): boolean {
-    return error.name === "FinalError" || this.isLoss(error);
+    return error.name === "FinalError" || this.#isLoss(error);
   }
 
   /** True for the loss of this lease, also after the history has kept it. */
-  isLoss(error: unknown): error is Error {
+  #isLoss(error: unknown): error is Error {
     return error instanceof Error && error.name === "LockLostError" && error.message.startsWith(`${this.#hold.key}: `);
   }
 }

@@ -11,7 +11,7 @@ import type { DurableContext } from "@aws/durable-execution-sdk-js";
 import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { LeaseOptions } from "../client/options.js";
-import { checkAcquire, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
+import { checkAcquire, checkBoolean, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
 import type { Session } from "../client/session.js";
 import { sessionOf } from "../client/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
@@ -62,8 +62,6 @@ type Settings = DurableLockOptions & typeof DEFAULTS;
 
 const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000, tied: false };
 const OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "waitMs", "tied"];
-/** The shortest lease of an execution that is woken: a second telling, a sweep after the first, still finds it. */
-const WOKEN_LEASE_MS = 180_000;
 /** The ends of a lease of which the work must learn. One that ran out, and that nobody took, did no harm. */
 const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"] as const);
 /** The errors of a callback that timed out, or was told that the lease lost its place. */
@@ -87,11 +85,12 @@ export async function withDurableLock<T>(
   const name = session.keyOf(key);
   checkWork("withDurableLock", "work", work);
   checkNames("withDurableLock", options, OPTIONS);
-  const { tied: _tied, ...acquireOptions } = options;
+  const { tied, ...acquireOptions } = options;
   checkAcquire(acquireOptions);
+  checkBoolean("tied", tied);
   const given = withDefaults<DurableLockOptions>(DEFAULTS, options) as Settings;
   checkMs("waitMs", given.waitMs, 0, LIMITS.sleepMaxMs);
-  if (given.tied) checkMs("leaseMs", given.leaseMs, LIMITS.tiedLeaseMinMs, LIMITS.leaseMaxMs);
+  if (given.tied) checkMs("leaseMs", given.leaseMs, LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs);
   checkLasting(session);
   if (session.deps.transport === "dynamodb" && (given.waitMs > 0 || given.tied)) {
     const rule = given.tied
@@ -162,7 +161,7 @@ class ExecutionLock {
       timeout: { seconds },
       serdes: { deserialize: async (news) => JSON.parse(news ?? "") as Granted },
     });
-    const sleeping = { leaseMs: Math.max(leaseMs, WOKEN_LEASE_MS), waitMs: seconds * 1000, wake: { callbackId } };
+    const sleeping = { leaseMs: Math.max(leaseMs, LIMITS.agentLeaseMinMs), waitMs: seconds * 1000, wake: { callbackId } };
     const queued = await this.#ctx.step(`${this.#key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
     if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
     try {

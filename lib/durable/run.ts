@@ -193,7 +193,7 @@ class ExecutionRun {
 
   /** False if the run is in progress, or if nobody says: the next look may. */
   async #isOver(): Promise<boolean> {
-    const answer = await this.#lease.send((options) => this.#session.deps.api.run({ key: this.#key }, options), Infinity);
+    const { answer } = await this.#lease.retried((options) => this.#session.deps.api.run({ key: this.#key }, options));
     return answer.ok ? !("run" in answer) || answer.run.state !== "running" : answer.retry === "never";
   }
 

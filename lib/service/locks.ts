@@ -14,7 +14,7 @@ import type { Requests } from "./request.js";
 import type { Named } from "../core/members.js";
 import { given } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
-import { acquireWithAgent } from "./sleep.js";
+import { acquireWithAgent } from "./acquire-with-agent.js";
 import { watch } from "./watch.js";
 
 /** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */

@@ -3,7 +3,7 @@
  * far as an agent calls them. Clocks are turned.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { awsTell } from "../../lambda/tell.js";
+import { awsTell } from "../../lambda/executions.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";

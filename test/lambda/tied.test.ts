@@ -3,7 +3,7 @@
  * them. Clocks are turned.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { awsIsRunning, awsTell } from "../../lambda/tell.js";
+import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";

@@ -10,7 +10,7 @@ import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import type { Endpoint, Reply, SendBounds } from "./http-sender.js";
-import { post } from "./http-sender.js";
+import { send } from "./http-sender.js";
 import type { RetryStrategy } from "./retries.js";
 import { errorTypeOf } from "./retries.js";
 import type { ErrorMetadata } from "./service-error.js";
@@ -72,7 +72,7 @@ class BuiltInCalls implements AllCalls {
     const sentAtMs = this.#clock.wallMs();
     const headers = [...sign(`${SERVICE}.${operation}`, body, sentAtMs + offsetMs), "user-agent", userAgent];
     const answered = watcher?.sending();
-    const reply = await post(endpoint, headers, body, bounds, this.#clock);
+    const reply = await send(endpoint, headers, body, bounds, this.#clock);
     answered?.(reply.headers.date);
     const isCorrected = this.#correctClock(reply, sentAtMs, offsetMs);
     try {

@@ -64,13 +64,13 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const BROKEN: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
 
 /** Sends `body`, by POST unless the endpoint says otherwise. @throws an error named `TimeoutError`, or one with the network's `code` */
-export function post(endpoint: Endpoint, headers: RawHeaders, body: string, bounds: SendBounds, clock: Clock): Promise<Reply> {
+export function send(endpoint: Endpoint, headers: RawHeaders, body: string, bounds: SendBounds, clock: Clock): Promise<Reply> {
   const { protocol, hostname, port, path, method = "POST", agent } = endpoint;
   return new Promise((resolve, reject) => {
-    const send = protocol === "https:" ? overHttps : overHttp;
+    const open = protocol === "https:" ? overHttps : overHttp;
     // Headers in a list are sent unchanged, without a map in between.
     const all = [...headers, "content-length", String(Buffer.byteLength(body))];
-    const request = send({ host: hostname, port, path, method, agent, headers: all as unknown as Record<string, string> });
+    const request = open({ host: hostname, port, path, method, agent, headers: all as unknown as Record<string, string> });
     const fail = (error: Error): void => {
       timer.cancel();
       request.destroy();

@@ -8,7 +8,7 @@ import type { IsRunning, Outcome, Tell } from "../lib/service/agent.js";
 import { LOST_PLACE } from "../lib/service/agent.js";
 import { domainOf } from "../lib/store/dynamo/environment-settings.js";
 import type { Reply } from "../lib/store/dynamo/http-sender.js";
-import { connections, endpointAt, post } from "../lib/store/dynamo/http-sender.js";
+import { connections, endpointAt, send as sendTo } from "../lib/store/dynamo/http-sender.js";
 import { bodyOf } from "../lib/store/dynamo/service-error.js";
 import { signer } from "../lib/store/dynamo/signature.js";
 import type { Environment } from "./compose.js";
@@ -83,7 +83,7 @@ function senderTo(env: Environment, clock: Clock): Send {
     const credentials = { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
     const text = body ? JSON.stringify(body) : "";
     const headers = signer(credentials, signed)(target, text, clock.wallMs());
-    const reply = await post(endpoint, headers, text, BOUNDS, clock).catch((error: unknown) => {
+    const reply = await sendTo(endpoint, headers, text, BOUNDS, clock).catch((error: unknown) => {
       const { code, name } = error as NodeJS.ErrnoException;
       throw new Error(`${service}: no answer (${code ?? name})`);
     });

@@ -10,6 +10,8 @@ import { LIMITS } from "../core/limits.js";
 import { toSecondsUp } from "../core/time.js";
 import type { Requests } from "./request.js";
 
+const NO_AGENT = "this service has no agent that wakes sleepers and renews tied leases";
+
 /** Stores what the agent needs, then sends the acquire. So whoever finds the lease in its record finds its target and its execution too. */
 export async function acquireWithAgent(
   requests: Requests,
@@ -23,8 +25,8 @@ export async function acquireWithAgent(
     return invalid("wake", `needs Prefer: wait=N, with N from 1 to ${LIMITS.sleepMaxMs / 1000}; ${given}`);
   }
   const { key, leaseId, leaseMs, principal } = acquire;
-  if (tie && leaseMs < LIMITS.tiedLeaseMinMs)
-    return invalid("leaseMs", `must be at least ${LIMITS.tiedLeaseMinMs} with a tie; it is ${leaseMs}`);
+  if (tie && leaseMs < LIMITS.agentLeaseMinMs)
+    return invalid("leaseMs", `must be at least ${LIMITS.agentLeaseMinMs} with a tie; it is ${leaseMs}`);
   const stored = await requests.read({ key }, async () => {
     const { latestMs: putAtMs } = clocks();
     const address = { namespace: caller.namespace, kind: "locks", key } as const;
@@ -37,8 +39,6 @@ export async function acquireWithAgent(
   if (!stored.ok) return stored;
   return requests.apply({ ...acquire, ...(wake ? { wait: true, sleepMs: waitMs } : wait && { wait }) });
 }
-
-const NO_AGENT = "this service has no agent that wakes sleepers and renews tied leases";
 
 function invalid(field: string, rule: string): Refusal {
   return refuse("invalid-request", { field, detail: `${field}: ${rule}` });
