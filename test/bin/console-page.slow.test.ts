@@ -394,6 +394,8 @@ async function longestTaskMs(page: Page, act: () => Promise<unknown>): Promise<n
   const browser = page.context().browser();
   await browser?.startTracing(page, { categories: ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"] });
   await act();
+  // A task answers before it ends, and is not in the trace until then.
+  await page.evaluate(() => new Promise((ended) => setTimeout(ended)));
   const { traceEvents } = JSON.parse(String(await browser?.stopTracing())) as { readonly traceEvents: readonly TraceEvent[] };
   const main = new Set(traceEvents.filter(({ args }) => args?.name === "CrRendererMain").map(({ pid, tid }) => `${pid}.${tid}`));
   const tasks = traceEvents.filter(({ name, pid, tid }) => name.endsWith("RunTask") && main.has(`${pid}.${tid}`));
