@@ -49,7 +49,7 @@ async function measure({ hold, timers, end }: Way): Promise<Hold> {
   const beganMs = performance.now();
   const fly = async (): Promise<void> => {
     for (let order = next++; order < count && performance.now() - beganMs < GETTING_MS; order = next++)
-      holds.push(await hold(`ORDER_${order}`));
+      holds.push(await hold(`${way}-${order}`));
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, fly));
   const gotMs = performance.now() - beganMs;
