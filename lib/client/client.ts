@@ -17,6 +17,7 @@ import { checkContext } from "./invocation.js";
 import type { WithUnscoped } from "./jobs/job-calls.js";
 import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
 import { Alarms } from "./lease/alarms.js";
+import type { HeldLease } from "./lease/lease.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
@@ -33,6 +34,9 @@ import type { WithSession } from "./session.js";
 import { closedError, Session, SESSION } from "./session.js";
 import { closedBySigterm } from "./sigterm.js";
 import { RetryGate } from "./transport/retry-gate.js";
+
+/** The releases that a closing client sends at once. With thousands on their way, most would not be answered in time. */
+const RELEASES_AT_ONCE = 100;
 
 /** The dependencies that all views of a client share. */
 interface SharedDeps extends Omit<AcquireDeps, "track"> {
@@ -136,5 +140,15 @@ async function closeSession(session: Session): Promise<void> {
   for (const lease of leases) lease.abandon();
   // A run ends by its own outcome: its work sees the aborted signal and reports the result.
   const locks = leases.filter(({ kind }) => kind === "locks");
-  await Promise.all([cleaned, ...locks.map((lease) => session.released(lease))]);
+  await Promise.all([cleaned, releaseAll(session, locks)]);
+}
+
+/** Releases all, some at once. After so many releases without success, the others are not sent: their leases end by themselves. */
+async function releaseAll(session: Session, leases: readonly HeldLease[]): Promise<void> {
+  const left = leases.values();
+  const someOfThem = async (): Promise<void> => {
+    for (const lease of left) if ((await session.released(lease)) === undefined) return;
+  };
+  await Promise.all(Array.from({ length: RELEASES_AT_ONCE }, someOfThem));
+  for (const lease of left) session.emit("release-failed", lease, closedError());
 }

@@ -66,6 +66,37 @@ describe("closing", () => {
     for (const { key } of leases) expect((await rival.inspect(key)).holders).toEqual([]);
   });
 
+  describe("with a thousand leases", () => {
+    const harness = async () => {
+      const made = createHarness();
+      const { clock, locks } = made;
+      await clock.settle(Promise.all(Array.from({ length: 1000 }, (_, at) => locks.acquire(`${KEY}.${at}`, { heartbeat: false }))));
+      const closed = async (): Promise<number> => {
+        const began = clock.monotonicMs();
+        await clock.settle(locks.close());
+        return clock.monotonicMs() - began;
+      };
+      return { ...made, closed };
+    };
+
+    it("releases all, a hundred at once", async () => {
+      const { wire, rival, closed } = await harness();
+      wire.always("release", { requestMs: ON_ITS_WAY_MS });
+      // Each release is on its way for as long, so those that are sent together are on their way together.
+      expect(await closed()).toBe(10 * ON_ITS_WAY_MS);
+      expect(wire.of("release")).toHaveLength(1000);
+      expect((await rival.list()).items).toEqual([]);
+    });
+
+    it("ends in the time of one when nobody answers, and says so of each", async () => {
+      const { wire, events, closed } = await harness();
+      wire.always("release", { lost: "request", silently: true });
+      expect(await closed()).toBeLessThanOrEqual(5000);
+      expect(new Set(wire.of("release").map(({ request }) => request.key)).size).toBe(100);
+      expect(events.filter(({ type }) => type === "release-failed")).toHaveLength(1000);
+    });
+  });
+
   it("ends though nobody answers any more", async () => {
     const { clock, locks, wire } = createHarness();
     const lease = await locks.acquire("a");
