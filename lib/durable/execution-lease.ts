@@ -100,6 +100,8 @@ export class ExecutionLease implements DurableSteps {
         const asked = await ask();
         if (!("stale" in asked)) return asked;
         if (tries === NEW_ID_TRIES) throw errorOf(asked.stale, key);
+        // An invocation that crashed got the key, or a place, with other options than this one's. No one else ends that.
+        if (asked.stale.code === "lease-reused") await this.end("give up");
         aboveMs = asked.stale.leaseIdAboveMs ?? 0;
       } catch (error) {
         await this.end("give up");
