@@ -74,8 +74,11 @@ export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
 function senderTo(env: Environment, clock: Clock): Send {
   const agents = connections();
   return async ({ service, target, path, body, query, region = env["AWS_REGION"] ?? "" }) => {
-    const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"];
-    const url = new URL(named || env["AWS_ENDPOINT_URL"] || `https://${service}.${region}.${domainOf(region) ?? ""}`);
+    const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"] || env["AWS_ENDPOINT_URL"];
+    const domain = domainOf(region);
+    // A caller names the Region, and "https://states.com." would be somebody else's host.
+    if (!named && domain === undefined) throw new Error(`${service}: the endpoint of ${region} is not known`);
+    const url = new URL(named || `https://${service}.${region}.${domain ?? ""}`);
     const at = endpointAt(url, agents);
     const signed = { host: url.host, path: at.path + path, region, service, method: body ? undefined : ("GET" as const), query };
     const endpoint = { ...at, method: signed.method, path: query === undefined ? signed.path : `${signed.path}?${query}` };

@@ -333,6 +333,15 @@ describe.each([
   });
 });
 
+it.each(["com", "us-east-1x"])("an agent sends no request, with its token, to a Region that is none: %s", async (region) => {
+  const credentials = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "token", AWS_REGION: "us-east-1" };
+  const isRunning = awsIsRunning(credentials, systemClock);
+  for (const [service, arn] of [["states", MACHINE] as const, ["lambda", DURABLE] as const]) {
+    const asked = isRunning(`${arn.replace("us-east-1", region)}e`);
+    await expect(asked).rejects.toThrow(`${service}: the endpoint of ${region} is not known`);
+  }
+});
+
 describe("an acquire with a tie", () => {
   const tie = { executionArn: `${MACHINE}e` };
 
