@@ -21,7 +21,7 @@ import { fingerprintOf } from "../client/run/fingerprint.js";
 import type { RunResult } from "../client/run/outcome.js";
 import { failureOf, firstResult, notRecorded, replayed, successOf } from "../client/run/outcome.js";
 import type { RunOptions } from "../client/run/run-options.js";
-import { checkRun } from "../client/run/run-options.js";
+import { checkRun, inputToJson } from "../client/run/run-options.js";
 import type { Session } from "../client/session.js";
 import { sessionOf } from "../client/session.js";
 import type { DurableSteps, Stale } from "./execution-lease.js";
@@ -94,6 +94,8 @@ export async function withDurableRun<T>(
   checkNames("withDurableRun", options, OPTIONS);
   const { waitMs = DEFAULTS.waitMs, ...others } = options;
   checkRun(others);
+  // Within a step, the error would be tried again.
+  inputToJson(options.payload, "payload");
   checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
   checkLasting(session);
   return new ExecutionRun(ctx, session, name, withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings).run(work);
