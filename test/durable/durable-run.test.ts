@@ -104,6 +104,20 @@ describe("a durable execution that wants the run of another", () => {
     expect(order.result).toMatchObject({ value: [2, true], attempt: 2 });
   });
 
+  it("fails if it may not look, and doesn't start again and again", async () => {
+    const its = scene();
+    void held(its, 60, () => "charged");
+    await its.clock.advance(0);
+    const order = its.lambda.start("a", (ctx, { fetch }) => {
+      const mayNotLook: typeof fetch = async (url, init) =>
+        init?.method === "GET" ? Response.json({ message: "Forbidden" }, { status: 403 }) : fetch(url, init);
+      return withDurableRun(ctx, its.client({ fetch: mayNotLook }), KEY, async () => "twice");
+    });
+    await its.pass(1);
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorMessage: expect.stringContaining("Forbidden") as string } });
+    expect(its.requests.filter((request) => request.startsWith("PUT"))).toHaveLength(1);
+  });
+
   it("of 0 ms asks once", async () => {
     const its = scene();
     void held(its, 60, () => "charged");
