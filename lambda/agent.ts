@@ -48,7 +48,7 @@ export function composeAgent(
   {
     clock = systemClock,
     tell = awsTell(env, clock),
-    isRunning = awsIsRunning(env, clock),
+    isRunning = awsIsRunning(env, clock, Math.random),
     print = write,
     log,
     onFailure = failureLine(print),

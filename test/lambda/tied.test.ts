@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
+import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { AgentDeps, IsRunning } from "../../lib/service/agent.js";
 import { sweep, tend } from "../../lib/service/agent.js";
@@ -55,7 +56,7 @@ class Scene {
   readonly failures: string[] = [];
   readonly leaseId: string;
   readonly #service;
-  readonly #isRunning = awsIsRunning(aws.env, systemClock);
+  readonly #isRunning = awsIsRunning(aws.env, systemClock, () => 0);
 
   constructor(
     readonly clock: VirtualClock,
@@ -182,7 +183,7 @@ describe.each([
   });
 
   it.each([
-    ["is throttled", () => aws.throttle(1), "states: ThrottlingException"],
+    ["is throttled each time", () => aws.throttle(5), "states: ThrottlingException"],
     ["gets a state that it doesn't know", (its: Scene) => its.is("PAUSED"), "states: PAUSED"],
   ])("leaves the lease to the next sweep, and to its own end, if it %s", async (_what, prepare, error) => {
     const its = await scene();
@@ -333,9 +334,20 @@ describe.each([
   });
 });
 
+it.each([MACHINE, DURABLE])("an agent that is throttled asks again, after pauses that double: %s", async (prefix) => {
+  const arn = `${prefix}e${++names}`;
+  aws.setExecution(arn, "RUNNING");
+  const pauses: number[] = [];
+  const after: Clock["after"] = (ms, task) => systemClock.after(ms % 1000 === 0 ? ms : (pauses.push(ms), 0), task);
+  const isRunning = awsIsRunning(aws.env, { ...systemClock, after }, () => 0.3);
+  aws.throttle(4);
+  expect(await isRunning(arn)).toBe(true);
+  expect(pauses).toEqual([300, 600, 1200, 2400]);
+});
+
 it.each(["com", "us-east-1x"])("an agent sends no request, with its token, to a Region that is none: %s", async (region) => {
   const credentials = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "token", AWS_REGION: "us-east-1" };
-  const isRunning = awsIsRunning(credentials, systemClock);
+  const isRunning = awsIsRunning(credentials, systemClock, () => 0);
   for (const [service, arn] of [["states", MACHINE] as const, ["lambda", DURABLE] as const]) {
     const asked = isRunning(`${arn.replace("us-east-1", region)}e`);
     await expect(asked).rejects.toThrow(`${service}: the endpoint of ${region} is not known`);
