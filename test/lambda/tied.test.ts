@@ -138,7 +138,7 @@ describe.each([
     return new Scene(clock, await stores(clock), executionArn);
   }
 
-  it.each([`${MACHINE}a/b`, `${DURABLE}order-1/0b1c`, `${MACHINE.replace("us-east-1", "eu-west-1")}elsewhere`])(
+  it.each([`${MACHINE}a/b`, `${MACHINE}Bestellung-Ü1`, `${DURABLE}order-1/0b1c`, `${MACHINE.replace("us-east-1", "eu-west-1")}elsewhere`])(
     "keeps the lease of %s as long as that runs, and releases it once it is over",
     async (arn) => {
       const its = await scene(arn);
