@@ -274,6 +274,20 @@ describe("the wait of a durable execution", () => {
     expect((await its.rival.inspect(KEY)).waiters).toEqual([]);
   });
 
+  it.each(["", "null", '"go on"'])("ends if somebody else completes its callback, with %s: that grants nothing", async (Result) => {
+    const its = scene();
+    await its.rival.acquire(KEY);
+    let runs = 0;
+    const order = its.start("a", async () => runs++);
+    await its.lambda.run();
+    const callback = order.operations.find(({ Type }) => Type === "CALLBACK")?.CallbackDetails?.CallbackId ?? "";
+    its.lambda.complete(callback, { Result });
+    await its.pass(1);
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockTimeoutError" } });
+    expect(runs).toBe(0);
+    expect(await its.rival.inspect(KEY)).toMatchObject({ waiters: [] });
+  });
+
   it("outlasts a telling that fails, whatever the length of the lease: the next sweep tells it", async () => {
     const its = scene();
     const rival = await its.rival.acquire(KEY);
