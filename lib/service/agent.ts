@@ -12,7 +12,7 @@
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
  *
- * It also renews tied leases, by the lease's own length, and releases those whose execution is over:
+ * It also renews tied leases, by the lease's own length or three minutes, and releases those whose execution is over:
  *
  *  1. the lease is not in the record   → it never began, or has ended: no longer looked after
  *  2. it waits, or was granted lately  → left alone. AWS may not know an execution yet that has just begun
@@ -31,6 +31,7 @@
  */
 import type { WakeTarget } from "../core/api/locks.js";
 import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../core/commands.js";
+import { LIMITS } from "../core/limits.js";
 import { check } from "../core/lock/check.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
@@ -195,8 +196,9 @@ export async function tend(tied: TiedLease, record: LockRecord | undefined, deps
   if (!held || held.grantedAtMs + OTHERS_MS > earliestMs) return "left";
   const ref = { key: address.key, leaseId, principal };
   if (await deps.isRunning(executionArn)) {
-    // With its length, the store needs one write and no read.
-    const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs: held.leaseMs }, deps);
+    // With a length, the store needs one write and no read. A holder may have renewed for less than two sweeps.
+    const leaseMs = Math.max(held.leaseMs, LIMITS.agentLeaseMinMs);
+    const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs }, deps);
     if (answer.ok) return "renewed";
     return answer.code === "lease-lost" ? untied() : "left";
   }

@@ -16,7 +16,7 @@ import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { engineCalls, freshTable } from "../support/engine.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
@@ -95,6 +95,10 @@ class Scene {
 
   async isHeld(leaseId = this.leaseId): Promise<boolean> {
     return (await this.#service.ask(CHECK, { leaseId })).status === 200;
+  }
+
+  async renew(leaseMs: number): Promise<void> {
+    expect((await this.#service.ask(RENEW, { leaseId: this.leaseId, body: { leaseMs } })).status).toBe(200);
   }
 
   async release(leaseId = this.leaseId): Promise<void> {
@@ -282,6 +286,17 @@ describe.each([
     expect(await its.sweep(isRunning)).toEqual({ renewed: 1 });
     expect(await its.sweep()).toEqual({ untied: 1 });
     expect(await its.isFree()).toBe(true);
+  });
+
+  it("outlasts two sweeps again, though its holder renewed for less while the agent was down", async () => {
+    const its = await scene();
+    await its.hold();
+    await its.clock.advance(LEASE_MS - OTHERS_MS - 10_000);
+    await its.renew(60_000);
+    for (const passedMs of [0, MINUTE_MS, 2 * MINUTE_MS]) {
+      await its.clock.advance(passedMs);
+      expect(await its.sweep()).toEqual({ renewed: 1 });
+    }
   });
 
   it("brings no lease back, if it renews one that another agent has just released", async () => {
