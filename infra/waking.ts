@@ -38,7 +38,7 @@ const BATCH_RECORDS = 10;
 /** Older records say nothing that a sweep hasn't seen. */
 const RECORD_AGE_MAX = Duration.minutes(5);
 const RECORD_RETRIES = 2;
-/** The sweep reads no further page after 45 s, and tells the sleepers of the last one. */
+/** The sweep looks at no further sleeper after 45 s, and ends with those whose targets it is asking. */
 const TIMEOUT = Duration.minutes(2);
 const SWEEP_INTERVAL = Duration.minutes(1);
 

@@ -4,7 +4,7 @@
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { systemClock } from "../lib/core/time.js";
-import type { AgentDeps, Tended, Woken } from "../lib/service/agent.js";
+import type { AgentDeps, SweepPlace, Tended, Woken } from "../lib/service/agent.js";
 import { sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
@@ -48,7 +48,7 @@ export function composeAgent(
   {
     clock = systemClock,
     tell = awsTell(env, clock),
-    isRunning = awsIsRunning(env, clock),
+    isRunning = awsIsRunning(env, clock, Math.random),
     print = write,
     log,
     onFailure = failureLine(print),
@@ -74,8 +74,10 @@ export function composeAgent(
     log: log ?? ((line) => print(printed(line, prefixes))),
     onFailure,
   };
+  // A process has one sweep at a time. Another process begins anew.
+  const sweepPlace: SweepPlace = {};
   async function sweepAll(): Promise<Swept> {
-    const counts = await sweep(deps);
+    const counts = await sweep(deps, sweepPlace);
     if (Object.keys(counts).some((result) => !ROUTINE.has(result))) print({ event: "swept", ...counts });
     // An error of the function, which the alarm counts. The lines before it say why.
     if (counts.failed) throw new Error(`sleepers left to the next sweep: ${counts.failed}`);

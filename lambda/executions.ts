@@ -1,8 +1,10 @@
 /**
- * Tells the targets of sleepers: tasks of Step Functions, and callbacks of durable functions. Asks whether executions of both still run. Each is
- * one signed request to AWS, which is never repeated here: a repeat of a telling that arrived would hear that nobody waits. No error has the
- * target in it, a secret of its caller.
+ * Tells the targets of sleepers: tasks of Step Functions, and callbacks of durable functions. That is one signed request to AWS, which is never
+ * repeated here: a repeat of a telling that arrived would hear that nobody waits. No error has the target in it, a secret of its caller. Asks
+ * whether executions of both still run, and again if AWS says that it was asked too fast.
  */
+import type { Backoff } from "../lib/core/backoff.js";
+import { backoffMs } from "../lib/core/backoff.js";
 import type { Clock } from "../lib/core/time.js";
 import type { IsRunning, Outcome, Tell } from "../lib/service/agent.js";
 import { LOST_PLACE } from "../lib/service/agent.js";
@@ -25,6 +27,11 @@ const NO_EXECUTION: ReadonlySet<string> = new Set(["ExecutionDoesNotExist", "Res
 /** An execution in another state is over. */
 const RUNNING: ReadonlySet<unknown> = new Set(["RUNNING", "PENDING_REDRIVE"]);
 const OVER: ReadonlySet<unknown> = new Set(["SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED", "STOPPED"]);
+/** The errors of a question that comes too fast. Both services count all who ask in an account, by the second. */
+const TOO_FAST: ReadonlySet<unknown> = new Set(["ThrottlingException", "TooManyRequestsException"]);
+/** The longest pauses before it is asked again. A sweep asks about many at once, and in the same order each time. */
+const ASK_AGAIN: Backoff = { firstMs: 1000, longestMs: 8000 };
+const ASKS_MAX = 5;
 const CAUSE = "The lease lost its place in the queue, or was cancelled";
 
 /** A request to a service of AWS. */
@@ -59,11 +66,16 @@ export function awsTell(env: Environment, clock: Clock): Tell {
  * Returns what asks about executions, with the same credentials and each in its own Region: elsewhere, one that runs would be unknown, and so
  * count as over.
  */
-export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
+export function awsIsRunning(env: Environment, clock: Clock, random: () => number): IsRunning {
   const send = senderTo(env, clock);
   return async (executionArn) => {
     const message = questionOf(executionArn);
-    const answer = await send(message);
+    let answer = await send(message);
+    for (let asks = 1; TOO_FAST.has(answer) && asks < ASKS_MAX; asks++) {
+      const pauseMs = random() * backoffMs(ASK_AGAIN, asks - 1);
+      await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
+      answer = await send(message);
+    }
     if (typeof answer === "string" && NO_EXECUTION.has(answer)) return false;
     const status = typeof answer === "string" ? answer : (answer["status"] ?? answer["Status"]);
     if (!RUNNING.has(status) && !OVER.has(status)) throw new Error(`${message.service}: ${String(status)}`);
@@ -74,8 +86,11 @@ export function awsIsRunning(env: Environment, clock: Clock): IsRunning {
 function senderTo(env: Environment, clock: Clock): Send {
   const agents = connections();
   return async ({ service, target, path, body, query, region = env["AWS_REGION"] ?? "" }) => {
-    const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"];
-    const url = new URL(named || env["AWS_ENDPOINT_URL"] || `https://${service}.${region}.${domainOf(region) ?? ""}`);
+    const named = env[service === "states" ? "AWS_ENDPOINT_URL_SFN" : "AWS_ENDPOINT_URL_LAMBDA"] || env["AWS_ENDPOINT_URL"];
+    const domain = domainOf(region);
+    // A caller names the Region, and "https://states.com." would be somebody else's host.
+    if (!named && domain === undefined) throw new Error(`${service}: the endpoint of ${region} is not known`);
+    const url = new URL(named || `https://${service}.${region}.${domain ?? ""}`);
     const at = endpointAt(url, agents);
     const signed = { host: url.host, path: at.path + path, region, service, method: body ? undefined : ("GET" as const), query };
     const endpoint = { ...at, method: signed.method, path: query === undefined ? signed.path : `${signed.path}?${query}` };

@@ -31,7 +31,7 @@ export function sweepInMemory(
   onFailure: (error: unknown) => void,
 ): () => Promise<unknown> {
   const clocks = gatewayClocks(systemClock, undefined);
-  const aws = { tell: awsTell(env, systemClock), isRunning: awsIsRunning(env, systemClock) };
+  const aws = { tell: awsTell(env, systemClock), isRunning: awsIsRunning(env, systemClock, () => 1) };
   return () => sweep({ ...records, ...aws, clocks, clock: systemClock, log, onFailure });
 }
 

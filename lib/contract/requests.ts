@@ -34,8 +34,9 @@ const WakeTarget = v.pipe(
   v.metadata({ minProperties: 1, maxProperties: 1 }),
 );
 const arnRule = `must be the ARN of an execution, standard or durable, of at most ${LIMITS.executionArnChars} characters`;
+/** The names of a state machine and its executions may have letters beyond ASCII. */
 const EXECUTION_ARN =
-  /^arn:[\w-]+:(states:[\w-]+:\d+:execution:[!-9;-~]+:[!-9;-~]+|lambda:[\w-]+:\d+:function:[\w-]+:[\w$.-]+\/durable-execution\/[\w/-]+)$/;
+  /^arn:[\w-]+:(states:[\w-]+:\d+:execution:[!-9;-~\u00a1-\uffff]+:[!-9;-~\u00a1-\uffff]+|lambda:[\w-]+:\d+:function:[\w-]+:[\w$.-]+\/durable-execution\/[\w/-]+)$/;
 const Tie = v.pipe(
   v.strictObject(
     { executionArn: v.pipe(v.string(arnRule), v.regex(EXECUTION_ARN, arnRule), v.maxLength(LIMITS.executionArnChars, arnRule)) },

@@ -35,8 +35,8 @@ export interface DurableSteps {
    */
   step<T>(name: string, body: (lease: StepLease) => Promise<T>, config?: StepConfig<T>): Promise<T>;
   /**
-   * Suspends the execution and keeps the lease: a step first makes it longer than `duration` by a minute. At most a day less a minute. With a
-   * tied lease it is a wait alone, of any length.
+   * Suspends the execution and keeps the lease: a step first makes it longer than `duration` by `leaseMs`, and by a minute at least. At most a
+   * day less a minute; the lease is a day then. With a tied lease it is a wait alone, of any length.
    * @throws LockLostError if the lease has ended; InvalidRequestError for a longer time
    */
   wait(name: string, duration: Duration): Promise<void>;
@@ -53,7 +53,7 @@ export interface Stale {
 
 /** The length of a lease in ms, unless the caller gives one. */
 export const LEASE_MS = 180_000;
-/** The time that a lease outlasts a wait: Lambda starts the function again, and it begins its next step. */
+/** The shortest time that a lease outlasts a wait: Lambda starts the function again, and it begins its next step. */
 const RESUME_MS = 60_000;
 /** The number of ids that are tried if the service refuses them as not new. */
 const NEW_ID_TRIES = 5;
@@ -100,6 +100,8 @@ export class ExecutionLease implements DurableSteps {
         const asked = await ask();
         if (!("stale" in asked)) return asked;
         if (tries === NEW_ID_TRIES) throw errorOf(asked.stale, key);
+        // An invocation that crashed got the key, or a place, with other options than this one's. No one else ends that.
+        if (asked.stale.code === "lease-reused") await this.end("give up");
         aboveMs = asked.stale.leaseIdAboveMs ?? 0;
       } catch (error) {
         await this.end("give up");
@@ -164,9 +166,11 @@ export class ExecutionLease implements DurableSteps {
   async wait(name: string, duration: Duration): Promise<void> {
     if (this.#hold.isTied) return this.#ctx.wait(name, duration);
     const { days = 0, hours = 0, minutes = 0, seconds = 0 }: Partial<Record<"days" | "hours" | "minutes" | "seconds", number>> = duration;
-    const leaseMs = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + RESUME_MS;
-    if (!(leaseMs <= LIMITS.leaseMaxMs))
-      throw refused("duration", leaseMs - RESUME_MS, `it is at most ${LIMITS.leaseMaxMs - RESUME_MS} ms`);
+    const waitMs = Math.ceil((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000);
+    const mostMs = LIMITS.leaseMaxMs - RESUME_MS;
+    if (!(waitMs >= 0 && waitMs <= mostMs)) throw refused("duration", waitMs, `it is 0 to ${mostMs} ms`);
+    // The pause after the wait may be as long as any other.
+    const leaseMs = Math.min(LIMITS.leaseMaxMs, waitMs + Math.max(RESUME_MS, this.#hold.leaseMs));
     const lost = await this.#ctx.step(`${name}: lengthen the lease`, async () => {
       const { answer } = await this.#renewed(leaseMs);
       if (answer.ok) return null;
@@ -177,14 +181,15 @@ export class ExecutionLease implements DurableSteps {
     await this.#ctx.wait(name, duration);
   }
 
-  /** Ends the lease, whatever became of it. Returns its last state; undefined if that got no response: the lease then ends by itself. */
+  /** Ends the lease, whatever became of it. Returns its last state; undefined if that got no response, or is forbidden: the lease then ends by itself. */
   async end(what: "release" | "give up"): Promise<LeaseState | undefined> {
     const { key } = this.#hold;
     try {
       return await this.#ctx.step(`${key}: ${what}`, async () => {
         const { answer } = await this.retried((options) => this.#session.deps.api.release(this.ref, options));
-        if (!answer.ok) throw errorOf(answer, `${what} ${key}`);
-        return answer.state;
+        if (answer.ok) return answer.state;
+        if (answer.retry === "never") return undefined;
+        throw errorOf(answer, `${what} ${key}`);
       });
     } catch {
       return undefined;

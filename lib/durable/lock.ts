@@ -157,15 +157,15 @@ class ExecutionLock {
     const asked = await this.#ctx.step(`${this.#key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
     if (asked !== "locked" || waitMs === 0) return asked;
     const seconds = Math.ceil(waitMs / 1000);
-    const [told, callbackId] = await this.#ctx.createCallback<Granted>(`${this.#key}: turn`, {
+    const [told, callbackId] = await this.#ctx.createCallback<Granted | undefined>(`${this.#key}: turn`, {
       timeout: { seconds },
-      serdes: { deserialize: async (news) => JSON.parse(news ?? "") as Granted },
+      serdes: { deserialize: async (news) => grantIn(news) },
     });
     const sleeping = { leaseMs: Math.max(leaseMs, LIMITS.agentLeaseMinMs), waitMs: seconds * 1000, wake: { callbackId } };
     const queued = await this.#ctx.step(`${this.#key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
     if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
     try {
-      return { fencingToken: (await told).fencingToken };
+      return (await told) ?? "locked";
     } catch (error) {
       if (!ENDS_OF_A_WAIT.has((error as { errorType?: unknown }).errorType)) throw error;
       return "locked";
@@ -180,5 +180,15 @@ class ExecutionLock {
     if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
     if (answer.code === "locked") return "locked";
     return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
+  }
+}
+
+/** Returns the grant that the agent tells; undefined for other news, such as those of somebody who completes the callback by hand. */
+function grantIn(news = ""): Granted | undefined {
+  try {
+    const { fencingToken } = JSON.parse(news) as Partial<Granted>;
+    return typeof fencingToken === "number" ? { fencingToken } : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -21,7 +21,7 @@ import { fingerprintOf } from "../client/run/fingerprint.js";
 import type { RunResult } from "../client/run/outcome.js";
 import { failureOf, firstResult, notRecorded, replayed, successOf } from "../client/run/outcome.js";
 import type { RunOptions } from "../client/run/run-options.js";
-import { checkRun } from "../client/run/run-options.js";
+import { checkRun, inputToJson } from "../client/run/run-options.js";
 import type { Session } from "../client/session.js";
 import { sessionOf } from "../client/session.js";
 import type { DurableSteps, Stale } from "./execution-lease.js";
@@ -67,6 +67,8 @@ type Settings = DurableRunOptions & typeof DEFAULTS;
 interface Waited {
   readonly seconds: number;
   readonly isOver: boolean;
+  /** The reason why no look can say more. */
+  readonly refusal?: Refusal;
 }
 
 const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
@@ -94,6 +96,8 @@ export async function withDurableRun<T>(
   checkNames("withDurableRun", options, OPTIONS);
   const { waitMs = DEFAULTS.waitMs, ...others } = options;
   checkRun(others);
+  // Within a step, the error would be tried again.
+  inputToJson(options.payload, "payload");
   checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
   checkLasting(session);
   return new ExecutionRun(ctx, session, name, withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings).run(work);
@@ -173,13 +177,13 @@ class ExecutionRun {
     return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
   }
 
-  /** Waits until the run is over, or these seconds are. Returns the seconds waited in all. */
+  /** Waits until the run is over, or these seconds are. Returns the seconds waited in all. @throws LockError if it may not look */
   async #waited(seconds: number, mostSeconds: number): Promise<number> {
     const pauseOf = (looks: number): number => backoffMs(LOOKS, looks - 1) / 1000;
     const look = async (waited: Waited, looks: number): Promise<Waited> => {
       // The start has just looked.
       if (looks === 1) return waited;
-      return { seconds: Math.min(mostSeconds, waited.seconds + pauseOf(looks - 1)), isOver: await this.#isOver() };
+      return { seconds: Math.min(mostSeconds, waited.seconds + pauseOf(looks - 1)), ...(await this.#look()) };
     };
     const waited = await this.#ctx.waitForCondition<Waited>(`${this.#key}: in progress`, (before, { attempt }) => look(before, attempt), {
       initialState: { seconds, isOver: false },
@@ -188,13 +192,16 @@ class ExecutionRun {
           ? { shouldContinue: false }
           : { shouldContinue: true, delay: { seconds: Math.min(pauseOf(looks), mostSeconds - now.seconds) } },
     });
+    if (waited.refusal) throw errorOf(waited.refusal, `run ${this.#key}`);
     return waited.seconds;
   }
 
-  /** False if the run is in progress, or if nobody says: the next look may. */
-  async #isOver(): Promise<boolean> {
+  /** Looks at the run. It isn't over if nobody says: the next look may. */
+  async #look(): Promise<Omit<Waited, "seconds">> {
     const { answer } = await this.#lease.retried((options) => this.#session.deps.api.run({ key: this.#key }, options));
-    return answer.ok ? !("run" in answer) || answer.run.state !== "running" : answer.retry === "never";
+    if (answer.ok) return { isOver: !("run" in answer) || answer.run.state !== "running" };
+    if (answer.code === "not-found") return { isOver: true };
+    return answer.retry === "never" ? { isOver: true, refusal: answer } : { isOver: false };
   }
 
   #record(outcome: OutcomeInput): Promise<Recorded | Refusal> {

@@ -12,7 +12,7 @@
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
  *
- * It also renews tied leases, by the lease's own length, and releases those whose execution is over:
+ * It also renews tied leases, by the lease's own length or three minutes, and releases those whose execution is over:
  *
  *  1. the lease is not in the record   → it never began, or has ended: no longer looked after
  *  2. it waits, or was granted lately  → left alone. AWS may not know an execution yet that has just begun
@@ -31,6 +31,7 @@
  */
 import type { WakeTarget } from "../core/api/locks.js";
 import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../core/commands.js";
+import { LIMITS } from "../core/limits.js";
 import { check } from "../core/lock/check.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
@@ -80,26 +81,35 @@ export type Tended = "left" | "renewed" | "untied" | "failed";
 const VERDICT_MS = 10_000;
 /** The time for which others leave a granted sleeper to that agent, and one that is not queued yet to its request. */
 const OTHERS_MS = 30_000;
-/** A sweep reads no further pages after this time: the next one begins a minute after it. */
+/** A sweep looks at no further ones after this time: the next sweep begins a minute after it. */
 const SWEEP_MS = 45_000;
+const NO_TIME = new Error(`there was no time left, ${SWEEP_MS} ms after the sweep began`);
+
+/** The place in the list after which the next sweep goes on. Without one, it begins anew. */
+export interface SweepPlace {
+  after?: string | undefined;
+}
 
 /** Looks at every sleeper and tied lease. Returns how many of them were woken, found dead, renewed, and so on. */
-export async function sweep(deps: AgentDeps): Promise<Readonly<Partial<Record<Woken | Tended, number>>>> {
+export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Readonly<Partial<Record<Woken | Tended, number>>>> {
   const counts: Partial<Record<Woken | Tended, number>> = {};
-  const beganMs = deps.clock.monotonicMs();
-  let after: string | undefined;
+  const untilMs = deps.clock.monotonicMs() + SWEEP_MS;
   do {
-    const { sleepers, ties, next } = await deps.sleepers.list(after);
+    const { sleepers, ties, next } = await deps.sleepers.list(place.after);
     const byKey = new Map<string, (Sleeper | TiedLease)[]>();
     for (const kept of [...sleepers, ...ties]) {
       const { namespace, key } = kept.address;
       const name = `${namespace}/${key}`;
       byKey.set(name, [...(byKey.get(name) ?? []), kept]);
     }
-    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps)));
+    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps, untilMs)));
     for (const result of all.flat()) counts[result] = (counts[result] ?? 0) + 1;
-    after = next;
-  } while (after !== undefined && deps.clock.monotonicMs() - beganMs < SWEEP_MS);
+    place.after = next;
+  } while (place.after !== undefined && deps.clock.monotonicMs() < untilMs);
+  if (place.after !== undefined) {
+    counts.failed = (counts.failed ?? 0) + 1;
+    deps.onFailure(NO_TIME);
+  }
   return counts;
 }
 
@@ -115,12 +125,17 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
 }
 
 /** Looks at those of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */
-async function sweepKey(ofKey: readonly (Sleeper | TiedLease)[], deps: AgentDeps): Promise<readonly (Woken | Tended)[]> {
+async function sweepKey(
+  ofKey: readonly (Sleeper | TiedLease)[],
+  deps: AgentDeps,
+  untilMs = Number.POSITIVE_INFINITY,
+): Promise<readonly (Woken | Tended)[]> {
   const results: (Woken | Tended)[] = [];
   let record: LockRecord | undefined;
   let isFresh = false;
   for (const kept of ofKey) {
     try {
+      if (deps.clock.monotonicMs() >= untilMs) throw NO_TIME;
       if (!isFresh) record = await deps.store.read(kept.address);
       const result = await ("acquire" in kept ? wake(kept, record, deps) : tend(kept, record, deps));
       isFresh = result === "asleep" || result === "left";
@@ -181,8 +196,9 @@ export async function tend(tied: TiedLease, record: LockRecord | undefined, deps
   if (!held || held.grantedAtMs + OTHERS_MS > earliestMs) return "left";
   const ref = { key: address.key, leaseId, principal };
   if (await deps.isRunning(executionArn)) {
-    // With its length, the store needs one write and no read.
-    const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs: held.leaseMs }, deps);
+    // With a length, the store needs one write and no read. A holder may have renewed for less than two sweeps.
+    const leaseMs = Math.max(held.leaseMs, LIMITS.agentLeaseMinMs);
+    const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs }, deps);
     if (answer.ok) return "renewed";
     return answer.code === "lease-lost" ? untied() : "left";
   }

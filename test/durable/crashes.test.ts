@@ -24,6 +24,12 @@ const underLock: Work = (its, ran) => (ctx, sandbox) =>
     for (const name of ["charge", "ship"]) await lock.step(name, async ({ fencingToken }) => void ran.push([name, fencingToken]));
   });
 
+/** Each invocation has options of its own, so the service takes none of its requests for a repeated one. */
+const withOtherOptions: Work = (its, ran) => (ctx, sandbox) =>
+  withDurableLock(ctx, its.client(sandbox), KEY, { tied: true, meta: { at: its.requests.length } }, (lock) =>
+    lock.step("charge", async ({ fencingToken }) => void ran.push(["charge", fencingToken])),
+  );
+
 /** Control: the lease is a step's result, and its id is made within the step. */
 const naively: Work = (its, ran) => async (ctx, sandbox) => {
   const locks = its.client(sandbox);
@@ -70,6 +76,17 @@ describe.each([
       expect(await its.rival.inspect(KEY), where).toMatchObject({ holders: [], waiters: [] });
     }
   });
+});
+
+it("a crash at any request doesn't keep the execution out by its own lease, if the options are others after it", async () => {
+  const { points } = await withKill(-1, false, withOtherOptions);
+  for (const [killAt, { to, at, what }] of points.entries()) {
+    const { its, execution, ran } = await withKill(killAt, false, withOtherOptions);
+    const where = `killed ${at} ${to}: ${what}`;
+    expect(execution.status, where).toBe("SUCCEEDED");
+    expect(new Set(ran.map(([, token]) => token)).size, where).toBe(1);
+    expect(await its.rival.inspect(KEY), where).toMatchObject({ holders: [], waiters: [] });
+  }
 });
 
 it("control: an id that is in no history leaves a lease behind, which keeps the execution itself out", async () => {

@@ -151,6 +151,20 @@ describe("the lease of a durable execution", () => {
     expect(order).toMatchObject({ status: "SUCCEEDED", result: 0 });
   });
 
+  it("lasts for a pause of its own length after a wait of the lock", async () => {
+    const its = scene();
+    const order = its.lambda.start("a", (ctx, sandbox) =>
+      withDurableLock(ctx, its.client(sandbox), KEY, { leaseMs: 600_000 }, async (lock) => {
+        await ctx.wait("before", { minutes: 9 });
+        await lock.wait("cool down", { minutes: 5 });
+        await ctx.wait("after", { minutes: 9 });
+        return lock.step("ship", async () => "shipped");
+      }),
+    );
+    await its.pass(25);
+    expect(order).toMatchObject({ status: "SUCCEEDED", result: "shipped" });
+  });
+
   it("is short again after a wait: a crash then blocks the key for a minute", async () => {
     const its = scene();
     const begun = gate();
@@ -260,6 +274,20 @@ describe("the wait of a durable execution", () => {
     expect((await its.rival.inspect(KEY)).waiters).toEqual([]);
   });
 
+  it.each(["", "null", '"go on"'])("ends if somebody else completes its callback, with %s: that grants nothing", async (Result) => {
+    const its = scene();
+    await its.rival.acquire(KEY);
+    let runs = 0;
+    const order = its.start("a", async () => runs++);
+    await its.lambda.run();
+    const callback = order.operations.find(({ Type }) => Type === "CALLBACK")?.CallbackDetails?.CallbackId ?? "";
+    its.lambda.complete(callback, { Result });
+    await its.pass(1);
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockTimeoutError" } });
+    expect(runs).toBe(0);
+    expect(await its.rival.inspect(KEY)).toMatchObject({ waiters: [] });
+  });
+
   it("outlasts a telling that fails, whatever the length of the lease: the next sweep tells it", async () => {
     const its = scene();
     const rival = await its.rival.acquire(KEY);
@@ -299,12 +327,20 @@ describe("misuse", () => {
     await expect(call()).rejects.toThrow(expect.objectContaining({ name: "InvalidRequestError", field }));
   });
 
-  it("is refused: a wait with the lock that no lease can last", async () => {
+  it.each([{ days: 1 }, { seconds: -90 }])("is refused: a wait with the lock that no lease can last (%o)", async (duration) => {
     const its = scene();
     const caught: unknown[] = [];
-    its.start("a", (lock) => lock.wait("long", { days: 1 }).catch((error: unknown) => caught.push(error)));
+    its.start("a", (lock) => lock.wait("long", duration).catch((error: unknown) => caught.push(error)));
     await its.lambda.run();
     expect(caught).toEqual([expect.any(InvalidRequestError)]);
+  });
+
+  it("is told at once: a role that may not call the service", async () => {
+    const its = scene();
+    const forbidden = its.client({ fetch: async () => Response.json({ message: "Forbidden" }, { status: 403 }) });
+    const order = its.lambda.start("a", (ctx) => withDurableLock(ctx, forbidden, KEY, work));
+    await its.lambda.run();
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorMessage: expect.stringContaining("Forbidden") as string } });
   });
 
   function view() {
@@ -337,7 +373,7 @@ describe("a tied lease of a durable execution", () => {
 
   it.each([
     ["is free at the next sweep", true, 0, 1],
-    ["control: without the tie, is held until the lease ends", false, 597, 3],
+    ["control: without the tie, is held until the lease ends", false, 599, 5],
   ])("%s, if the execution is stopped", async (_what, tied, heldMinutes, minutes) => {
     const its = scene();
     const order = its.start("a", inTheMiddle, { tied });

@@ -104,6 +104,20 @@ describe("a durable execution that wants the run of another", () => {
     expect(order.result).toMatchObject({ value: [2, true], attempt: 2 });
   });
 
+  it("fails if it may not look, and doesn't start again and again", async () => {
+    const its = scene();
+    void held(its, 60, () => "charged");
+    await its.clock.advance(0);
+    const order = its.lambda.start("a", (ctx, { fetch }) => {
+      const mayNotLook: typeof fetch = async (url, init) =>
+        init?.method === "GET" ? Response.json({ message: "Forbidden" }, { status: 403 }) : fetch(url, init);
+      return withDurableRun(ctx, its.client({ fetch: mayNotLook }), KEY, async () => "twice");
+    });
+    await its.pass(1);
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorMessage: expect.stringContaining("Forbidden") as string } });
+    expect(its.requests.filter((request) => request.startsWith("PUT"))).toHaveLength(1);
+  });
+
   it("of 0 ms asks once", async () => {
     const its = scene();
     void held(its, 60, () => "charged");
@@ -260,6 +274,7 @@ describe("misuse of a durable run", () => {
     ["no function", () => withDurableRun(ctx, scene().rival, KEY, {}, undefined as never), "work"],
     ["an option of other calls", () => withDurableRun(ctx, scene().rival, KEY, { heartbeat: false } as object, work), "heartbeat"],
     ["a bad option of runs", () => withDurableRun(ctx, scene().rival, KEY, { maxAttempts: -1 }, work), "maxAttempts"],
+    ["a payload that is no JSON", () => withDurableRun(ctx, scene().rival, KEY, { payload: { lines: new Map() } }, work), "payload"],
     ["a wait of over a year", () => withDurableRun(ctx, scene().rival, KEY, { waitMs: 366 * 86_400_000 }, work), "waitMs"],
   ])("is refused before anything is asked: %s", async (_what, call, field) => {
     await expect(call()).rejects.toThrow(expect.objectContaining({ name: "InvalidRequestError", field }));

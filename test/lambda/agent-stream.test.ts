@@ -8,6 +8,7 @@ import { systemClock } from "../../lib/core/time.js";
 import { ACQUIRE, directService, RENEW } from "../support/direct-service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import type { Sleeper } from "../../lib/store/port.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
@@ -60,8 +61,9 @@ async function streamed() {
   await clock.advance(systemClock.wallMs() - clock.wallMs());
   const place = { calls: engineCalls(endpoint), tableName, region: async () => "us-east-1" };
   const store = createDynamoStore({ ...place, policy: createPolicy(), clock, random: () => 0 });
-  const service = directService({ clock, store, sleepers: createSleeperStore(place) });
-  return { service, store, records, env: { ...env, ...targets.env, HOLDFAST_TABLE: tableName } };
+  const sleepers = createSleeperStore(place);
+  const service = directService({ clock, store, sleepers });
+  return { service, store, sleepers, records, env: { ...env, ...targets.env, HOLDFAST_TABLE: tableName } };
 }
 
 it("hears of a release straight on the table, and of no heartbeat, and wakes the sleeper", async () => {
@@ -104,4 +106,21 @@ it("fails as a function if a sleeper had to be left to the next sweep", async ()
   targets.throttle(1);
   const agent = composeAgent(env, { log: () => undefined, print: () => undefined, onFailure: () => undefined });
   await expect(agent()).rejects.toThrow("sleepers left to the next sweep: 1");
+});
+
+it("goes on where a sweep had no time left, and fails as a function", async () => {
+  const { sleepers, env } = await streamed();
+  const acquire = { type: "acquire", leaseId: "a", principal: "p" } as Sleeper["acquire"];
+  const put = (key: number) =>
+    sleepers.put({ address: { ...ADDRESS, key: `KEY_${key}` }, acquire, target: {}, putAtMs: 1, ttlAtSec: 1e10 });
+  await Promise.all(Array.from({ length: 101 }, (_, key) => put(key)));
+  let slowMs = 1000;
+  let nowMs = 0;
+  const tell = async () => (await Promise.resolve(), (nowMs += slowMs), Promise.reject(new Error("no answer")));
+  const parts = { log: () => undefined, print: () => undefined, onFailure: () => undefined, tell };
+  const agent = composeAgent(env, { ...parts, clock: { ...systemClock, monotonicMs: () => nowMs } });
+  await expect(agent(), "a page, and that there are more").rejects.toThrow("sleepers left to the next sweep: 101");
+  await expect(agent(), "the rest").rejects.toThrow("sleepers left to the next sweep: 1");
+  slowMs = 0;
+  await expect(agent(), "all").rejects.toThrow("sleepers left to the next sweep: 101");
 });

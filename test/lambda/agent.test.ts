@@ -380,4 +380,17 @@ describe.each([
     await its.clock.advance(MINUTE_MS);
     expect(await its.sweep()).toEqual({ failed: 1, lost: 109, woken: 1 });
   });
+
+  it("leaves the rest of a key to the next sweep, if its targets don't answer", async () => {
+    const its = await behindA();
+    const [sleeper] = (await its.stores.sleepers.list()).sleepers;
+    for (let one = 0; one < 20; one++)
+      await its.stores.sleepers.put({ ...sleeper!, acquire: { ...sleeper!.acquire, leaseId: its.newId() }, target: NOBODY });
+    await its.clock.advance(MINUTE_MS);
+    let asked = 0;
+    const silent: Tell = async () => (asked++, await its.clock.advance(5000), Promise.reject(new Error("no answer")));
+    expect(await its.sweep(silent)).toMatchObject({ failed: 20 });
+    expect(asked).toBe(9);
+    expect(await its.sweep()).toEqual({ lost: 20, asleep: 1 });
+  });
 });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
+import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { AgentDeps, IsRunning } from "../../lib/service/agent.js";
 import { sweep, tend } from "../../lib/service/agent.js";
@@ -15,7 +16,7 @@ import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { engineCalls, freshTable } from "../support/engine.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
@@ -55,7 +56,7 @@ class Scene {
   readonly failures: string[] = [];
   readonly leaseId: string;
   readonly #service;
-  readonly #isRunning = awsIsRunning(aws.env, systemClock);
+  readonly #isRunning = awsIsRunning(aws.env, systemClock, () => 0);
 
   constructor(
     readonly clock: VirtualClock,
@@ -94,6 +95,10 @@ class Scene {
 
   async isHeld(leaseId = this.leaseId): Promise<boolean> {
     return (await this.#service.ask(CHECK, { leaseId })).status === 200;
+  }
+
+  async renew(leaseMs: number): Promise<void> {
+    expect((await this.#service.ask(RENEW, { leaseId: this.leaseId, body: { leaseMs } })).status).toBe(200);
   }
 
   async release(leaseId = this.leaseId): Promise<void> {
@@ -137,7 +142,7 @@ describe.each([
     return new Scene(clock, await stores(clock), executionArn);
   }
 
-  it.each([`${MACHINE}a/b`, `${DURABLE}order-1/0b1c`, `${MACHINE.replace("us-east-1", "eu-west-1")}elsewhere`])(
+  it.each([`${MACHINE}a/b`, `${MACHINE}Bestellung-Ü1`, `${DURABLE}order-1/0b1c`, `${MACHINE.replace("us-east-1", "eu-west-1")}elsewhere`])(
     "keeps the lease of %s as long as that runs, and releases it once it is over",
     async (arn) => {
       const its = await scene(arn);
@@ -182,7 +187,7 @@ describe.each([
   });
 
   it.each([
-    ["is throttled", () => aws.throttle(1), "states: ThrottlingException"],
+    ["is throttled each time", () => aws.throttle(5), "states: ThrottlingException"],
     ["gets a state that it doesn't know", (its: Scene) => its.is("PAUSED"), "states: PAUSED"],
   ])("leaves the lease to the next sweep, and to its own end, if it %s", async (_what, prepare, error) => {
     const its = await scene();
@@ -283,6 +288,17 @@ describe.each([
     expect(await its.isFree()).toBe(true);
   });
 
+  it("outlasts two sweeps again, though its holder renewed for less while the agent was down", async () => {
+    const its = await scene();
+    await its.hold();
+    await its.clock.advance(LEASE_MS - OTHERS_MS - 10_000);
+    await its.renew(60_000);
+    for (const passedMs of [0, MINUTE_MS, 2 * MINUTE_MS]) {
+      await its.clock.advance(passedMs);
+      expect(await its.sweep()).toEqual({ renewed: 1 });
+    }
+  });
+
   it("brings no lease back, if it renews one that another agent has just released", async () => {
     const its = await scene();
     await its.hold();
@@ -331,6 +347,26 @@ describe.each([
     }
     expect.unreachable("it made more requests than that");
   });
+});
+
+it.each([MACHINE, DURABLE])("an agent that is throttled asks again, after pauses that double: %s", async (prefix) => {
+  const arn = `${prefix}e${++names}`;
+  aws.setExecution(arn, "RUNNING");
+  const pauses: number[] = [];
+  const after: Clock["after"] = (ms, task) => systemClock.after(ms % 1000 === 0 ? ms : (pauses.push(ms), 0), task);
+  const isRunning = awsIsRunning(aws.env, { ...systemClock, after }, () => 0.3);
+  aws.throttle(4);
+  expect(await isRunning(arn)).toBe(true);
+  expect(pauses).toEqual([300, 600, 1200, 2400]);
+});
+
+it.each(["com", "us-east-1x"])("an agent sends no request, with its token, to a Region that is none: %s", async (region) => {
+  const credentials = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret", AWS_SESSION_TOKEN: "token", AWS_REGION: "us-east-1" };
+  const isRunning = awsIsRunning(credentials, systemClock, () => 0);
+  for (const [service, arn] of [["states", MACHINE] as const, ["lambda", DURABLE] as const]) {
+    const asked = isRunning(`${arn.replace("us-east-1", region)}e`);
+    await expect(asked).rejects.toThrow(`${service}: the endpoint of ${region} is not known`);
+  }
 });
 
 describe("an acquire with a tie", () => {

@@ -57,7 +57,8 @@ export async function startWakeTargets(): Promise<WakeTargets> {
   };
 
   function statusOf(arn: string, unknown: Refusal): string {
-    if (throttled > 0) throw (throttled--, new Refusal("ThrottlingException"));
+    const tooFast = arn.includes(":lambda:") ? "TooManyRequestsException" : "ThrottlingException";
+    if (throttled > 0) throw (throttled--, new Refusal(tooFast, 429));
     const status = executions.get(arn);
     if (status === undefined) throw unknown;
     return status;
