@@ -26,7 +26,7 @@ const SIZED = [
   "test/client/acquire/local-queue-crowd.test.ts",
   "test/core/{kinds,queue,rate}.property.test.ts",
   "test/lambda/fuzz.test.ts",
-  "test/store/{costs/queue-units,lost-responses/lost-response,queue-predicates}.test.ts",
+  "test/store/{costs/queue-units,lost-responses/*,queue-predicates}.test.ts",
 ];
 
 /**

@@ -57,7 +57,7 @@ describe("the guides' figures", () => {
   });
 
   it("of the queue's price are those of the test that measures it", () => {
-    const source = readFileSync(join(ROOT, "test/client/acquire/queue-pace.test.ts"), "utf8");
+    const source = readFileSync(join(ROOT, "test/client/acquire/queue-pace.slow.test.ts"), "utf8");
     const bounds = [...source.matchAll(/expect\((\w+)\)\.toBeLess\w+\((\d+)\)/g)].map(([, what, most]) => [what, Number(most)]);
     expect(bounds).toEqual([
       ["perGrant", 5],

@@ -1,4 +1,4 @@
-/** cdk-nag's packs on the stack: no findings except acknowledged ones, and each acknowledgement has its reason. */
+/** cdk-nag's packs and CloudFormation's own rules on the stack: no findings except acknowledged ones, and each acknowledgement has its reason. */
 import { App, Stack, Validations } from "aws-cdk-lib";
 import { AttributeType, Table } from "aws-cdk-lib/aws-dynamodb";
 import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { bundleHosted } from "../../bin/console/bundle.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import "./synthesize.js";
+import { cdkContext } from "./synthesize.js";
 
 const DURABLE = "arn:aws:lambda:eu-west-1:111122223333:function:durable";
 const outdir = mkdtempSync(join(tmpdir(), "holdfast-nag-"));
@@ -19,7 +19,7 @@ afterAll(() => rmSync(outdir, { recursive: true }));
 
 /** Checks the app and returns the findings. */
 function findings(fill: (app: App) => unknown): string {
-  const app = new App({ outdir: mkdtempSync(join(outdir, "app-")) });
+  const app = new App({ outdir: mkdtempSync(join(outdir, "app-")), context: cdkContext() });
   fill(app);
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
   try {

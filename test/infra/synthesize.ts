@@ -11,6 +11,7 @@ import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
+import { isThorough } from "../support/tier.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -23,9 +24,9 @@ export function cdkContext(): Record<string, unknown> {
   return cdkJson.context;
 }
 
-/** An app with cdk.json's context. */
+/** An app with cdk.json's context. CloudFormation's own rules are checked in the slow tier, since that takes longer than to make the stack. */
 export function newApp(): App {
-  return new App({ outdir: assemblyDirectory(), context: cdkContext() });
+  return new App({ outdir: assemblyDirectory(), context: cdkContext(), builtinCloudFormationValidation: isThorough() });
 }
 
 /** The stack of stage dev, made in this process. */

@@ -3,8 +3,8 @@ import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
+import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
 import { POLICY } from "../store/fixture.js";
-import { freshTable } from "../support/engine.js";
 
 /** Two processes of one table. */
 export type Processes = readonly [here: LockStore, there: LockStore];
@@ -14,7 +14,7 @@ export const BACKENDS: readonly (readonly [name: string, processes: () => Promis
   [
     "the table",
     async () => {
-      const { calls, tableName } = await freshTable();
+      const { calls, tableName } = tableInMemory();
       const process = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
       return [process(), process()];
     },

@@ -10,14 +10,13 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
 import { QueueScene } from "../store/queue-fixture.js";
 import { A, freshNamespace, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 import { mutate } from "../store/mutate.js";
-import { freshTable } from "../support/engine.js";
 import { itemBytes } from "../support/item-bytes.js";
 
 const KEY = "seats";
@@ -27,9 +26,8 @@ const SCOPE = "0123456789abcdef";
 const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
 
 /** A store on its own table, and the size of an item in it. */
-async function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
-  const { client, tableName, ...table } = await freshTable();
-  const calls = prepare ? sdkCalls(client) : table.calls;
+function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
+  const { client, calls, tableName } = tableInMemory();
   prepare?.(client);
   const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   const bytesAt = async (address: Address): Promise<number> => {
@@ -47,7 +45,7 @@ function inMemory() {
 }
 
 /** The service on a store, for callers with principals of that length, and the size of its one item. */
-async function seats({ store, bytesAt }: Awaited<ReturnType<typeof freshStore>>, principalChars: number) {
+async function seats({ store, bytesAt }: ReturnType<typeof freshStore>, principalChars: number) {
   const namespace = freshNamespace();
   const caller = { principal: `111122223333/${"p".repeat(principalChars)}`, namespace, requestId: "r" };
   const service = lockService({ store, log: () => undefined, clock: systemClock }, caller, () => ({
@@ -59,7 +57,7 @@ async function seats({ store, bytesAt }: Awaited<ReturnType<typeof freshStore>>,
 
 describe.each([[20], [2000]])("a semaphore of 150 permits, for callers with principals of %d characters", (principalChars) => {
   it("takes holders with 1 KB of meta until its item is 32 KB, then says so: 429 key-full", async () => {
-    const { service, bytes: size } = await seats(await freshStore(), principalChars);
+    const { service, bytes: size } = await seats(freshStore(), principalChars);
     const outcomes: string[] = [];
     for (let order = 0; order < 40; order++)
       outcomes.push(outcomeOf(await service.acquire({ ...SEATS, leaseId: leaseId(order), meta: META })));
@@ -97,7 +95,7 @@ async function queueOn(lock: QueueScene, count = LIMITS.waitersMax - 1): Promise
 
 describe("a queue", () => {
   it("grows no item beyond the bound, though nobody reads it to be queued behind large holders: 429 key-full", async () => {
-    const { store, bytesAt } = await freshStore();
+    const { store, bytesAt } = freshStore();
     const lock = await crowded(store, 20);
     const outcomes = await queueOn(lock);
     const queued = outcomes.filter((outcome) => outcome === "waiting").length;
@@ -108,21 +106,21 @@ describe("a queue", () => {
   });
 
   it("control: grows it beyond by a table that takes every one more for right", async () => {
-    const { store, bytesAt } = await freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
+    const { store, bytesAt } = freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
     const lock = await crowded(store, 20);
     expect(new Set(await queueOn(lock))).toEqual(new Set(["waiting"]));
     expect(await bytesAt(lock.address)).toBeGreaterThan(LIMITS.recordBytes);
   });
 
   it("control: takes all that may wait behind an ordinary holder", async () => {
-    const { store } = await freshStore();
+    const { store } = freshStore();
     expect(new Set(await queueOn(await crowded(store, 0)))).toEqual(new Set(["waiting"]));
   });
 });
 
 describe("a holder of a large record", () => {
   it("is told to renew less often, up to each half of its lease; its renewals pay by the size", async () => {
-    const { store } = await freshStore();
+    const { store } = freshStore();
     const lock = await crowded(store, 22);
     const { leaseMs, renewAfterMs } = leaseIn(await lock.renew(A));
     expect(renewAfterMs).toBeGreaterThan(0.48 * leaseMs);
@@ -130,7 +128,7 @@ describe("a holder of a large record", () => {
   });
 
   it("can't say more in a renewal than there is room for, and goes on renewing: 429 key-full", async () => {
-    const { store, bytesAt } = await freshStore();
+    const { store, bytesAt } = freshStore();
     const lock = await crowded(store, 22);
     const last = leaseIn(await lock.acquire(leaseId(300), { scope: SCOPE, owner: OWNER }));
     const before = await bytesAt(lock.address);

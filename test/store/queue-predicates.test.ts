@@ -4,7 +4,6 @@ import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
@@ -95,8 +94,8 @@ async function played(stage: Stage, play: Example["play"]) {
   return { answer, record: await stage.there.read() };
 }
 
-function stageOn({ client, tableName }: EngineTable): Stage {
-  const process = () => createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+function stageOn({ client, calls, tableName }: EngineTable): Stage {
+  const process = () => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const here = new QueueScene(process());
   const documents = DynamoDBDocumentClient.from(client);
   const put: Stage["put"] = (record) =>

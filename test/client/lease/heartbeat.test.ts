@@ -42,11 +42,11 @@ describe("heartbeats", () => {
     expect(lease.state).toBe("held");
   });
 
-  it("are on whatever the length of the lease", async () => {
+  it.each([1000, 3_600_000])("are on whatever the length of the lease: %d ms", async (leaseMs) => {
     const { clock, locks } = createHarness();
-    const leases = [await locks.acquire("short", { leaseMs: 1000 }), await locks.acquire("long", { leaseMs: 3_600_000 })];
-    await clock.advance(1.5 * 3_600_000);
-    expect(leases.map(({ state }) => state)).toEqual(["held", "held"]);
+    const lease = await locks.acquire(KEY, { leaseMs });
+    await clock.advance(10 * leaseMs);
+    expect(lease.state).toBe("held");
   });
 
   it("keep the same token and ask for the same length", async () => {

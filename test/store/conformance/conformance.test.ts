@@ -2,10 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { tableInMemory } from "../../simulation/dynamo/sdk-client.js";
-import { freshTable } from "../../support/engine.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
 import { RunScene } from "../run-fixture.js";
@@ -36,17 +34,17 @@ describe("control: of fifty at once", () => {
   });
 
   it("many replace the one before by a table that takes every guess for right", async () => {
-    const { client, tableName } = await freshTable();
+    const { client, calls, tableName } = tableInMemory();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
-    const store = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     const lock = new Fixture(store);
     await fiftyAcquire(lock);
     expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.latestMs + 1);
   });
   it("many run one after the other by a table that takes every guess for right", async () => {
-    const { client, tableName } = await freshTable();
+    const { client, calls, tableName } = tableInMemory();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
-    const store = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
     const run = new RunScene(store);
     await fiftyStart(run);
     expect((await run.read())?.version).toBeGreaterThan(run.clocks.latestMs + 1);

@@ -4,26 +4,25 @@
  * the order of the tombstones of leases that are taken over together. So both stores are made to report leases in the order of their ids.
  */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { expect } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { resolver } from "../../core/kinds-history.js";
 import type { History } from "../../core/kinds-history.js";
 import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
+import { expectSame } from "./differential-pair.js";
 
 /** The pair of stores, on this table of an engine. */
-export function kindsStorePair({ client, tableName }: EngineTable): Play<History> {
+export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
   const memory = createMemoryStore({
     policy: POLICY,
     table: { ...table, replace: (address, next, seenVersion) => table.replace(address, { ...next, holds: byId(next.holds) }, seenVersion) },
   });
   tellHoldsById(client);
-  const dynamo = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const dynamo = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
   return async (history, told) => {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
@@ -38,11 +37,11 @@ export function kindsStorePair({ client, tableName }: EngineTable): Play<History
       const record = await memory.read(address);
       const isNested = "lease" in wanted.answer && wanted.answer.lease.holdCount > 1 && wanted.answer.how === "granted";
       told(`${command.type}: ${isNested ? "nested" : outcomeOf(wanted.answer)}`);
-      expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
+      expectSame({ answer: came.answer, events: came.events }, wanted, asked);
       // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
-      if (record?.version !== before?.version) expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
+      if (record?.version !== before?.version) expectSame(await dynamo.read(address), record, asked);
     }
-    expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+    expectSame(await dynamo.read(address), await memory.read(address), asked);
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
@@ -46,6 +47,11 @@ export interface Played<H extends Remembering> {
 /** Plays a history through both stores, and reports each outcome to `told`. @throws an assertion if they differ. */
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
+/** Both stores came to the same. If not, the message has what was `asked`: only then, since that is long and this is asked at each step. */
+export function expectSame(came: unknown, wanted: unknown, asked: unknown): void {
+  if (!isDeepStrictEqual(came, wanted)) expect(came, JSON.stringify(asked)).toEqual(wanted);
+}
+
 /** The pair of stores, on this table of an engine. */
 export function storePair<H extends Remembering>({ client, calls, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
@@ -66,13 +72,13 @@ export function storePair<H extends Remembering>({ client, calls, tableName }: E
       const wanted = await memory.apply(address, command, () => reading);
       const came = await dynamo.apply(address, command, () => reading);
       told(`${command.type}: ${outcomeOf(wanted.answer)}`);
-      expect({ answer: came.answer, events: came.events }, JSON.stringify(asked)).toEqual(wanted);
+      expectSame({ answer: came.answer, events: came.events }, wanted, asked);
       const record = await memory.read(address);
       // If one store's record hasn't changed, a change of the other shows in its next record: versions only rise.
       if (record?.version === version) continue;
       version = record?.version;
-      expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(record);
+      expectSame(await dynamo.read(address), record, asked);
     }
-    expect(await dynamo.read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+    expectSame(await dynamo.read(address), await memory.read(address), asked);
   };
 }

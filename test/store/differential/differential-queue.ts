@@ -19,7 +19,6 @@ import { systemClock } from "../../../lib/core/time.js";
 import type { ClockReading } from "../../../lib/core/time.js";
 import { transition } from "../../../lib/core/transition.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
@@ -27,6 +26,7 @@ import { PROCESSES, resolver } from "./queue-histories.js";
 import type { History } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
+import { expectSame } from "./differential-pair.js";
 import { mutate } from "../mutate.js";
 
 /** The part of its update expression by which each fast path is recognised among the writes. */
@@ -42,8 +42,7 @@ export const FAST_PATHS = {
 
 /** The pair of stores, on this table of an engine. */
 // Over 60 lines: one model or one server, whose parts share its state.
-export function queueStorePair({ client, tableName }: EngineTable): Play<History> {
-  const calls = sdkCalls(client);
+export function queueStorePair({ client, calls, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);
   tellHoldsById(client);
   const documents = DynamoDBDocumentClient.from(client);
@@ -84,7 +83,7 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
       const process = processes[step.process] ?? startProcess();
       if (step.looks && "leaseId" in command) {
         const seen = (record: LockRecord | undefined) => check(record, command, reading);
-        expect(seen(await process.read(address)), JSON.stringify(asked)).toEqual(seen(before));
+        expectSame(seen(await process.read(address)), seen(before), asked);
       }
       const { result: came, updates } = await writtenBy(() => process.apply(address, command, () => reading));
       const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
@@ -100,24 +99,18 @@ export function queueStorePair({ client, tableName }: EngineTable): Play<History
       for (const { event } of wanted.events) told(`event: ${event}`);
       const together = wanted.events.filter(({ event }) => event === "ended").length > 1;
       const { answer, events } = came;
-      expect(together ? inAnyOrder({ answer, events }) : { answer, events }, JSON.stringify(asked)).toEqual(
-        together ? inAnyOrder(wanted) : wanted,
-      );
+      expectSame(together ? inAnyOrder({ answer, events }) : { answer, events }, together ? inAnyOrder(wanted) : wanted, asked);
       const record = await memory.read(address);
       if (record !== before || updates.length > 0) {
         const kept = await startProcess().read(address);
         if (together && record && kept) {
-          expect({ ...kept, tombstones: [], lowWatermark: "" }, JSON.stringify(asked)).toEqual({
-            ...record,
-            tombstones: [],
-            lowWatermark: "",
-          });
+          expectSame({ ...kept, tombstones: [], lowWatermark: "" }, { ...record, tombstones: [], lowWatermark: "" }, asked);
           await put(record);
           processes = startAll();
-        } else expect(kept, JSON.stringify(asked)).toEqual(record);
+        } else expectSame(kept, record, asked);
       }
     }
-    expect(await startProcess().read(address), JSON.stringify(asked)).toEqual(await memory.read(address));
+    expectSame(await startProcess().read(address), await memory.read(address), asked);
   };
 }
 

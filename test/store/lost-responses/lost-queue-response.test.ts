@@ -14,6 +14,7 @@ import { engineCalls, freshTable } from "../../support/engine.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
+import { isThorough } from "../../support/tier.js";
 import { startLateFailures } from "../late-failure.js";
 import type { LateFailures } from "../late-failure.js";
 import { HEARD, ROWS } from "./lost-queue-responses.js";
@@ -62,8 +63,12 @@ describe("an answer that is lost after a write of the queue", () => {
 
   describe.each([
     { how: "the connection breaks", via: () => proxy, lose: breaking, times: 1 },
-    { how: "the connection breaks twice", via: () => proxy, lose: breaking, times: 2 },
-    { how: "the engine says 500", via: () => failures, lose: failing, times: 1 },
+    ...(isThorough()
+      ? [
+          { how: "the connection breaks twice", via: () => proxy, lose: breaking, times: 2 },
+          { how: "the engine says 500", via: () => failures, lose: failing, times: 1 },
+        ]
+      : []),
   ])("$how", ({ via, lose, times }) => {
     it.each(ROWS)("is a success all the same: $operation", async (row) => {
       const { outcome, otherwise = outcome } = row;
@@ -94,7 +99,7 @@ describe("an answer that is lost after a write of the queue", () => {
     });
   });
 
-  it.each(ROWS)("of all attempts: it may have happened, and asking again tells. $operation", async (row) => {
+  it.runIf(isThorough()).each(ROWS)("of all attempts: it may have happened, and asking again tells. $operation", async (row) => {
     const lock = row.open(storeVia(proxy));
     await lock.before();
     const plan = proxy.plan(
