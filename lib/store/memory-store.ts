@@ -159,8 +159,10 @@ export function createMemorySleepers(): SleeperStore {
   const sleepers = new Map<string, Sleeper>();
   const ties = new Map<string, TiedLease>();
   const putInto = <Kept extends Sleeper | TiedLease>(all: Map<string, Kept>, id: string, kept: Kept): void => {
-    if ((all.get(id)?.putAtMs ?? 0) <= kept.putAtMs) all.set(id, kept);
+    const before = all.get(id);
+    if (!before || (before.putAtMs <= kept.putAtMs && principalOf(before) === principalOf(kept))) all.set(id, kept);
   };
+  const principalOf = (kept: Sleeper | TiedLease): string => ("acquire" in kept ? kept.acquire.principal : kept.principal);
   const idOfSleeper = ({ address, acquire }: Sleeper): string => `${idOf(address)}/${acquire.leaseId}`;
   const idOfTie = ({ address, leaseId }: TiedLease): string => `${idOf(address)}/${leaseId}`;
   return {

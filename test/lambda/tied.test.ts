@@ -18,6 +18,7 @@ import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { engineCalls, freshTable } from "../support/engine.js";
+import { BOB } from "../support/http-event.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
 
@@ -78,9 +79,10 @@ class Scene {
 
   async acquire(
     leaseId = this.leaseId,
-    { headers = {}, ...body }: Record<string, unknown> & { headers?: Record<string, string> } = this.tied,
+    { headers = {}, authorizer, ...body }: Record<string, unknown> & { headers?: Record<string, string>; authorizer?: object } = this.tied,
   ): Promise<number> {
-    return (await this.#service.ask(ACQUIRE, { leaseId, headers, body: { leaseMs: LEASE_MS, ...body } })).status;
+    const as = { leaseId, headers, ...(authorizer && { authorizer }) };
+    return (await this.#service.ask(ACQUIRE, { ...as, body: { leaseMs: LEASE_MS, ...body } })).status;
   }
 
   get tied() {
@@ -309,6 +311,23 @@ describe.each([
     };
     expect(await its.sweep(isRunning)).toEqual({ untied: 1 });
     expect(await its.isFree()).toBe(true);
+  });
+
+  it("takes no other execution, and no other target, from a caller who knows the id and isn't its holder", async () => {
+    const its = await scene();
+    await its.hold();
+    const asBob = { authorizer: BOB, headers: { prefer: "wait=3600" } };
+    const over = { executionArn: `${MACHINE}over` };
+    expect(await its.acquire(its.leaseId, { ...asBob, tie: over })).toBe(403);
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+
+    const sleeper = its.newId();
+    const taskToken = aws.wait(`token-tied-${++names}`);
+    expect(await its.acquire(sleeper, { headers: asBob.headers, wake: { taskToken } })).toBe(202);
+    expect(await its.acquire(sleeper, { ...asBob, wake: { taskToken: "token-of-bob" } })).toBe(403);
+    await its.release();
+    expect(await its.sweep()).toMatchObject({ woken: 1 });
+    expect(aws.heard.get(taskToken)).toHaveProperty("got.leaseId", sleeper);
   });
 
   it("deletes no tie that was stored since it was listed", async () => {

@@ -1,6 +1,6 @@
 /**
- * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, `a` the time at which it was stored, `x` the TTL. They
- * are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, `a` the time at which it was stored, `o` the
+ * principal who stored it, `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
  */
 import type { Address, Sleeper, SleeperStore, TiedLease } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
@@ -25,6 +25,10 @@ function placeOf(kept: Sleeper | TiedLease): Item {
   return "acquire" in kept ? keyOf(kept.address, kept.acquire.leaseId) : keyOf(kept.address, `${kept.leaseId}/tie`);
 }
 
+function principalOf(kept: Sleeper | TiedLease): string {
+  return "acquire" in kept ? kept.acquire.principal : kept.principal;
+}
+
 function keptIn(item: Item): Sleeper | TiedLease {
   return JSON.parse(item["s"] as string) as Sleeper | TiedLease;
 }
@@ -37,10 +41,10 @@ export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls
       const input = {
         TableName: place.tableName,
         Key: placeOf(kept),
-        // A late duplicate of an earlier request doesn't bring the earlier target back.
-        ConditionExpression: "attribute_not_exists(a) OR a <= :a",
-        UpdateExpression: `SET s = :s, a = :a, ${TABLE.ttlAttribute} = :x`,
-        ExpressionAttributeValues: { ":s": JSON.stringify(kept), ":a": putAtMs, ":x": ttlAtSec },
+        // A late duplicate of an earlier request doesn't bring the earlier target back. Another principal's request is refused after this.
+        ConditionExpression: "attribute_not_exists(a) OR (a <= :a AND (attribute_not_exists(o) OR o = :o))",
+        UpdateExpression: `SET s = :s, a = :a, o = :o, ${TABLE.ttlAttribute} = :x`,
+        ExpressionAttributeValues: { ":s": JSON.stringify(kept), ":a": putAtMs, ":o": principalOf(kept), ":x": ttlAtSec },
       };
       try {
         await calls.updateItem(input);
