@@ -181,7 +181,10 @@ export class ExecutionLease implements DurableSteps {
     await this.#ctx.wait(name, duration);
   }
 
-  /** Ends the lease, whatever became of it. Returns its last state; undefined if that got no response, or is forbidden: the lease then ends by itself. */
+  /**
+   * Ends the lease, whatever became of it. Returns its last state; undefined if that got no response, or is forbidden: the lease then ends
+   * by itself.
+   */
   async end(what: "release" | "give up"): Promise<LeaseState | undefined> {
     const { key } = this.#hold;
     try {

@@ -110,7 +110,10 @@ export interface SleeperPage {
  * write, and a target is long. A lease that sleeps and is tied has two, so neither is changed or deleted with the other.
  */
 export interface SleeperStore {
-  /** Stores one, before its acquire. The latest target, and the latest execution, of a leaseId counts, of the principal who stored the first. @throws StoreUnavailable */
+  /**
+   * Stores one, before its acquire. Of a leaseId the latest target and the latest execution count, of the principal who stored the first.
+   * @throws StoreUnavailable
+   */
   put(kept: Sleeper | TiedLease): Promise<void>;
   /** Returns a page of all, in the order of their keys. @throws StoreUnavailable */
   list(after?: string): Promise<SleeperPage>;

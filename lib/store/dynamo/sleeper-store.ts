@@ -1,6 +1,7 @@
 /**
  * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, `a` the time at which it was stored, `o` the
- * principal who stored it, `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ * principal who stored it, `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent
+ * reads and deletes them.
  */
 import type { Address, Sleeper, SleeperStore, TiedLease } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
