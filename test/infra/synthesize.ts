@@ -26,7 +26,14 @@ export function cdkContext(): Record<string, unknown> {
 
 /** An app with cdk.json's context. CloudFormation's own rules are checked in the slow tier, since that takes longer than to make the stack. */
 export function newApp(): App {
-  return new App({ outdir: assemblyDirectory(), context: cdkContext(), builtinCloudFormationValidation: isThorough() });
+  const context = cdkContext();
+  return new App({
+    outdir: assemblyDirectory(),
+    context,
+    builtinCloudFormationValidation: isThorough(),
+    treeMetadata: false,
+    stackTraces: false,
+  });
 }
 
 /** The stack of stage dev, made in this process. */

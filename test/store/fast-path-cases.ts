@@ -29,6 +29,7 @@ import { IN_S, permits, READER } from "../core/kinds-key.js";
 import type { QueueKey, QueueOptions } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, record, run, start } from "../core/run-parts.js";
 import { DynamoTable } from "../simulation/dynamo/table.js";
+import { expectSame } from "../support/same.js";
 import { leaseId, LEASE_MS, POLICY } from "./fixture.js";
 
 /** One command on the record of a key. */
@@ -58,22 +59,21 @@ export function take(asked: Asked, fast = pathOf(asked), item: Item | null = ask
   const { kind, command, reading } = asked;
   if (!fast) return "none";
   // The service refuses values that aren't used. The SDK would leave these out.
-  expect(Object.values(fast.values)).not.toContain(undefined);
+  expectSame(Object.values(fast.values).includes(undefined), false, command);
   const stored = written(kind, item, fast, reading);
   if (!stored) return "refused";
-  const told = JSON.stringify(command);
   const was = item ? fromItem(item) : undefined;
   const core = transition(was, command, reading, POLICY);
   // A waiter that is appended leaves it to its first poll to look for leases that ran out.
   const wanted = fast.outcome && was ? fast.outcome(was) : core;
-  expect(core.answer.ok, told).toBe(true);
-  expect(fromItem(stored), told).toEqual(wanted.next);
+  expectSame(core.answer.ok, true, command);
+  expectSame(fromItem(stored), wanted.next, command);
   expectSound(stored, item, asked);
   const { behind: _appended, commutes: _together, ...decided } = core;
   const { commutes: _also, ...decision } = wanted;
   // Of a waiter too that could have joined by now, its first poll finds out. A release leaves the queue to it only where the core does.
   const waits = wanted.answer.ok && "state" in wanted.answer;
-  if (core.behind || command.type === "release" || (core.commutes && !waits)) expect(decision, told).toEqual(decided);
+  if (core.behind || command.type === "release" || (core.commutes && !waits)) expectSame(decision, decided, command);
   return "written";
 }
 
@@ -99,10 +99,9 @@ export function written(
 
 /** Checks what the record doesn't show: the attributes of a new item, the ids of the queue, and the sums of a crowd. */
 function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | null, { command, seen }: Asked): void {
-  const told = JSON.stringify(command);
   const whole = toItem(fromItem(item));
-  if (!before) expect(item, told).toEqual(Object.fromEntries(Object.entries(whole).filter(([name]) => !TOMBSTONES.includes(name))));
-  expect(item["qi"] ?? [], told).toEqual(whole["qi"]);
+  if (!before) expectSame(item, Object.fromEntries(Object.entries(whole).filter(([name]) => !TOMBSTONES.includes(name))), command);
+  expectSame(item["qi"] ?? [], whole["qi"], command);
   const listed = (it: Item | null): number => (it?.["rl"] as readonly string[] | undefined)?.length ?? 0;
   // The ids of those that ended are counted until they are tombstones.
   const wrote = {
@@ -111,19 +110,19 @@ function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | n
   };
   const sums = ({ cv, cp, cb, co }: Item): Item => ({ cv, cp, cb, co });
   if (Object.keys(before?.["h"] ?? {}).length === 0)
-    expect({ ...sums(item), jt: item["jt"] }, told).toEqual({ ...sums(whole), jt: whole["jt"] });
+    expectSame({ ...sums(item), jt: item["jt"] }, { ...sums(whole), jt: whole["jt"] }, command);
   // A lease that shares its permits with others of its scope leaves the sums behind, and so does who didn't know of the crowd.
   else if (before?.["cv"] !== before?.["v"] || (command.type === "release" && seen?.holds[command.leaseId]?.scope)) return;
   // Once nobody holds, nobody can join beside.
   else if (whole["cv"] === undefined) {
-    expect(item["cv"] === item["v"] && item["co"] !== Object.keys(item["h"] as Item).length, told).toBe(false);
+    expectSame(item["cv"] === item["v"] && item["co"] !== Object.keys(item["h"] as Item).length, false, command);
     // The bytes are right or gone: whoever comes to wait looks at them.
     const bytes = recordBytes(fromItem(item)) + LISTED_BYTES * (listed(item) - listed(before));
-    if (!/"(?:mt|sc)"/.test(JSON.stringify(before))) expect([undefined, bytes], told).toContain(item["cb"]);
+    if (!/"(?:mt|sc)"/.test(JSON.stringify(before))) expectSame(item["cb"], item["cb"] === undefined ? undefined : bytes, command);
   }
   // The bytes of a meta that changed stay in the sum.
   else if (seen && isCrowd(seen))
-    expect(sums(item), told).toEqual(JSON.stringify(before).includes('"mt"') ? { ...sums(wrote), cb: expect.any(Number) } : sums(wrote));
+    expectSame(sums(item), JSON.stringify(before).includes('"mt"') ? { ...sums(wrote), cb: expect.any(Number) } : sums(wrote), command);
 }
 
 function recentOf(address: Parameters<RecentRecords["of"]>[0], before: LockRecord): RecentRecord {

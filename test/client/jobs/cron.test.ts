@@ -39,7 +39,7 @@ describe("the last occurrence", () => {
         const schedule = cron(expression, { timeZone });
         for (const day of days) {
           let before = 0;
-          for (let atMs = Date.parse(day); atMs < Date.parse(day) + DAY_MS / 3; atMs += 3 * MINUTE_MS) {
+          for (let atMs = Date.parse(day); atMs < Date.parse(day) + DAY_MS / 3; atMs += 10 * MINUTE_MS) {
             const at = schedule.last(new Date(atMs)).getTime();
             expect(at).toBeLessThanOrEqual(atMs);
             expect(at, `${timeZone} ${new Date(atMs).toISOString()}`).toBeGreaterThanOrEqual(before);

@@ -12,7 +12,7 @@ import { resolver } from "../../core/kinds-history.js";
 import type { History } from "../../core/kinds-history.js";
 import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
-import { expectSame } from "./differential-pair.js";
+import { expectSame } from "../../support/same.js";
 
 /** The pair of stores, on this table of an engine. */
 export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<History> {

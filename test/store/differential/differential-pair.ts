@@ -4,8 +4,6 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
-import { isDeepStrictEqual } from "node:util";
-import { expect } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
@@ -16,6 +14,7 @@ import type { LockRecord } from "../../../lib/core/record.js";
 import type { ClockReading } from "../../../lib/core/time.js";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { expectSame } from "../../support/same.js";
 import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 
 /** A table on an engine, or in memory. */
@@ -46,11 +45,6 @@ export interface Played<H extends Remembering> {
 
 /** Plays a history through both stores, and reports each outcome to `told`. @throws an assertion if they differ. */
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
-
-/** Both stores came to the same. If not, the message has what was `asked`: only then, since that is long and this is asked at each step. */
-export function expectSame(came: unknown, wanted: unknown, asked: unknown): void {
-  if (!isDeepStrictEqual(came, wanted)) expect(came, JSON.stringify(asked)).toEqual(wanted);
-}
 
 /** The pair of stores, on this table of an engine. */
 export function storePair<H extends Remembering>({ client, calls, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {

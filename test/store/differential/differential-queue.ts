@@ -26,7 +26,7 @@ import { PROCESSES, resolver } from "./queue-histories.js";
 import type { History } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
 import type { EngineTable, Play } from "./differential-pair.js";
-import { expectSame } from "./differential-pair.js";
+import { expectSame } from "../../support/same.js";
 import { mutate } from "../mutate.js";
 
 /** The part of its update expression by which each fast path is recognised among the writes. */
