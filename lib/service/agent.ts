@@ -83,7 +83,15 @@ const VERDICT_MS = 10_000;
 const OTHERS_MS = 30_000;
 /** A sweep looks at no further ones after this time: the next sweep begins a minute after it. */
 const SWEEP_MS = 45_000;
-const NO_TIME = new Error(`there was no time left, ${SWEEP_MS} ms after the sweep began`);
+
+/** A sweep ended before it had looked at all. */
+class NoTime extends Error {
+  override readonly name = "NoTime";
+
+  constructor() {
+    super(`there was no time left, ${SWEEP_MS} ms after the sweep began`);
+  }
+}
 
 /** The place in the list after which the next sweep goes on. Without one, it begins anew. */
 export interface SweepPlace {
@@ -108,7 +116,7 @@ export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Re
   } while (place.after !== undefined && deps.clock.monotonicMs() < untilMs);
   if (place.after !== undefined) {
     counts.failed = (counts.failed ?? 0) + 1;
-    deps.onFailure(NO_TIME);
+    deps.onFailure(new NoTime());
   }
   return counts;
 }
@@ -135,7 +143,7 @@ async function sweepKey(
   let isFresh = false;
   for (const kept of ofKey) {
     try {
-      if (deps.clock.monotonicMs() >= untilMs) throw NO_TIME;
+      if (deps.clock.monotonicMs() >= untilMs) throw new NoTime();
       if (!isFresh) record = await deps.store.read(kept.address);
       const result = await ("acquire" in kept ? wake(kept, record, deps) : tend(kept, record, deps));
       isFresh = result === "asleep" || result === "left";

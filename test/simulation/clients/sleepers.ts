@@ -234,7 +234,8 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
     isRunning: async () => true,
     ...{ clocks, clock: process, log: () => undefined },
     onFailure: (error) => {
-      const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|NewerFormat|Told)/.test((error as Error).name);
+      // A process that stood still has no time left.
+      const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|NewerFormat|Told|NoTime)/.test((error as Error).name);
       if (!isExpected) oracle.fail("internal", `agent: ${String(error)}`);
     },
   };
