@@ -17,7 +17,6 @@ import { checkContext } from "./invocation.js";
 import type { WithUnscoped } from "./jobs/job-calls.js";
 import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
 import { Alarms } from "./lease/alarms.js";
-import type { HeldLease } from "./lease/lease.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
@@ -136,19 +135,15 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
 }
 
 async function closeSession(session: Session): Promise<void> {
-  const { leases, cleaned } = session.registry.close(closedError());
+  const error = closedError();
+  const { leases, cleaned } = session.registry.close(error);
   for (const lease of leases) lease.abandon();
   // A run ends by its own outcome: its work sees the aborted signal and reports the result.
-  const locks = leases.filter(({ kind }) => kind === "locks");
-  await Promise.all([cleaned, releaseAll(session, locks)]);
-}
-
-/** Releases all, some at once. After so many releases without success, the others are not sent: their leases end by themselves. */
-async function releaseAll(session: Session, leases: readonly HeldLease[]): Promise<void> {
-  const left = leases.values();
+  const left = leases.filter((lease) => lease.kind === "locks").values();
   const someOfThem = async (): Promise<void> => {
-    for (const lease of left) if ((await session.released(lease)) === undefined) return;
+    for (const lease of left) if (!(await session.released(lease))) return;
   };
-  await Promise.all(Array.from({ length: RELEASES_AT_ONCE }, someOfThem));
-  for (const lease of left) session.emit("release-failed", lease, closedError());
+  await Promise.all([cleaned, ...Array.from({ length: RELEASES_AT_ONCE }, someOfThem)]);
+  // After so many releases without success, the others are not sent: their leases end by themselves.
+  for (const lease of left) session.emit("release-failed", lease, error);
 }

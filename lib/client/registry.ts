@@ -22,11 +22,7 @@ export class Registry {
     this.#whole = whole;
   }
 
-  get isClosed(): boolean {
-    return this.closedBy !== undefined;
-  }
-
-  /** The reason with which it was closed. */
+  /** The reason with which it was closed; undefined while it is open. */
   get closedBy(): Error | undefined {
     return this.#closedBy ?? this.#whole?.closedBy;
   }

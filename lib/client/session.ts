@@ -40,7 +40,7 @@ const WAITED_LEASES = DEFAULTS.waitMs / DEFAULTS.leaseMs;
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
 
 /** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost. */
-const LOST: ReadonlySet<LeaseState> = new Set(["lost", "unknown", "never"]);
+const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"]);
 
 /** The kind of the lease, the service that renews and releases it, and its handoff. */
 interface AdoptOptions extends Pick<LeaseKind, "handoff"> {
@@ -104,7 +104,7 @@ export class Session {
 
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
-    if (this.registry.isClosed) throw closedError();
+    if (this.registry.closedBy) throw closedError();
     const {
       leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,
       owner = this.options.owner ?? "",
@@ -137,8 +137,8 @@ export class Session {
     const deps = isLock ? this.#keeping : { ...this.#keeping, api, renewalBatcher: undefined };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, { kind, handoff }, deps);
     new KeepAlive(lease, options, deps);
-    if (this.registry.isClosed || !lease.isHeld()) await this.released(lease);
-    if (this.registry.isClosed) throw closedError();
+    if (this.registry.closedBy || !lease.isHeld()) await this.released(lease);
+    if (this.registry.closedBy) throw closedError();
     if (isWithoutTime(lease)) throw withoutTimeError(lease.key);
     lease.assertHeld();
     this.registry.add(lease);
@@ -164,7 +164,7 @@ export class Session {
     const { wasLost } = lease;
     const state = await this.released(lease);
     if (wasLost) lease.assertHeld();
-    if (state !== undefined && LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
+    if (LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
   }
 
   /** Carries out an operation that needs no lease, within its budget. @throws LockError for a refusal. */

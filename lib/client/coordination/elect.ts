@@ -57,7 +57,7 @@ export async function elect(session: Session, key: string, options: ElectOptions
 /** Campaigns until elected; undefined when the election is over. */
 async function elected(session: Session, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
   const { registry, context, deps } = session;
-  const goesOn = (): boolean => options.signal?.aborted !== true && !registry.isClosed && capWaitMs(LIMITS.leaseMinMs, context) > 0;
+  const goesOn = (): boolean => options.signal?.aborted !== true && !registry.closedBy && capWaitMs(LIMITS.leaseMinMs, context) > 0;
   for (let failedAttempts = 0; goesOn();) {
     try {
       const stood = await registry.run(options.signal, (signal) => campaign(session, key, { ...options, signal }));

@@ -32,7 +32,7 @@ export async function* watch(session: Session, key: string, options: WatchOption
   const { intervalMs = INTERVAL_MS, signal } = options;
   const bounds = { attemptMs: CALL_BUDGET_MS / 2, budgetMs: CALL_BUDGET_MS };
   const isOver = (): boolean => {
-    if (registry.isClosed) throw closedError();
+    if (registry.closedBy) throw closedError();
     return signal?.aborted === true;
   };
   let ifNoneMatch: string | undefined;
