@@ -13,6 +13,7 @@ import { transition } from "../core/transition.js";
 import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
 import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy, TiedLease } from "./port.js";
+import { principalOf } from "./port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -162,7 +163,6 @@ export function createMemorySleepers(): SleeperStore {
     const before = all.get(id);
     if (!before || (before.putAtMs <= kept.putAtMs && principalOf(before) === principalOf(kept))) all.set(id, kept);
   };
-  const principalOf = (kept: Sleeper | TiedLease): string => ("acquire" in kept ? kept.acquire.principal : kept.principal);
   const idOfSleeper = ({ address, acquire }: Sleeper): string => `${idOf(address)}/${acquire.leaseId}`;
   const idOfTie = ({ address, leaseId }: TiedLease): string => `${idOf(address)}/${leaseId}`;
   return {

@@ -98,6 +98,11 @@ export interface TiedLease extends Pick<Sleeper, "address" | "ttlAtSec"> {
   readonly putAtMs: number;
 }
 
+/** Returns the principal who stored it. */
+export function principalOf(kept: Sleeper | TiedLease): string {
+  return "acquire" in kept ? kept.acquire.principal : kept.principal;
+}
+
 /** Some of the sleepers and tied leases, and the place after which the next of them are. */
 export interface SleeperPage {
   readonly sleepers: readonly Sleeper[];

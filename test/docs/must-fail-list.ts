@@ -26,11 +26,10 @@ function constant(file: string, name: string): number {
 
 /** The part of docs/guarantees.md that says how far the simulation searches. */
 export function searchParts(): Readonly<Record<"how far", string>> {
-  const quick = constant("test/simulation/simulation.test.ts", "SEEDS");
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
   return {
     "how far": [
-      `\`npm test\` plays ${quick} random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
+      `\`npm test\` plays a few random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
       `against each kind of property, and fails unless the history that is recorded as its witness breaks that property.`,
       `\`npm run test:all\` replays the witnesses of all ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
     ].join("\n"),

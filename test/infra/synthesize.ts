@@ -26,10 +26,9 @@ export function cdkContext(): Record<string, unknown> {
 
 /** An app with cdk.json's context. CloudFormation's own rules are checked in the slow tier, since that takes longer than to make the stack. */
 export function newApp(): App {
-  const context = cdkContext();
   return new App({
     outdir: assemblyDirectory(),
-    context,
+    context: cdkContext(),
     builtinCloudFormationValidation: isThorough(),
     treeMetadata: false,
     stackTraces: false,

@@ -40,10 +40,14 @@ const inMemory = async (clock: VirtualClock): Promise<Stores> => ({
   sleepers: createMemorySleepers(),
 });
 
-async function onEngine(clock: VirtualClock): Promise<Stores> {
+/** @param left what conditions of writes leave out, for a control */
+async function onEngine(clock: VirtualClock, left = ""): Promise<Stores> {
   const { tableName, client } = await freshTable();
   client.destroy();
-  const place = { calls: engineCalls(inject("engineEndpoint")), tableName, region: async () => "us-east-1" };
+  const calls = engineCalls(inject("engineEndpoint"));
+  const update = calls.updateItem.bind(calls);
+  calls.updateItem = (input) => update({ ...input, ConditionExpression: input.ConditionExpression.replace(left, "") });
+  const place = { calls, tableName, region: async () => "us-east-1" };
   return { store: createDynamoStore({ ...place, policy, clock, random: () => 0 }), sleepers: createSleeperStore(place) };
 }
 
@@ -366,6 +370,14 @@ describe.each([
     }
     expect.unreachable("it made more requests than that");
   });
+});
+
+it("control: a stranger who knows the id takes the tie away, if the condition on its principal is left out", async () => {
+  const clock = new VirtualClock();
+  const its = new Scene(clock, await onEngine(clock, " AND (attribute_not_exists(o) OR o = :o)"));
+  await its.hold();
+  expect(await its.acquire(its.leaseId, { authorizer: BOB, tie: { executionArn: `${MACHINE}over` } })).toBe(403);
+  expect(await its.sweep()).toEqual({ untied: 1 });
 });
 
 it.each([MACHINE, DURABLE])("an agent that is throttled asks again, after pauses that double: %s", async (prefix) => {

@@ -3,7 +3,7 @@ import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
+import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { POLICY } from "../store/fixture.js";
 
 /** Two processes of one table. */

@@ -13,7 +13,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
+import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { QueueScene } from "../store/queue-fixture.js";
 import { A, freshNamespace, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 import { mutate } from "../store/mutate.js";

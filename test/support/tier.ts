@@ -1,6 +1,6 @@
 /** The tier that a test runs in, for tests that run in both: `SIZED` of vitest.config.ts lists their files. */
 import { inject } from "vitest";
-import { tableInMemory } from "../simulation/dynamo/sdk-client.js";
+import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { freshTable, throughSdk } from "./engine.js";
 
 declare module "vitest" {

@@ -70,7 +70,7 @@ export function send(endpoint: Endpoint, headers: RawHeaders, body: string, boun
     const open = protocol === "https:" ? overHttps : overHttp;
     // Headers in a list are sent unchanged, without a map in between.
     const all = [...headers, "content-length", String(Buffer.byteLength(body))];
-    const request = open({ host: hostname, port, path, method, agent, headers: all as unknown as Record<string, string> });
+    const request = open({ host: hostname, port, path, method, agent, headers: all });
     const fail = (error: Error): void => {
       timer.cancel();
       request.destroy();

@@ -4,6 +4,7 @@
  * reads and deletes them.
  */
 import type { Address, Sleeper, SleeperStore, TiedLease } from "../port.js";
+import { principalOf } from "../port.js";
 import type { AllCalls, TableCalls } from "./calls.js";
 import { isConditionFailed } from "./calls.js";
 import type { Item } from "./layout.js";
@@ -24,10 +25,6 @@ function keyOf({ namespace, kind, key }: Address, leaseId: string): Item {
 
 function placeOf(kept: Sleeper | TiedLease): Item {
   return "acquire" in kept ? keyOf(kept.address, kept.acquire.leaseId) : keyOf(kept.address, `${kept.leaseId}/tie`);
-}
-
-function principalOf(kept: Sleeper | TiedLease): string {
-  return "acquire" in kept ? kept.acquire.principal : kept.principal;
 }
 
 function keptIn(item: Item): Sleeper | TiedLease {

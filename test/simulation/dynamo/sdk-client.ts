@@ -1,63 +1,18 @@
 /**
  * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer to
- * its exceptions. It shows that the table answers as a server would. The simulation itself doesn't use the SDK, and
- * neither does a store on the table in memory.
+ * its exceptions. It shows that the table answers as a server would. The simulation itself doesn't use the SDK.
  */
 import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { systemClock } from "../../../lib/core/time.js";
 import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
-import type { TableCalls, WireItem } from "../../../lib/store/dynamo/calls.js";
-import { TABLE } from "../../../lib/store/dynamo/table.js";
-import type { FreshTable } from "../../support/engine.js";
-import type { Input } from "./table.js";
-import { DynamoTable } from "./table.js";
+import type { WireItem } from "../../../lib/store/dynamo/calls.js";
+import type { DynamoTable, Input } from "./table.js";
 import type { ValueMap } from "./values.js";
 import { itemToWire } from "./values.js";
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-}
-
-/** Returns a new table in memory. A store on it passes the conformance suite, as on an engine. */
-export function tableInMemory(): Pick<FreshTable, "client" | "calls" | "tableName"> {
-  const tableName = "simulated";
-  const table = new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs());
-  const client = sdkClientOf(table);
-  return { client, calls: callsOf(table, client), tableName };
-}
-
-type Handler = (args: { readonly input: object }) => Promise<{ readonly output: object }>;
-
-/** The table's operations with the middleware that a test adds to the client, and without the SDK's: its work takes longer than all else. */
-function callsOf(table: DynamoTable, { middlewareStack }: DynamoDBClient): TableCalls {
-  const added: ((next: Handler) => Handler)[] = [];
-  const add = middlewareStack.add.bind(middlewareStack) as (middleware: unknown, options: unknown) => void;
-  middlewareStack.add = (middleware: unknown, options?: unknown): void => {
-    added.push(middleware as (next: Handler) => Handler);
-    add(middleware, options);
-  };
-  const send = async (operation: string, request: object): Promise<object> => {
-    // A copy, since middleware may sort what comes back.
-    const atTable: Handler = async ({ input }) => ({ output: copied(carryOut(table, operation, input as Input)) });
-    return (await added.reduceRight((next, middleware) => middleware(next), atTable)({ input: request })).output;
-  };
-  return {
-    updateItem: (input) => send("UpdateItem", input),
-    getItem: (input) => send("GetItem", input),
-    query: (input) => send("Query", input),
-    transactWriteItems: (input) => send("TransactWriteItems", input),
-  };
-}
-
-function copied(answer: object): object {
-  return Object.fromEntries(
-    Object.entries(answer).map(([name, value]: [string, unknown]) => [
-      name,
-      typeof value === "object" && !Array.isArray(value) ? { ...value } : value,
-    ]),
-  );
 }
 
 /** A client of this table alone. `config` is the SDK's. */
@@ -91,7 +46,8 @@ function answerTo(table: DynamoTable, operation: string, input: Input): readonly
   }
 }
 
-function carryOut(table: DynamoTable, operation: string, input: Input): object {
+/** Carries out one operation of DynamoDB on values of JavaScript. */
+export function carryOut(table: DynamoTable, operation: string, input: Input): object {
   switch (operation) {
     case "GetItem":
       return table.get(input);

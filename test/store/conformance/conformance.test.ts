@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import { tableInMemory } from "../../simulation/dynamo/sdk-client.js";
+import { tableInMemory } from "../../simulation/dynamo/table-in-memory.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
 import { RunScene } from "../run-fixture.js";
