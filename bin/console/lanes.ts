@@ -83,7 +83,7 @@ export function ending({ wait, hold, end }: Lane): number {
 /** The knowledge of the end of a hold that is over, and that no line ends. */
 export interface Gone {
   /** The end of its lease, if the service tells it, in epoch ms. */
-  readonly lapsedAtMs?: number;
+  readonly lapsedAtMs?: number | undefined;
   /** The last time at which it was seen held, and the first at which it was not, in epoch ms. */
   readonly heldAtMs?: number;
   readonly goneAtMs?: number;

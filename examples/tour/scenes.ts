@@ -52,7 +52,8 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     view: "locks/ORDER_2",
     async play(stage, tell) {
       const key = "ORDER_2";
-      const part = { role: "holder", key, leaseMs: LEASE_MS } as const;
+      // Long enough that a busy machine doesn't lose it before the freeze.
+      const part = { role: "holder", key, leaseMs: 3_000 } as const;
       const [ann, bob] = await enter(stage, part, "ann", "bob");
       ann.order("begin");
       await ann.told("holding");
@@ -127,7 +128,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
     title: "The lock service is killed while a key is held, and started again.",
     view: "locks/ORDER_5",
     async play(stage, tell) {
-      const part = { role: "holder", key: "ORDER_5", leaseMs: 20_000 } as const;
+      const part = { role: "holder", key: "ORDER_5", leaseMs: 60_000 } as const;
       const [ann, bob] = await enter(stage, part, "ann", "bob");
       ann.order("begin");
       const first = await ann.told("holding");

@@ -74,6 +74,8 @@ interface SeenHold {
   leaseMs?: number | undefined;
   heldAtMs: number;
   goneAtMs?: number;
+  /** The end of its lease, in epoch ms. */
+  lapsedAtMs?: number | undefined;
 }
 
 /** Returns the hold that ended last, if the lanes tell when and how. A log may lack the lines of callers that use the table directly. */
@@ -86,32 +88,39 @@ function lastHoldOf(lanes: readonly Lane[], { fencingToken }: Key): LastHold | u
   return { owner: last.owner, endedAtMs: last.end.atMs, ending: last.end.kind };
 }
 
-/** Remembers what polls showed of each hold: its renewals, and until when its lease lasted. */
+/** Remembers what polls showed of each hold: its renewals, until when its lease lasted, and when that was over. */
 function useSeen(view: Key | undefined, atMs: number | undefined) {
   const holds = useRef(new Map<number, SeenHold>());
+  const holdOf = (token: number): SeenHold => {
+    const hold = holds.current.get(token) ?? { lastsUntilMs: 0, renewedAtMs: [], heldAtMs: 0 };
+    holds.current.set(token, hold);
+    return hold;
+  };
   if (view && atMs !== undefined) {
     const held = new Set(view.holders.map(({ fencingToken }) => fencingToken));
     for (const [token, hold] of holds.current) if (!held.has(token)) hold.goneAtMs ??= atMs;
     for (const { fencingToken, remainingMs, leaseMs, heldMs } of view.holders) {
-      const hold = holds.current.get(fencingToken) ?? { lastsUntilMs: 0, renewedAtMs: [], heldAtMs: atMs };
+      const hold = holdOf(fencingToken);
       hold.heldAtMs = atMs;
+      hold.lapsedAtMs = undefined;
       const lastsUntilMs = atMs + remainingMs;
       // Two answers differ by the way of the requests; a renewal moves the end by far more.
       const isRenewed = lastsUntilMs - hold.lastsUntilMs > RENEWED_MS;
       hold.leaseMs = leaseMs;
       if (isRenewed && leaseMs !== undefined && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
       if (isRenewed) hold.lastsUntilMs = lastsUntilMs;
-      holds.current.set(fencingToken, hold);
+    }
+    for (const { fencingToken, endedAgoMs } of view.lapsed ?? []) {
+      const hold = holdOf(fencingToken);
+      // Each answer is some time on its way: the earliest end that one tells is the nearest to the truth.
+      hold.lapsedAtMs = Math.min(hold.lapsedAtMs ?? Infinity, atMs - endedAgoMs);
     }
   }
-  const draw = (own: readonly Line[], { holders, lapsed = [] }: Key, seenAtMs: number): readonly DrawnLane[] => {
-    const endedAgoMs = new Map(lapsed.map((hold) => [hold.fencingToken, hold.endedAgoMs]));
-    const lanes = withPresent(lanesOf(own), holders, seenAtMs, (token) => {
-      const agoMs = endedAgoMs.get(token);
-      return agoMs === undefined ? holds.current.get(token) : { lapsedAtMs: seenAtMs - agoMs };
-    });
-    return lanes.map((lane) => ({ ...lane, ...(lane.hold?.fencingToken !== undefined && holds.current.get(lane.hold.fencingToken)) }));
-  };
+  const draw = (own: readonly Line[], { holders }: Key, seenAtMs: number): readonly DrawnLane[] =>
+    withPresent(lanesOf(own), holders, seenAtMs, (token) => holds.current.get(token)).map((lane) => ({
+      ...lane,
+      ...(lane.hold?.fencingToken !== undefined && holds.current.get(lane.hold.fencingToken)),
+    }));
   return { draw };
 }
 
