@@ -68,22 +68,28 @@ export function checkLasting({ context }: Session): void {
 }
 
 /** The lease of an execution, in one of its invocations. */
-export class ExecutionLease implements DurableSteps {
-  readonly #ctx: Context;
-  readonly #session: Session;
+export class ExecutionLease<C extends Context> {
+  readonly ctx: C;
+  readonly session: Session;
+  readonly key: string;
   readonly #hold: Hold;
   #leaseId: LeaseId = "";
 
-  constructor(ctx: Context, session: Session, hold: Hold) {
-    this.#ctx = ctx;
-    this.#session = session;
+  constructor(ctx: C, session: Session, hold: Hold) {
+    this.ctx = ctx;
+    this.session = session;
+    this.key = hold.key;
     this.#hold = hold;
   }
 
   /** The lease of the last request for the key. */
   get ref(): LeaseRef {
-    const { kind, key } = this.#hold;
-    return { kind, key, leaseId: this.#leaseId };
+    return { kind: this.#hold.kind, key: this.key, leaseId: this.#leaseId };
+  }
+
+  /** Its steps and waits, as the work has them. */
+  get steps(): DurableSteps {
+    return { step: (name, body, config) => this.#step(name, body, config), wait: (name, duration) => this.#wait(name, duration) };
   }
 
   /**
@@ -92,10 +98,10 @@ export class ExecutionLease implements DurableSteps {
    * @throws the error of `ask`: nothing is held then
    */
   async asked<A extends object>(ask: () => Promise<A | Stale>): Promise<A> {
-    const { key } = this.#hold;
+    const { ctx, key, session } = this;
     let aboveMs = 0;
     for (let tries = 1; ; tries++) {
-      this.#leaseId = await this.#ctx.step(`${key}: lease id`, async () => this.#session.deps.ids.next(aboveMs));
+      this.#leaseId = await ctx.step(`${key}: lease id`, async () => session.deps.ids.next(aboveMs));
       try {
         const asked = await ask();
         if (!("stale" in asked)) return asked;
@@ -121,15 +127,15 @@ export class ExecutionLease implements DurableSteps {
   ): Promise<A | Refusal> {
     const { answer } = await this.retried(request);
     if (answer.ok || answer.code === decided) return answer;
-    if (answer.retry === "new-lease") this.#session.deps.ids.correct(answer);
-    else if (answer.retry !== "never" && attempt < RETRIES.attempts) throw errorOf(answer, this.#hold.key);
+    if (answer.retry === "new-lease") this.session.deps.ids.correct(answer);
+    else if (answer.retry !== "never" && attempt < RETRIES.attempts) throw errorOf(answer, this.key);
     return answer;
   }
 
-  async step<T>(name: string, body: (lease: StepLease) => Promise<T>, config: StepConfig<T> = {}): Promise<T> {
+  async #step<T>(name: string, body: (lease: StepLease) => Promise<T>, config: StepConfig<T> = {}): Promise<T> {
     const { retryStrategy = (_error: Error, attempt: number) => this.#retryOf(attempt) } = config;
     try {
-      return await this.#ctx.step(name, () => this.#underLease(body), {
+      return await this.ctx.step(name, () => this.#underLease(body), {
         ...config,
         retryStrategy: (error, attempt) => (this.#isEnd(error) ? { shouldRetry: false } : retryStrategy(error, attempt)),
       });
@@ -142,7 +148,7 @@ export class ExecutionLease implements DurableSteps {
 
   /** Runs `body` while the lease is kept alive in this process. */
   async #underLease<T>(body: (lease: StepLease) => Promise<T>): Promise<T> {
-    const session = this.#session;
+    const session = this.session;
     const { kind, leaseMs, isTied: _tied, ...use } = this.#hold;
     const { answer, ...when } = await this.#renewed(leaseMs);
     if (!answer.ok) throw errorOf(answer, use.key);
@@ -163,22 +169,22 @@ export class ExecutionLease implements DurableSteps {
     }
   }
 
-  async wait(name: string, duration: Duration): Promise<void> {
-    if (this.#hold.isTied) return this.#ctx.wait(name, duration);
+  async #wait(name: string, duration: Duration): Promise<void> {
+    if (this.#hold.isTied) return this.ctx.wait(name, duration);
     const { days = 0, hours = 0, minutes = 0, seconds = 0 }: Partial<Record<"days" | "hours" | "minutes" | "seconds", number>> = duration;
     const waitMs = Math.ceil((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000);
     const mostMs = LIMITS.leaseMaxMs - RESUME_MS;
     if (!(waitMs >= 0 && waitMs <= mostMs)) throw refused("duration", waitMs, `it is 0 to ${mostMs} ms`);
     // The pause after the wait may be as long as any other.
     const leaseMs = Math.min(LIMITS.leaseMaxMs, waitMs + Math.max(RESUME_MS, this.#hold.leaseMs));
-    const lost = await this.#ctx.step(`${name}: lengthen the lease`, async () => {
+    const lost = await this.ctx.step(`${name}: lengthen the lease`, async () => {
       const { answer } = await this.#renewed(leaseMs);
       if (answer.ok) return null;
-      if (answer.code !== "lease-lost") throw errorOf(answer, this.#hold.key);
+      if (answer.code !== "lease-lost") throw errorOf(answer, this.key);
       return answer;
     });
-    if (lost) throw errorOf(lost, this.#hold.key);
-    await this.#ctx.wait(name, duration);
+    if (lost) throw errorOf(lost, this.key);
+    await this.ctx.wait(name, duration);
   }
 
   /**
@@ -186,10 +192,10 @@ export class ExecutionLease implements DurableSteps {
    * by itself.
    */
   async end(what: "release" | "give up"): Promise<LeaseState | undefined> {
-    const { key } = this.#hold;
+    const { key } = this;
     try {
-      return await this.#ctx.step(`${key}: ${what}`, async () => {
-        const { answer } = await this.retried((options) => this.#session.deps.api.release(this.ref, options));
+      return await this.ctx.step(`${key}: ${what}`, async () => {
+        const { answer } = await this.retried((options) => this.session.deps.api.release(this.ref, options));
         if (answer.ok) return answer.state;
         if (answer.retry === "never") return undefined;
         throw errorOf(answer, `${what} ${key}`);
@@ -200,17 +206,17 @@ export class ExecutionLease implements DurableSteps {
   }
 
   #renewed(leaseMs: number) {
-    return this.retried((options) => this.#session.deps.api.renew({ ...this.ref, leaseMs }, options));
+    return this.retried((options) => this.session.deps.api.renew({ ...this.ref, leaseMs }, options));
   }
 
   /** Sends a request until it is answered, for as long as a call may take. */
   retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
-    return retry(attempt, boundsFor(this.#hold.leaseMs, CALL_BUDGET_MS), this.#session.deps);
+    return retry(attempt, boundsFor(this.#hold.leaseMs, CALL_BUDGET_MS), this.session.deps);
   }
 
   #retryOf(attempt: number) {
     const seconds = Math.min(RETRIES.longestSeconds, RETRIES.firstSeconds * 2 ** (attempt - 1));
-    return { shouldRetry: attempt < RETRIES.attempts, delay: { seconds: Math.max(1, Math.round(seconds * this.#session.deps.random())) } };
+    return { shouldRetry: attempt < RETRIES.attempts, delay: { seconds: Math.max(1, Math.round(seconds * this.session.deps.random())) } };
   }
 
   /** True for an error after which a step isn't tried again. */
@@ -220,6 +226,6 @@ export class ExecutionLease implements DurableSteps {
 
   /** True for the loss of this lease, also after the history has kept it. */
   #isLoss(error: unknown): error is Error {
-    return error instanceof Error && error.name === "LockLostError" && error.message.startsWith(`${this.#hold.key}: `);
+    return error instanceof Error && error.name === "LockLostError" && error.message.startsWith(`${this.key}: `);
   }
 }

@@ -12,7 +12,6 @@ import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../clien
 import type { LockClient } from "../client/lock-client.js";
 import type { LeaseOptions } from "../client/options.js";
 import { checkAcquire, checkBoolean, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
-import type { Session } from "../client/session.js";
 import { sessionOf } from "../client/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
@@ -98,71 +97,56 @@ export async function withDurableLock<T>(
       : "must be a client over HTTP: only the service has an agent that wakes who waits; or give waitMs: 0";
     throw new InvalidRequestError(`locks: ${rule}`, "locks");
   }
-  return new ExecutionLock(ctx, session, name, given).run(work);
+  const hold = { kind: "locks", key: name, leaseMs: given.leaseMs, limit: given.limit, isTied: given.tied } as const;
+  return new ExecutionLock(new ExecutionLease(ctx, session, hold), given).run(work);
 }
 
 /** One execution's lock, in one of its invocations. */
 class ExecutionLock {
-  readonly #ctx: Context;
-  readonly #session: Session;
-  readonly #key: string;
+  readonly #lease: ExecutionLease<Context>;
   readonly #options: Settings;
-  readonly #lease: ExecutionLease;
 
-  constructor(ctx: Context, session: Session, key: string, options: Settings) {
-    this.#ctx = ctx;
-    this.#session = session;
-    this.#key = key;
+  constructor(lease: ExecutionLease<Context>, options: Settings) {
+    this.#lease = lease;
     this.#options = options;
-    this.#lease = new ExecutionLease(ctx, session, {
-      kind: "locks",
-      key,
-      leaseMs: options.leaseMs,
-      limit: options.limit,
-      isTied: options.tied,
-    });
   }
 
   async run<T>(work: DurableWork<T>): Promise<T> {
     const lease = this.#lease;
     const { fencingToken } = await lease.asked(() => this.#granted());
-    const lock: DurableLock = {
-      key: this.#key,
-      fencingToken,
-      step: (name, body, config) => lease.step(name, body, config),
-      wait: (name, duration) => lease.wait(name, duration),
-    };
     let result: T;
     try {
-      result = await work(lock);
+      result = await work({ key: lease.key, fencingToken, ...lease.steps });
     } catch (error) {
       await lease.end("release");
       throw error;
     }
-    if (LOST.has(await lease.end("release"))) throw new LockLostError(`${this.#key}: was taken or broken while the work ran`, "broken");
+    if (LOST.has(await lease.end("release"))) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
     return result;
   }
 
   /** Returns the grant, or that the id is not new enough. @throws the error for what happened instead */
   async #granted(): Promise<Granted | Stale> {
     const asked = await this.#asked();
-    if (typeof asked !== "object") throw timeoutOf(`acquire ${this.#key}`, {}, this.#options.waitMs);
-    if ("refusal" in asked) throw errorOf(asked.refusal, `acquire ${this.#key}`);
+    const what = `acquire ${this.#lease.key}`;
+    if (typeof asked !== "object") throw timeoutOf(what, {}, this.#options.waitMs);
+    if ("refusal" in asked) throw errorOf(asked.refusal, what);
     return asked;
   }
 
   /** Asks for the key, and waits for it asleep if it is held. Returns `locked` if it still is. */
   async #asked(): Promise<Asked> {
     const { waitMs, leaseMs } = this.#options;
-    const asked = await this.#ctx.step(`${this.#key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
+    const { ctx, key } = this.#lease;
+    const asked = await ctx.step(`${key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
     if (asked !== "locked" || waitMs === 0) return asked;
     const seconds = Math.ceil(waitMs / 1000);
-    const [told, callbackId] = await this.#ctx.createCallback<Granted | undefined>(`${this.#key}: turn`, {
+    const [told, callbackId] = await ctx.createCallback<Granted | undefined>(`${key}: turn`, {
       timeout: { seconds },
       serdes: { deserialize: async (news) => grantIn(news) },
     });
     const sleeping = { leaseMs: Math.max(leaseMs, LIMITS.agentLeaseMinMs), waitMs: seconds * 1000, wake: { callbackId } };
-    const queued = await this.#ctx.step(`${this.#key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
+    const queued = await ctx.step(`${key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
     if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
     try {
       return (await told) ?? "locked";
@@ -173,10 +157,12 @@ class ExecutionLock {
   }
 
   async #request(more: AcquireMore, attempt: number): Promise<Asked> {
+    const lease = this.#lease;
+    const { ctx, key, ref, session } = lease;
     const { tied, ...options } = this.#options;
-    const tie = tied && { tie: { executionArn: this.#ctx.executionContext.durableExecutionArn } };
-    const params = { ...this.#session.acquireParams(this.#key, options), leaseId: this.#lease.ref.leaseId, ...more, ...tie };
-    const answer = await this.#lease.send((options) => this.#session.deps.api.acquire(params, options), attempt, "locked");
+    const tie = tied && { tie: { executionArn: ctx.executionContext.durableExecutionArn } };
+    const params = { ...session.acquireParams(key, options), leaseId: ref.leaseId, ...more, ...tie };
+    const answer = await lease.send((options) => session.deps.api.acquire(params, options), attempt, "locked");
     if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
     if (answer.code === "locked") return "locked";
     return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };

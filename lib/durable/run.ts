@@ -22,7 +22,6 @@ import type { RunResult } from "../client/run/outcome.js";
 import { failureOf, firstResult, notRecorded, replayed, successOf } from "../client/run/outcome.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun, inputToJson } from "../client/run/run-options.js";
-import type { Session } from "../client/session.js";
 import { sessionOf } from "../client/session.js";
 import type { DurableSteps, Stale } from "./execution-lease.js";
 import { checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
@@ -100,39 +99,27 @@ export async function withDurableRun<T>(
   inputToJson(options.payload, "payload");
   checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
   checkLasting(session);
-  return new ExecutionRun(ctx, session, name, withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings).run(work);
+  const given = withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings;
+  return new ExecutionRun(new ExecutionLease(ctx, session, { kind: "runs", key: name, leaseMs: given.leaseMs }), given).run(work);
 }
 
 /** One execution's run, in one of its invocations. */
 class ExecutionRun {
-  readonly #ctx: Context;
-  readonly #session: Session;
-  readonly #key: string;
+  readonly #lease: ExecutionLease<Context>;
   readonly #options: Settings;
-  readonly #lease: ExecutionLease;
 
-  constructor(ctx: Context, session: Session, key: string, options: Settings) {
-    this.#ctx = ctx;
-    this.#session = session;
-    this.#key = key;
+  constructor(lease: ExecutionLease<Context>, options: Settings) {
+    this.#lease = lease;
     this.#options = options;
-    this.#lease = new ExecutionLease(ctx, session, { kind: "runs", key, leaseMs: options.leaseMs });
   }
 
   async run<T>(work: DurableRunWork<T>): Promise<RunResult<T>> {
-    const key = this.#key;
-    const lease = this.#lease;
+    const { key, steps } = this.#lease;
     const begun = await this.#begin();
     if ("replay" in begun) return replayed(key, begun.replay, this.#options);
-    const run: DurableRun = {
-      idempotencyKey: key,
-      ...begun,
-      step: (name, body, config) => lease.step(name, body, config),
-      wait: (name, duration) => lease.wait(name, duration),
-    };
     let value: T;
     try {
-      value = await work(run);
+      value = await work({ idempotencyKey: key, ...begun, ...steps });
     } catch (error) {
       const thrown = causeOf(error);
       const recorded = await this.#record(failureOf(thrown, this.#options.isFinal));
@@ -152,25 +139,26 @@ class ExecutionRun {
     for (let seconds = 0; ;) {
       const asked = await this.#lease.asked(() => this.#started());
       if (!("isRunning" in asked)) return asked;
-      if (seconds >= mostSeconds) throw timeoutOf(`run ${this.#key}`, {}, waitMs);
+      if (seconds >= mostSeconds) throw timeoutOf(`run ${this.#lease.key}`, {}, waitMs);
       seconds = await this.#waited(seconds, mostSeconds);
     }
   }
 
   /** @throws LockError for a refusal */
   async #started(): Promise<Exclude<Asked, { readonly refusal: Refusal }>> {
-    const asked = await this.#ctx.step(`${this.#key}: start`, ({ attempt }) => this.#start(attempt));
-    if ("refusal" in asked) throw errorOf(asked.refusal, `run ${this.#key}`);
+    const { ctx, key } = this.#lease;
+    const asked = await ctx.step(`${key}: start`, ({ attempt }) => this.#start(attempt));
+    if ("refusal" in asked) throw errorOf(asked.refusal, `run ${key}`);
     return asked;
   }
 
   async #start(attemptOfStep: number): Promise<Asked> {
-    const { deps } = this.#session;
+    const { key, ref, session } = this.#lease;
     const { payload, keepResultMs, maxAttempts } = this.#options;
-    const { leaseMs, owner } = this.#session.acquireParams(this.#key, this.#options);
+    const { leaseMs, owner } = session.acquireParams(key, this.#options);
     const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
-    const params = { ...this.#lease.ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
-    const answer = await this.#lease.send((options) => deps.api.start(params, options), attemptOfStep, "run-in-progress");
+    const params = { ...ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
+    const answer = await this.#lease.send((options) => session.deps.api.start(params, options), attemptOfStep, "run-in-progress");
     if (answer.ok && answer.state !== "running") return { replay: answer };
     if (answer.ok) return { attempt: answer.attempt, takeover: answer.takeover, fencingToken: answer.lease.fencingToken };
     if (answer.code === "run-in-progress") return { isRunning: true };
@@ -179,35 +167,38 @@ class ExecutionRun {
 
   /** Waits until the run is over, or these seconds are. Returns the seconds waited in all. @throws LockError if it may not look */
   async #waited(seconds: number, mostSeconds: number): Promise<number> {
+    const { ctx, key } = this.#lease;
     const pauseOf = (looks: number): number => backoffMs(LOOKS, looks - 1) / 1000;
     const look = async (waited: Waited, looks: number): Promise<Waited> => {
       // The start has just looked.
       if (looks === 1) return waited;
       return { seconds: Math.min(mostSeconds, waited.seconds + pauseOf(looks - 1)), ...(await this.#look()) };
     };
-    const waited = await this.#ctx.waitForCondition<Waited>(`${this.#key}: in progress`, (before, { attempt }) => look(before, attempt), {
+    const waited = await ctx.waitForCondition<Waited>(`${key}: in progress`, (before, { attempt }) => look(before, attempt), {
       initialState: { seconds, isOver: false },
       waitStrategy: (now, looks) =>
         now.isOver || now.seconds >= mostSeconds
           ? { shouldContinue: false }
           : { shouldContinue: true, delay: { seconds: Math.min(pauseOf(looks), mostSeconds - now.seconds) } },
     });
-    if (waited.refusal) throw errorOf(waited.refusal, `run ${this.#key}`);
+    if (waited.refusal) throw errorOf(waited.refusal, `run ${key}`);
     return waited.seconds;
   }
 
   /** Looks at the run. It isn't over if nobody says: the next look may. */
   async #look(): Promise<Omit<Waited, "seconds">> {
-    const { answer } = await this.#lease.retried((options) => this.#session.deps.api.run({ key: this.#key }, options));
+    const { key, session } = this.#lease;
+    const { answer } = await this.#lease.retried((options) => session.deps.api.run({ key }, options));
     if (answer.ok) return { isOver: !("run" in answer) || answer.run.state !== "running" };
     if (answer.code === "not-found") return { isOver: true };
     return answer.retry === "never" ? { isOver: true, refusal: answer } : { isOver: false };
   }
 
   #record(outcome: OutcomeInput): Promise<Recorded | Refusal> {
-    const { api } = this.#session.deps;
-    return this.#ctx.step(`${this.#key}: outcome`, ({ attempt }) =>
-      this.#lease.send((options) => api.complete({ ...this.#lease.ref, outcome }, options), attempt),
+    const lease = this.#lease;
+    const { ctx, key, ref, session } = lease;
+    return ctx.step(`${key}: outcome`, ({ attempt }) =>
+      lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt),
     );
   }
 }
