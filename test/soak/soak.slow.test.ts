@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { soak } from "./soak.js";
 
 const LEASES = 200;
-const OPTIONS = { leases: LEASES, contenders: 20, leaseMs: 6000, healthyMs: 10_000 };
+const OPTIONS = { leases: LEASES, contenders: 20, leaseMs: 12_000, healthyMs: 10_000 };
 const LIMIT_MS = 180_000;
 
 it("200 leases are kept, lost in time when the engine is away, and taken again without a storm", { timeout: LIMIT_MS }, async () => {

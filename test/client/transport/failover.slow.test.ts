@@ -87,7 +87,6 @@ interface Load {
 function load(clients: readonly LockClient[]): Load {
   const inside = new Map<string, number>();
   let isOver = false;
-  const report: Load = { doubles: [], failures: [], done: [], stop: async () => ((isOver = true), void (await all)) };
   /** Is in the section of `key` for a moment, together with fewer than `most` others. */
   const enter = async (key: string, most = 1): Promise<void> => {
     inside.set(key, (inside.get(key) ?? 0) + 1);
@@ -116,12 +115,18 @@ function load(clients: readonly LockClient[]): Load {
         await enter("waited-for");
       }),
   ];
+  const report: Load = {
+    doubles: [],
+    failures: [],
+    done: tasks.map(() => 0),
+    stop: async () => ((isOver = true), void (await all)),
+  };
   const work = async (index: number): Promise<void> => {
     const kind = index % tasks.length;
     for (let turn = 0; !isOver; turn++) {
       try {
         await tasks[kind]!(clients[index % clients.length]!, turn);
-        report.done[kind] = (report.done[kind] ?? 0) + 1;
+        report.done[kind]! += 1;
         await pass(BREATH_MS);
       } catch (error) {
         report.failures.push(error);
