@@ -5,7 +5,7 @@
 import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
-import { abortError } from "./acquire/acquire.js";
+import { throwIfAborted } from "./acquire/acquire.js";
 import type { LockError } from "./errors.js";
 import { LimitExceededError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
@@ -146,6 +146,7 @@ export class NamedLimiter implements Limiter {
     const began = instantOf(clock);
     const started = async (lease: Lease | undefined): Promise<T> => {
       await this.#take({ ...options, waitMs: Math.max(0, waitMs - Math.ceil(elapsedMs(began, instantOf(clock)))) });
+      lease?.assertHeld();
       return work(lease);
     };
     return limit === undefined ? started(undefined) : this.#deps.locks().withLock(this.name, { limit, waitMs, signal }, started);
@@ -161,7 +162,7 @@ export class NamedLimiter implements Limiter {
           if ((error as LockError).code !== "not-found") throw error;
         },
       );
-    if (!limit || limit.fullInMs === 0) return this.#rates.map(({ burst }) => burst);
+    if (!limit?.fullInMs) return this.#rates.map(({ burst }) => burst);
     return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);
   }
 
@@ -179,14 +180,16 @@ export class NamedLimiter implements Limiter {
     const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
     if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
     return session.registry.run(signal, async (giveUp) => {
+      throwIfAborted(giveUp);
       const { startInMs, remaining } = await session
-        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt))
+        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt), giveUp)
         .catch((error: unknown) => {
+          throwIfAborted(giveUp);
           if (error instanceof LimitExceededError) refusedTakes.add(this.#key, { cost, askedAt, retryAfterMs: error.retryAfterMs });
           throw error;
         });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
-      if (giveUp.aborted) throw abortError(giveUp);
+      throwIfAborted(giveUp);
       return { waitedMs: elapsedMs(askedAt, instantOf(clock)), remaining };
     });
   }

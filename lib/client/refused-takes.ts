@@ -26,7 +26,7 @@ export class RefusedTakes {
   add(key: string, refused: RefusedTake): void {
     this.#ofKey.delete(key);
     this.#ofKey.set(key, refused);
-    const [oldest] = this.#ofKey.keys();
-    if (this.#ofKey.size > REMEMBERED_MAX && oldest !== undefined) this.#ofKey.delete(oldest);
+    const [oldest = ""] = this.#ofKey.keys();
+    if (this.#ofKey.size > REMEMBERED_MAX) this.#ofKey.delete(oldest);
   }
 }

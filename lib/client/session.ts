@@ -12,6 +12,7 @@ import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";
 import { CANCEL_HOLDS_MS } from "./acquire/acquire.js";
+import type { StopSignal } from "./transport/lazy-abort.js";
 import type { Answered } from "./transport/retry.js";
 import { retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
@@ -167,14 +168,15 @@ export class Session {
     if (LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
   }
 
-  /** Carries out an operation that needs no lease, within its budget. @throws LockError for a refusal. */
+  /** Carries out an operation that needs no lease, within its budget, or until `signal` aborts. @throws LockError for a refusal. */
   async ask<A extends { readonly ok: true }>(
     what: string,
     attempt: (options: CallOptions) => Promise<A | Refusal>,
+    signal?: StopSignal,
     mostMs = CALL_BUDGET_MS,
   ): Promise<A> {
     const budgetMs = capBudgetMs(mostMs, this.context);
-    const { answer } = await retry(attempt, { attemptMs: budgetMs / 2, budgetMs }, this.deps);
+    const { answer } = await retry(attempt, { attemptMs: budgetMs / 2, budgetMs, signal }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }
@@ -198,7 +200,7 @@ export class Session {
     const seen = this.#seen.get(key);
     if (seen || lookMs <= 0) return seen ?? [];
     this.#seen.set(key, []);
-    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), lookMs).catch(() => undefined);
+    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), undefined, lookMs).catch(() => undefined);
     const holders = found && "inspection" in found ? found.inspection.holders : [];
     this.#seen.set(key, holders);
     this.deps.clock.inBackground(SEEN_LASTS_MS, () => this.#seen.delete(key));

@@ -79,6 +79,36 @@ describe("a take", () => {
     await expect(limiter.take()).rejects.toMatchObject({ retryAfterMs: 100 });
   });
 
+  it("whose caller gave up before it, or whose client is closed, is not sent; control: another is", async () => {
+    const { clock, asked, locks } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    await clock.settle(limiter.take());
+    expect(asked).toEqual(["take"]);
+    await expect(limiter.take({ signal: AbortSignal.abort("enough") })).rejects.toMatchObject({ name: "AbortError", cause: "enough" });
+    await locks.close();
+    await expect(limiter.take()).rejects.toThrow("the client is closed");
+    expect(asked).toEqual(["take"]);
+  });
+
+  it("ends at once when its caller gives up, also while nobody answers; control: without that it waits for an answer", async () => {
+    const locks = createLockClient();
+    for (let times = 0; times < 100; times++) locks.faults.loseNextRequest("take");
+    const giveUp = new AbortController();
+    let ended = "";
+    const taking = (name: string, signal?: AbortSignal) =>
+      locks
+        .limiter("partner", TEN)
+        .take({ signal })
+        .catch((error: unknown) => void (ended += `${name}: ${(error as Error).name} `));
+    const both = Promise.all([taking("one", giveUp.signal), taking("other")]);
+    await locks.clock.advance(100);
+    giveUp.abort();
+    await locks.clock.advance(1);
+    expect(ended).toBe("one: AbortError ");
+    await locks.clock.settle(both);
+    expect(ended).toBe("one: AbortError other: LockUnavailableError ");
+  });
+
   it("that waits ends when the client is closed", async () => {
     const locks = createLockClient();
     const limiter = locks.limiter("partner", TEN);
@@ -105,6 +135,19 @@ describe("work under a limit", () => {
     await limiter.take({ cost: 10 });
     await expect(limiter.run(() => undefined)).rejects.toThrow(LimitExceededError);
     expect((await locks.inspect("partner")).holders).toEqual([]);
+  });
+
+  it("doesn't begin if its permit was lost while it waited for its start; control: it begins if the permit was kept", async () => {
+    for (const [awayMs, begun] of [[0, 1] as const, [120_000, 0] as const]) {
+      const locks = createLockClient();
+      const limiter = locks.limiter("partner", { ...TEN, concurrent: 1 });
+      await limiter.take({ cost: 10 });
+      let begins = 0;
+      const running = limiter.run({ waitMs: 5000 }, () => void begins++).catch((error: unknown) => (error as LockError).code);
+      await locks.clock.advance(50);
+      await locks.clock.freeze(awayMs);
+      expect([await locks.clock.settle(running), begins]).toEqual([begun === 1 ? undefined : "lease-lost", begun]);
+    }
   });
 
   it("takes the wait for a permit from the wait for its start", async () => {

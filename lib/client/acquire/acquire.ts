@@ -90,14 +90,14 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   let aboveMs = 0;
   const left = remaining(bounds, deps);
   for (let tries = 1; ; tries++) {
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     const leaseId = deps.ids.next(aboveMs);
     const answered = await retry((options) => ask(leaseId, options), left(), deps);
     const { answer } = answered;
     if (answer.ok) return answered;
     if (answered.ambiguous) await cancel({ kind, key, leaseId }, deps, answer.code === "unavailable" && !signal?.aborted);
     if (answer.retry !== "new-lease" || answer.code === "lease-lost" || tries === NEW_ID_TRIES) {
-      if (signal?.aborted) throw abortError(signal);
+      throwIfAborted(signal);
       return answered;
     }
     deps.ids.correct(answer);
@@ -184,6 +184,11 @@ export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AcquireDeps
   const cancelled = retry((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
   deps.track(cancelled);
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
+}
+
+/** @throws the error of {@link abortError} if the signal has aborted. */
+export function throwIfAborted(signal: StopSignal | undefined): void {
+  if (signal?.aborted) throw abortError(signal);
 }
 
 /** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */

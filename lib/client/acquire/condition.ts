@@ -24,7 +24,7 @@ import type { LazyAbort, StopSignal } from "../transport/lazy-abort.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { boundsFor, retry } from "../transport/retry.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { abortError, cancel, ensureFresh, withFreshLeaseId } from "./acquire.js";
+import { abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "./acquire.js";
 import { polls, untilGranted } from "./wait-in-queue.js";
 import { Wait } from "./wait.js";
 
@@ -154,7 +154,7 @@ async function untilHeldAgain(
   const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
   const cancelPlace = async (): Promise<Ended | Refusal> => (await retry((call) => deps.api.release(place, call), bounds, deps)).answer;
 
-  if (hasAborted(stop)) throw abortError(stop);
+  throwIfAborted(stop);
   lease.suspend();
   const free = (leaseId: LeaseId, call: CallOptions) =>
     deps.api.waitForCondition({ ...ref, condition, to: { ...to, leaseId: (place.leaseId = leaseId) } }, call);

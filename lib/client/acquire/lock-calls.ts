@@ -17,7 +17,7 @@ import { atMost, boundsFor } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 import type { AcquireParams } from "./acquire.js";
-import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, tryOnce } from "./acquire.js";
+import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, throwIfAborted, tryOnce } from "./acquire.js";
 import type { LocalQueues } from "./local-queue.js";
 import { transferHold } from "./transfer.js";
 
@@ -112,6 +112,6 @@ async function takeOver(
   const { answer, ...rest } = handed.answer.ok ? await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps) : handed;
   if (answer.ok && !signal?.aborted) return { ...rest, answer };
   if (answer.ok) await cancel(answer.lease, deps);
-  if (signal?.aborted) throw abortError(signal);
+  throwIfAborted(signal);
   throw errorOf(answer as Refusal, `attach ${key}`);
 }

@@ -9,7 +9,7 @@ import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { AcquireParams } from "./acquire.js";
-import { abortError, tryOnce } from "./acquire.js";
+import { throwIfAborted, tryOnce } from "./acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { boundsFor, retry, pause } from "../transport/retry.js";
 import { InvalidRequestError } from "../errors.js";
@@ -99,7 +99,7 @@ export async function untilSet(
         if (wait.leftMs() <= 0) throw over();
         const lookMs = Math.min(backoffMs(LOOKS, looks), wait.leftMs());
         await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
-        if (signal.aborted) throw abortError(signal);
+        throwIfAborted(signal);
         const holders = await holdersInTheWay(session, inTheWay, mode, bounds());
         held = holders.length > 0;
         // A poll is an answer too: otherwise the end of the wait would count as an outage.

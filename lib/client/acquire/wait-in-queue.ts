@@ -17,7 +17,7 @@ import type { CallOptions } from "../../core/api/locks.js";
 import type { Instant } from "../../core/time.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { abortError, cancel, untilFresh, withFreshLeaseId } from "./acquire.js";
+import { cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
 import type { Answered } from "../transport/retry.js";
 import { retry, pause } from "../transport/retry.js";
 import { LockUnavailableError } from "../errors.js";
@@ -49,14 +49,14 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     );
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     if (!WAITABLE.has(answer.code)) throw wait.endedBy(answer, what);
     wait.answered(answer);
     const pollMs = backoffMs(POLLS, polls);
     // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.
     const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
     await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
@@ -101,7 +101,7 @@ export async function polls(
     wait.answered(seen);
     const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle, seenMs) * (0.9 + 0.2 * random());
     await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
     const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);

@@ -13,7 +13,7 @@ import { backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
-import { abortError, cancel, ensureFresh, withFreshLeaseId } from "../acquire/acquire.js";
+import { abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { pause } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
@@ -126,7 +126,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     const pollMs = wasHeld ? POLL_AFTER_HOLDER_MS : backoffMs(POLLS, polls);
     const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
     if (pauseMs > 0) await pause(pauseMs, clock, signal);
-    if (signal?.aborted) throw abortError(signal);
+    throwIfAborted(signal);
     if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
