@@ -233,8 +233,9 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
     const response = http.getResponse() as ServerResponse & { readonly raw?: ServerResponse };
     if (!isCovered(partsOf(request), options)) return next.handle();
     checkResponse(context.getClass(), handler);
-    const serve = this.#serving.get(handler) ?? serveOnce(options);
-    this.#serving.set(handler, serve);
+    // By its options: controllers that inherit a method share it, and each may have its own.
+    const serve = this.#serving.get(own) ?? serveOnce(options);
+    this.#serving.set(own, serve);
     return new Promise((resolve, reject) => {
       serveHeld(serve, request, response.raw ?? response, options, {
         route: () => resolve(next.handle()),

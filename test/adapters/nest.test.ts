@@ -23,14 +23,14 @@ describe("Nest", () => {
     Controller()(controller);
   }
 
-  async function served(controller: new (...args: never[]) => object, locks: LockClient): Promise<string> {
+  async function served(controllers: (new (...args: never[]) => object)[], locks: LockClient): Promise<string> {
     class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
     const settings = { provide: "settings", useValue: "none" };
     class SettingsModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
     Module({ providers: [settings], exports: ["settings"] })(SettingsModule);
     const useFactory = async (caller: "none") => ({ locks, service: "shop", caller });
     const holdfast = HoldfastModule.forRootAsync({ imports: [SettingsModule], inject: ["settings"], useFactory });
-    Module({ controllers: [controller], imports: [holdfast] })(AppModule);
+    Module({ controllers, imports: [holdfast] })(AppModule);
     const app = await NestFactory.create(AppModule, { logger: false });
     await app.listen(0, "127.0.0.1");
     open({ close: () => app.close() });
@@ -58,7 +58,7 @@ describe("Nest", () => {
       free: [Post("free")],
       held: [Post("held"), lock, SetMetadata("role", "clerk")],
     });
-    const url = await served(Payments, locks);
+    const url = await served([Payments], locks);
     const { held } = Payments.prototype;
     expect([held.name, Reflect.getMetadata("role", held)]).toEqual(["held", "clerk"]);
     for (const path of ["above", "held"]) expect(await (await fetch(`${url}/${path}`, ASKED)).json()).toEqual({ holders: 1 });
@@ -77,7 +77,7 @@ describe("Nest", () => {
     }
     decorated(Orders, { create: [Post("orders")] });
     Idempotent({ required: false })(Orders);
-    const url = await served(Orders, inMemory());
+    const url = await served([Orders], inMemory());
     expect([await fetch(`${url}/orders`, ASKED), await fetch(`${url}/orders`, ASKED)].map(replayed)).toEqual([null, "true"]);
     expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
     expect(calls).toBe(2);
@@ -96,12 +96,33 @@ describe("Nest", () => {
     const limit = RateLimit({ name: "create", rates: [{ count: 1, perMs: 60_000 }] }) as MethodDecorator;
     decorated(Orders, { create: [Post("orders"), Idempotent(), limit], list: [Post("lists")] });
     RateLimit({ name: "all", rates: [{ count: 3, perMs: 60_000 }] })(Orders);
-    const url = await served(Orders, locks);
+    const url = await served([Orders], locks);
     const told = async (path: string) => (await fetch(url + path, ASKED)).headers.get("ratelimit");
     expect(await told("/orders")).toBe('"create";r=0;t=60, "all";r=2;t=20');
     expect(await told("/lists")).toBe('"all";r=1;t=20');
     const refused = await fetch(`${url}/orders`, { method: "POST", headers: { "idempotency-key": "form-2" } });
     expect([refused.status, (await locks.runs.list()).items.length]).toEqual([429, 1]);
+  });
+
+  it("gives a method that two controllers inherit the options of each", async () => {
+    let calls = 0;
+    class Base {
+      create(): object {
+        return { call: ++calls };
+      }
+    }
+    decorated(Base, { create: [Post("orders")] });
+    class First extends Base {}
+    class Second extends Base {}
+    Controller("first")(First);
+    Controller("second")(Second);
+    Idempotent({ service: "one", caller: "none" })(First);
+    Idempotent({ service: "two", caller: () => "ann" })(Second);
+    const locks = inMemory();
+    const url = await served([First, Second], locks);
+    for (const path of ["first", "second"]) expect((await fetch(`${url}/${path}/orders`, ASKED)).status).toBe(201);
+    const runs = (await locks.runs.list()).items.map(({ key: name }) => name);
+    expect(runs).toEqual([expect.stringMatching(/^one_~http_POST_/), expect.stringMatching(/^two_~http_ann_POST_/)]);
   });
 
   it("refuses a route that sends its response itself, before it runs", async () => {
@@ -114,7 +135,7 @@ describe("Nest", () => {
     }
     Res()(Orders.prototype, "create", 0);
     decorated(Orders, { create: [Post("orders"), Idempotent()] });
-    const url = await served(Orders, inMemory());
+    const url = await served([Orders], inMemory());
     expect([(await fetch(`${url}/orders`, ASKED)).status, calls]).toEqual([500, 0]);
   });
 });
