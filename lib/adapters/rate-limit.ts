@@ -81,8 +81,8 @@ export function checkLimit(options: Partial<RateLimitOptions<never>>, ...require
 export function limitRequests<Request>(options: RateLimitOptions<Request>): Limit<Request> {
   checkLimit(options, "locks");
   const { locks, name, rates, cost = 1, whenUnavailable } = options;
-  const keys = requestKeys<readonly [Request]>(options);
   const session = sessionOf("locks", locks);
+  const keys = requestKeys<readonly [Request]>(options, session.options.prefix);
   const policies = policiesOf(name, rates);
   const rateNames = ratesText(rates).replaceAll("/", ":").replaceAll(",", "-");
 

@@ -7,7 +7,8 @@ import { fromEnvironment } from "../client/environment.js";
 import { InvalidRequestError } from "../client/errors.js";
 import { unquoted } from "../client/events.js";
 import { checkKey, refused } from "../client/options.js";
-import { keyWithin, markedKey } from "../core/key.js";
+import { bounded, keyWithin, markedKey } from "../core/key.js";
+import { keyChars } from "../core/request-limits.js";
 
 /** The options for the parts of a key that a request doesn't choose. `Asked` are the arguments by which the application sees a request. */
 export interface KeyOptions<Asked extends readonly unknown[]> {
@@ -81,9 +82,10 @@ export function isSafe(method: string): boolean {
 
 /**
  * Returns the maker of keys with these options.
+ * @param prefix the client's, which it prepends to each key: both together are no longer than a key
  * @throws InvalidRequestError naming the invalid option
  */
-export function requestKeys<Asked extends readonly unknown[]>({ service, caller }: KeyOptions<Asked>): RequestKeys<Asked> {
+export function requestKeys<Asked extends readonly unknown[]>({ service, caller }: KeyOptions<Asked>, prefix = ""): RequestKeys<Asked> {
   const name = service ?? fromEnvironment("AWS_LAMBDA_FUNCTION_NAME");
   if (name === undefined)
     throw new InvalidRequestError(
@@ -94,16 +96,17 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
   if (caller !== "none" && typeof caller !== "function")
     throw refused("caller", caller, 'it must be a function that names the caller of a request, or "none"');
   const callersOf = (asked: Asked): readonly string[] => (caller === "none" ? [] : [callerOf(caller(...asked))]);
+  const fit = (key: string): string => (prefix === "" ? key : bounded(key, keyChars - prefix.length));
   return {
     ofRequest(asked, target, own) {
-      return markedKey(name, MARK, ...callersOf(asked), target.method || UNKNOWN, placeOf(target).route, own);
+      return fit(markedKey(name, MARK, ...callersOf(asked), target.method || UNKNOWN, placeOf(target).route, own));
     },
     ofLimit(asked, limit, rates) {
-      return markedKey(name, LIMIT_MARK, limit, rates, ...callersOf(asked));
+      return fit(markedKey(name, LIMIT_MARK, limit, rates, ...callersOf(asked)));
     },
     ofEvent(named) {
       checkKey(named);
-      return keyWithin(name, named);
+      return fit(keyWithin(name, named));
     },
   };
 }

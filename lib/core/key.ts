@@ -44,11 +44,11 @@ export function keyWithin(first: KeyPart, inner: string): string {
   return bounded(encodePart(first, 0) + SEPARATOR + inner);
 }
 
-/** Returns the text of a key, cut if it is too long. */
-function bounded(whole: string): string {
-  if (whole.length < LIMITS.keyChars) return whole;
+/** Returns the text of a key, cut to `mostChars` if it has so many or more. */
+export function bounded(whole: string, mostChars = LIMITS.keyChars): string {
+  if (whole.length < mostChars) return whole;
   const hash = createHash("sha256").update(whole).digest("hex");
-  return whole.slice(0, LIMITS.keyChars - HASH_CHARS - ESCAPE.length) + ESCAPE + hash;
+  return whole.slice(0, mostChars - HASH_CHARS - ESCAPE.length) + ESCAPE + hash;
 }
 
 /** Splits a key made by {@link key} into model and id: the text before and after its first `_`. */

@@ -5,6 +5,10 @@ import { isKey, key } from "../../lib/core/key.js";
 import type { KeyOptions, Target } from "../../lib/adapters/request.js";
 import { isFinalStatus } from "../../lib/adapters/once.js";
 import { comparedOf, contentOf, isSafe, keyInHeader, requestKeys } from "../../lib/adapters/request.js";
+import { limitRequests } from "../../lib/adapters/rate-limit.js";
+import { idempotencyHandler } from "../../lib/middy.js";
+import { createLockClient } from "../../lib/testing.js";
+import { requestV2 } from "./events.js";
 import { guide } from "../docs/snippets.js";
 
 type Options = KeyOptions<readonly [user: string]>;
@@ -78,6 +82,28 @@ describe("the key of an event without a caller", () => {
     const keys = requestKeys({ service: "shop", caller: "none" });
     expect(keys.ofEvent(key("nightly", "2027-01-01"))).toBe(key("shop", "nightly", "2027-01-01"));
     expect(() => keys.ofEvent("every night")).toThrow('key: "every night" given; a key is');
+  });
+});
+
+describe("with a client that prepends a prefix to every key", () => {
+  const rates = [{ count: 2, perMs: 60_000 }];
+
+  it.each(["", "billing:"])("the longest header and the longest name of a caller fit: %j", async (prefix) => {
+    const locks = createLockClient({ prefix });
+    const handler = idempotencyHandler({ locks, service: "shop", caller: () => "ann" }, async () => ({ statusCode: 201 }));
+    const event = requestV2({ headers: { "idempotency-key": "k".repeat(255) } });
+    expect(await locks.clock.settle(handler(event as never, undefined))).toMatchObject({ statusCode: 201 });
+    const limit = limitRequests<string>({ locks, service: "shop", name: "all", caller: of, rates });
+    expect(await limit("u".repeat(255))).not.toHaveProperty("refused");
+  });
+
+  it("a key is as without it if both fit, else it still begins with the service and is of one header only", () => {
+    const keyOf = (own: string, prefix?: string) => requestKeys({ service: "shop", caller: "none" }, prefix).ofRequest([], POST, own);
+    const fits = "k".repeat(199 - keyOf("k", "billing:").length - "billing:".length + 1);
+    expect(keyOf(fits, "billing:")).toBe(keyOf(fits));
+    const cut = ["a", "b"].map((end) => keyOf(`${fits}kkkk${end}`, "billing:"));
+    expect([new Set(cut).size, ...cut.map((one) => one.length + "billing:".length)]).toEqual([2, 200, 200]);
+    expect(cut.every((one) => one.startsWith("shop_~http_"))).toBe(true);
   });
 });
 
