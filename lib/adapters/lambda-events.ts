@@ -2,17 +2,20 @@
  * Handlers of events that can be delivered twice: one run per message of an SQS queue whose event source has `ReportBatchItemFailures`, and
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
-import { InvalidRequestError, LimitExceededError, LockError } from "../client/errors.js";
+import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
 import type { BatchOptions, BatchRecord } from "../client/events.js";
 import { processBatch, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
 import type { Tick, TickOptions, TickResult } from "../client/jobs/tick.js";
 import { checkTick } from "../client/jobs/tick.js";
+import type { InvocationContext } from "../client/invocation.js";
+import { capBudgetMs } from "../client/invocation.js";
 import type { Limiter } from "../client/limiter.js";
 import { limitAll } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
 import { checkKey, refused } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
+import { CALL_BUDGET_MS, sessionOf } from "../client/session.js";
 import { tellQuietly } from "../client/tell.js";
 import { invocationOf } from "./lambda.js";
 import { checkClient, checkFunction, checkOptions } from "./once.js";
@@ -66,10 +69,21 @@ export function sqsHandler<Message extends SqsMessage>(
   const { locks, limitsFor, costFor, changeVisibility: _changeVisibility, ...batch } = options;
   checkOptions(options, ["keyFor", "payloadFor", "onFailure", "limitsFor", "costFor", "changeVisibility"]);
   checkFunction("work", work);
+  const { clock } = sessionOf("locks", locks).deps;
 
-  async function take(message: Message): Promise<void> {
+  /** Takes from the limits of a message. The limiters don't know the invocation, so this gives up before it ends. */
+  async function take(message: Message, invocation: InvocationContext): Promise<void> {
     const cost = costFor?.(message) ?? 1;
-    if (limitsFor && cost !== 0) await limitAll(limitsFor(message), { cost });
+    if (!limitsFor || cost === 0) return;
+    const limiters = limitsFor(message);
+    const giveUp = new AbortController();
+    const leftMs = capBudgetMs(limiters.length * CALL_BUDGET_MS, invocation);
+    const timer = clock.after(leftMs, () => giveUp.abort(noAnswer()));
+    try {
+      await limitAll(limiters, { cost, signal: giveUp.signal });
+    } finally {
+      timer.cancel();
+    }
   }
 
   return async ({ Records }, context) => {
@@ -82,7 +96,7 @@ export function sqsHandler<Message extends SqsMessage>(
       for (let group = waiting.shift(); group; group = waiting.shift()) {
         const { onFailure, postponed } = postponing(options, isFifo);
         const { batchItemFailures } = await processBatch(group, invocation, { inOrder: isFifo, onFailure }, async (message) => {
-          await take(message);
+          await take(message, invocation);
           await run(message);
         });
         await Promise.all(postponed);
@@ -94,6 +108,11 @@ export function sqsHandler<Message extends SqsMessage>(
       batchItemFailures: Records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
   };
+}
+
+function noAnswer(): LockError {
+  const message = "take: there was no answer before the invocation ends";
+  return new LockUnavailableError(message, { code: "unavailable", definite: false, retry: "later" });
 }
 
 /**

@@ -244,6 +244,21 @@ describe("sqsHandler with limits", () => {
     ]);
   });
 
+  it("is back before its invocation ends if the table doesn't answer; control: it waits longer where it has the time", async () => {
+    for (const [leftMs, isBack] of [[3000, true] as const, [60_000, false] as const]) {
+      const told: unknown[] = [];
+      const locks = createLockClient();
+      for (let times = 0; times < 100; times++) locks.faults.loseNextRequest("take");
+      const limiter = locks.limiter("partner", { rates: [{ count: 2, perMs: 60_000 }] });
+      const onFailure = (_message: SqsMessage, error: unknown) => void told.push((error as Error).name);
+      const handler = sqsHandler({ locks, limitsFor: () => [limiter], onFailure }, async () => undefined);
+      const handling = handler({ Records: messages(QUEUE, "a1") }, invocation(locks.clock, leftMs));
+      await locks.clock.advance(2999);
+      expect(told).toEqual(isBack ? ["LockUnavailableError"] : []);
+      expect(await locks.clock.settle(handling)).toEqual(failures("a1"));
+    }
+  });
+
   it("takes a message's cost, and nothing for 0", async () => {
     const { deliver, limiter } = limited({ count: 10, options: () => ({ costFor: ({ body }) => Number(body.slice(1)) }) });
     expect(await deliver(messages(QUEUE, "a7", "b0", "c5"))).toEqual(failures("c5"));
