@@ -42,6 +42,13 @@ export function formatDuration(ms: number): string {
   return rest > 0 && lesserMs >= 1000 ? `${count}${unit} ${rest}${lesser}` : `${count}${unit}`;
 }
 
+/** Formats `ms` like {@link formatDuration}, but rounded up: a time that must have passed. */
+export function formatDurationUp(ms: number): string {
+  const [, lesserMs] = UNITS[UNITS.findIndex(([, unitMs]) => ms >= unitMs) + 1] ?? ["ms", 1];
+  const leastMs = ms < 1000 ? 1 : Math.max(lesserMs, 1000);
+  return formatDuration(Math.ceil(ms / leastMs) * leastMs);
+}
+
 /** Formats `ms` as {@link formatDuration} does, but without milliseconds, which nobody can read while they change: `<1s`. */
 export function formatSeconds(ms: number): string {
   return ms > 0 && ms < 1000 ? "<1s" : formatDuration(ms);

@@ -3,7 +3,7 @@ import type { Rate } from "../../lib/index.js";
 import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { RunContext } from "../context.js";
-import { formatDuration } from "../duration.js";
+import { formatDuration, formatDurationUp } from "../duration.js";
 import { ratesText } from "../inspect/limit-text.js";
 import { sayLater } from "../inspect/waiting.js";
 import type { LockArgs } from "./lock.js";
@@ -34,15 +34,9 @@ export async function limit(args: LimitArgs, context: RunContext): Promise<numbe
 
 function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { code, retryAfterMs }: LimitExceededError): CliError {
   const within = waitMs > 0 ? ` within ${formatDuration(waitMs)}` : "";
-  return new CliError("notGot", `${key} has no room under ${ratesText(rates)}${within}: try again in ${atLeast(retryAfterMs)}`, {
+  return new CliError("notGot", `${key} has no room under ${ratesText(rates)}${within}: try again in ${formatDurationUp(retryAfterMs)}`, {
     code,
     next: `The command was not run. Wait longer by --wait, or look: holdfast limits ${key}`,
     status,
   });
-}
-
-/** Returns a duration in words that is no shorter, as {@link formatDuration} would round it down. */
-function atLeast(ms: number): string {
-  const unitMs = ms < 1000 ? 1 : ms < 3_600_000 ? 1000 : 60_000;
-  return formatDuration(Math.ceil(ms / unitMs) * unitMs);
 }

@@ -1,7 +1,7 @@
 /** Durations: the accepted forms, the hints for rejected ones, and output that preserves the value. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exactDuration, formatDuration, parseDuration } from "../../bin/duration.js";
+import { exactDuration, formatDuration, formatDurationUp, parseDuration } from "../../bin/duration.js";
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const anyUnits = fc.record({ d: fc.nat(400), h: fc.nat(100), m: fc.nat(100), s: fc.nat(100), ms: fc.nat(5000) }, { requiredKeys: [] });
@@ -43,6 +43,23 @@ describe("a duration", () => {
         });
       }),
     );
+  });
+
+  it("rounded up is no shorter than it is, and by less than its lesser unit; control: rounded down it is shorter", () => {
+    const inMs = (text: string): number => (parseDuration(text.replace(" ", "")) as { readonly ms: number }).ms;
+    fc.assert(
+      fc.property(fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: 400 * UNITS.d })), (ms) => {
+        const lesserMs = [UNITS.d, UNITS.h, UNITS.m, 0].find((unitMs) => ms >= unitMs);
+        const stepMs = { [UNITS.d]: UNITS.h, [UNITS.h]: UNITS.m, [UNITS.m]: 1000, 0: 1000 }[lesserMs!]!;
+        const upMs = inMs(formatDurationUp(ms));
+        expect(upMs >= ms && upMs < ms + stepMs).toBe(true);
+      }),
+    );
+    expect([1500, 90_500, 91_800_000].map((ms) => [formatDurationUp(ms), formatDuration(ms)])).toEqual([
+      ["2s", "1s"],
+      ["1m 31s", "1m 30s"],
+      ["1d 2h", "1d 1h"],
+    ]);
   });
 
   it.each(["", "s", "-5s", "1.5h", "5 s", "5S", "30m1h", "5s5s", "1w", "soon", "٣s"])("%j is none", (text) => {
