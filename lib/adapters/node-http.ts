@@ -109,6 +109,7 @@ export class HeldResponse {
   readonly #holds: Holds;
   readonly #own: readonly (PropertyDescriptor | undefined)[];
   readonly #parts: Buffer[] = [];
+  #heldBytes = 0;
   #isEnded = false;
   #settle: (made: MadeResponse) => void = () => undefined;
   #send: (answer?: StoredResponse) => void = () => undefined;
@@ -159,8 +160,8 @@ export class HeldResponse {
     const response = this.#response;
     const written = bytesIn(args);
     const length = response.getHeader("content-length");
-    const heldBytes = [...this.#parts, ...written].reduce((bytes, part) => bytes + part.length, 0);
-    if (!this.#holds(length === undefined ? heldBytes : Number(length), length !== undefined)) {
+    for (const part of written) this.#heldBytes += part.length;
+    if (!this.#holds(length === undefined ? this.#heldBytes : Number(length), length !== undefined)) {
       this.#stream();
       return Reflect.apply(response.write.bind(response), undefined, args) as boolean;
     }

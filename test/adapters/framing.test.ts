@@ -1,8 +1,8 @@
 /** Every answer tells its length, so a connection serves any number of requests, and an answer that was cut off is not taken for a whole one. */
-import type { IncomingMessage } from "node:http";
-import { Agent, request as send } from "node:http";
-import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { Agent, IncomingMessage, request as send, ServerResponse } from "node:http";
+import { connect, Socket } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { HeldResponse } from "../../lib/adapters/node-http.js";
 import { createLockClient, locked } from "../../lib/testing.js";
 import { closingAfterEach } from "./app-server.js";
 import type { Reply } from "./servers.js";
@@ -95,4 +95,18 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
         .match(/HTTP\/1\.1 201 /g),
     ).toHaveLength(3);
   });
+});
+
+it("a body is held in as many steps for each part of it, however many came before", () => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  new HeldResponse(response);
+  response.setHeader("content-length", 1000);
+  const lengths = vi.spyOn(Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array, "length", "get");
+  const steps = Array.from({ length: 1000 }, () => {
+    lengths.mockClear();
+    response.write("x");
+    return lengths.mock.calls.length;
+  });
+  lengths.mockRestore();
+  expect([steps.length, Math.max(...steps) <= 10]).toEqual([1000, true]);
 });
