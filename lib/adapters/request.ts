@@ -60,6 +60,8 @@ const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 /** Stand after the service, where no part of `key()` can look like them. */
 const MARK = "http";
 const LIMIT_MARK = "limit";
+/** A beginning with a mark: `key()` writes `~` only before a byte in hexadecimal. */
+const MARKED = /^~[^0-9A-F]/;
 /** Stands for a method that nobody told. */
 const UNKNOWN = "-";
 const NAME = /^[\w.:-]{1,64}$/;
@@ -106,6 +108,8 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
     },
     ofEvent(named) {
       checkKey(named);
+      if (MARKED.test(named))
+        throw refused("key", named, "a key that key() makes doesn't begin like this; requests over HTTP have such keys");
       return fit(keyWithin(name, named));
     },
   };

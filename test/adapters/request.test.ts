@@ -83,6 +83,15 @@ describe("the key of an event without a caller", () => {
     expect(keys.ofEvent(key("nightly", "2027-01-01"))).toBe(key("shop", "nightly", "2027-01-01"));
     expect(() => keys.ofEvent("every night")).toThrow('key: "every night" given; a key is');
   });
+
+  it("is not that of a request or of a limit, whoever names the event; control: key() makes another of such text", () => {
+    const keys = requestKeys({ service: "shop", caller: () => "ann" });
+    const request = keys.ofRequest([], POST, "form-1");
+    for (const named of [request.replace("shop_", ""), "~limit_all_2:60000:2_ann"]) {
+      expect(() => keys.ofEvent(named)).toThrow(expect.objectContaining({ code: "invalid-request", field: "key" }) as Error);
+      expect(keys.ofEvent(key(named))).not.toBe(request);
+    }
+  });
 });
 
 describe("with a client that prepends a prefix to every key", () => {
