@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http";
 import { InvalidRequestError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
+import { withDefaults } from "../client/options.js";
 import type { LockedOptions } from "../client/wrap/locked.js";
 import { locked } from "../client/wrap/locked.js";
 import type { AsyncMethod } from "../client/wrap/wrap-method.js";
@@ -153,7 +154,7 @@ function limitsOf<Request>(target: object): readonly NestRateLimit<Request>[] {
 
 /** The interceptor of `@RateLimit()` routes, which the module provides. */
 export class RateLimitInterceptor<Request extends NodeRequest = NodeRequest> {
-  readonly #options: Pick<RateLimitOptions<Request>, "locks" | "service" | "caller">;
+  readonly #options: Partial<RateLimitOptions<Request>>;
   readonly #limits = new WeakMap<object, Limit<Request>>();
 
   constructor({ locks, service, caller }: IdempotentOptions<Request>) {
@@ -164,7 +165,7 @@ export class RateLimitInterceptor<Request extends NodeRequest = NodeRequest> {
   async intercept<Result>(context: NestContext, next: { handle(): Result }): Promise<Result> {
     const own = [...limitsOf<Request>(context.getHandler()), ...limitsOf<Request>(context.getClass())];
     for (const options of context.getType() === "http" ? own : []) {
-      const limit = this.#limits.get(options) ?? limitRequests({ ...this.#options, ...options });
+      const limit = this.#limits.get(options) ?? limitRequests(withDefaults(this.#options, options) as RateLimitOptions<Request>);
       this.#limits.set(options, limit);
       const http = context.switchToHttp();
       const response = http.getResponse() as NestResponse;
@@ -227,7 +228,7 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
     const own = (metadata.getMetadata(IDEMPOTENT, handler) ?? metadata.getMetadata(IDEMPOTENT, context.getClass())) as
       Partial<IdempotentOptions<Request>> | undefined;
     if (!own || context.getType() !== "http") return next.handle();
-    const options = { ...this.#options, ...own };
+    const options = withDefaults<Partial<IdempotentOptions<Request>>>(this.#options, own) as IdempotentOptions<Request>;
     const http = context.switchToHttp();
     const request = http.getRequest() as Request;
     const response = http.getResponse() as ServerResponse & { readonly raw?: ServerResponse };

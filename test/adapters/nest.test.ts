@@ -23,12 +23,12 @@ describe("Nest", () => {
     Controller()(controller);
   }
 
-  async function served(controllers: (new (...args: never[]) => object)[], locks: LockClient): Promise<string> {
+  async function served(controllers: (new (...args: never[]) => object)[], locks: LockClient, options = {}): Promise<string> {
     class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
     const settings = { provide: "settings", useValue: "none" };
     class SettingsModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
     Module({ providers: [settings], exports: ["settings"] })(SettingsModule);
-    const useFactory = async (caller: "none") => ({ locks, service: "shop", caller });
+    const useFactory = async (caller: "none") => ({ locks, service: "shop", caller, ...options });
     const holdfast = HoldfastModule.forRootAsync({ imports: [SettingsModule], inject: ["settings"], useFactory });
     Module({ controllers, imports: [holdfast] })(AppModule);
     const app = await NestFactory.create(AppModule, { logger: false });
@@ -81,6 +81,20 @@ describe("Nest", () => {
     expect([await fetch(`${url}/orders`, ASKED), await fetch(`${url}/orders`, ASKED)].map(replayed)).toEqual([null, "true"]);
     expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
     expect(calls).toBe(2);
+  });
+
+  it("takes an option that is given as undefined for one that is left out, as the module has it", async () => {
+    class Orders {
+      create(): string {
+        return "made";
+      }
+    }
+    const limit = RateLimit({ name: "create", rates: [{ count: 1, perMs: 60_000 }], service: undefined }) as MethodDecorator;
+    decorated(Orders, { create: [Post("orders"), Idempotent({ required: undefined, service: undefined }), limit] });
+    const locks = inMemory();
+    const url = await served([Orders], locks, { required: false });
+    expect((await fetch(`${url}/orders`, { method: "POST" })).status).toBe(201);
+    expect((await locks.limits.list()).items.map(({ key: name }) => name)).toEqual(["shop_~limit_create_1:60000:1"]);
   });
 
   it("limits a route, then all routes of its controller together, before it runs once per key", async () => {
