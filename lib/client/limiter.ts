@@ -55,7 +55,8 @@ export interface Limiter {
   /**
    * Takes, and runs `work` when it may start. With `concurrent`, it acquires a permit first, and `work` gets its lease. Both waits together
    * take at most `waitMs`.
-   * @throws as `take`; LockTimeoutError if no permit became free; LockLostError if the lease was lost while `work` ran; the error of `work`.
+   * @throws as `take`; LockTimeoutError if no permit became free; LockLostError if the lease was lost while `work` ran, or
+   *   before it: it doesn't begin then; the error of `work`.
    */
   run<T>(work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
   run<T>(options: TakeOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
