@@ -7,7 +7,7 @@ import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynam
 import type { ClientOptions } from "./client/client-options.js";
 import { checkClient } from "./client/client-options.js";
 import type { Checks } from "./client/options.js";
-import { ofType, unchecked } from "./client/options.js";
+import { ms, must, ofType, unchecked } from "./client/options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
@@ -20,6 +20,7 @@ import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
+import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
 import type { PolicyOptions } from "./core/policy.js";
 import { createPolicy } from "./core/policy.js";
 import { systemClock } from "./core/time.js";
@@ -80,9 +81,13 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
 
 const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
   ...{ tableName: unchecked, namespace: unchecked, client: ofType("object"), region: unchecked, endpoint: ofType("string") },
-  ...{ credentials: unchecked, log: unchecked, clockErrorMs: unchecked, retentionMs: unchecked, via: unchecked },
+  ...{ credentials: unchecked, log: ofType("function"), via: unchecked },
+  ...{ clockErrorMs: ms(0, DEFAULTS.clockGuardMs - 1), retentionMs: ms(RETENTION_MIN_MS) },
   ...HTTP_OPTIONS,
 };
+
+/** A wrong name would be refused by DynamoDB as a wrong request, and not as a table that is not there. */
+const checkTable = must((name) => typeof name === "string" && /^[\w.:/-]{1,1024}$/.test(name), "it must be a table's name or ARN");
 
 /**
  * Creates a client on the table. The client sends nothing until it is asked for a lock.
@@ -91,6 +96,7 @@ const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
 export function createLockClient(options: DynamoClientOptions = {}): LockClient {
   checkClient(options, OPTIONS);
   const tableName = givenOrSet("tableName", options.tableName, "HOLDFAST_TABLE");
+  checkTable("tableName", tableName);
   const namespaceGiven = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE");
   const namespace = namespaceGiven ?? SHARED_NAMESPACE;
   if (!NAMESPACE.test(namespace))

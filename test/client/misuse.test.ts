@@ -78,6 +78,24 @@ describe("a client that is made in the wrong form", () => {
 });
 
 describe("straight on the table", () => {
+  it.each<[said: string, field: string, options: Untyped]>([
+    ["a name that no table has", "tableName", { tableName: "my table" }],
+    ["a name that is a number", "tableName", { tableName: 5 }],
+    ["a clock error that is text", "clockErrorMs", { tableName: "t", clockErrorMs: "500" }],
+    ["a clock error beyond the guard", "clockErrorMs", { tableName: "t", clockErrorMs: 10_000 }],
+    ["a retention below an hour", "retentionMs", { tableName: "t", retentionMs: 3_599_999 }],
+    ["a log that is none", "log", { tableName: "t", log: "stdout" }],
+  ])("%s is refused by the name of %s", async (_said, field, options) => {
+    const error = await thrownBy(() => createTableClient(options as never));
+    expect(error).toBeInstanceOf(InvalidRequestError);
+    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
+  });
+
+  it("control: a table by its ARN, with the bounds of the others", () => {
+    const tableName = "arn:aws:dynamodb:eu-central-1:111122223333:table/locks";
+    expect(() => createTableClient({ tableName, clockErrorMs: 9999, retentionMs: 3_600_000, log: () => undefined })).not.toThrow();
+  });
+
   it.each<[said: string, client: () => DynamoDBClient, says: string]>([
     ["no region", () => new DynamoDBClient({ region: () => Promise.reject<string>(new Error("Region is missing")) }), "Region is missing"],
     [
