@@ -25,7 +25,7 @@ import { createFunctions, createPageFunction, keyStatement, letLogsUse } from ".
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
 import type { LockServiceProps } from "./props.js";
-import { checkProps } from "./props.js";
+import { checkNames, checkProps } from "./props.js";
 import type { LockTable } from "./table.js";
 import { createTable, unfitness } from "./table.js";
 import { createAgent } from "./waking.js";
@@ -116,10 +116,11 @@ export class LockService extends Construct {
   /**
    * Allows `client` to use locks and runs over HTTP, and sets its `HOLDFAST_URL`. With a prefix, it covers only keys that begin with it.
    * That excludes sets, whose keys are in the body, which IAM does not inspect (the SDK then sends each heartbeat separately).
-   * @throws Error if the service uses tokens, or the prefix is invalid for keys.
+   * @throws Error if the service uses tokens, the prefix is invalid for keys, or there is another option.
    */
-  grantClient(client: Client, { prefix }: { readonly prefix?: string | undefined } = {}): Grant {
-    return this.#grantCalls(client, ["acquire", "hold"], prefix);
+  grantClient(client: Client, options: { readonly prefix?: string | undefined } = {}): Grant {
+    checkNames("grantClient", options, ["prefix"]);
+    return this.#grantCalls(client, ["acquire", "hold"], options.prefix);
   }
 
   /** Allows `client` to break holds, list and reset, in addition to the permissions of {@link grantClient}. */
@@ -134,6 +135,7 @@ export class LockService extends Construct {
    * @throws Error if the namespace is invalid here.
    */
   grantDirect(client: Client, options: { readonly namespace?: string | undefined } = {}): Grant {
+    checkNames("grantDirect", options, ["namespace"]);
     const namespace = this.#namespaceOf(options);
     const [items, tenancy] = tableRights(this.table, namespace);
     client.addEnvironment?.("HOLDFAST_TABLE", this.table.tableName);

@@ -148,7 +148,8 @@ function checkNumber(name: string, value: unknown, { min, max }: { readonly min:
   throw new Error(`${name}: ${JSON.stringify(value)} given; it must be an integer ${rule}`);
 }
 
-function checkNames(what: string, options: unknown, known: readonly string[]): void {
+/** @throws Error naming an option of `what` that is unknown: a misspelt one must not be ignored. */
+export function checkNames(what: string, options: unknown, known: readonly string[]): void {
   if (typeof options !== "object" || options === null)
     throw new Error(`${what}: ${JSON.stringify(options)} given; it must be an object of ${known.join(", ")}`);
   const unknown = Object.keys(options).find((name) => !known.includes(name));

@@ -114,6 +114,13 @@ describe("a client of the keys of a prefix", () => {
     expect(() => grantTo((service, shop) => service.grantClient(shop, { prefix }))).toThrow("prefix: ");
   });
 
+  it("is not made of a misspelt option, which would let it use every key", () => {
+    const misspelt: object = { prefx: "ORDER_" };
+    const refused = "prefx: is not an option of grantClient; these are: prefix";
+    expect(() => grantTo((service, shop) => service.grantClient(shop, misspelt))).toThrow(refused);
+    expect(() => grantTo((service, shop) => service.grantDirect(shop, misspelt))).toThrow("prefx: is not an option of grantDirect");
+  });
+
   it("control: a policy with the wildcard at the key's place alone would let through another's key", () => {
     const [own] = statements.flatMap(pathsOf).filter((pattern) => pattern.endsWith("/renew"));
     expect(arnLike(own!.replace("ORDER_*", "*"), callOf("POST /v1/locks/{key}/leases/{leaseId}/renew", "PAYMENT_1"))).toBe(true);
