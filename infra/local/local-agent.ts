@@ -1,6 +1,6 @@
 /**
- * The agent of sleepers on localhost. It sweeps each minute, as on AWS, and right after a lease was released through this process. It tells
- * what answers at `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, with fake credentials: never AWS.
+ * The agent of sleepers on localhost. It sweeps each minute, as on AWS, and right after a request through this process that can offer a sleeper
+ * the key. It tells what answers at `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, with fake credentials: never AWS.
  */
 import type { Environment } from "../../lambda/compose.js";
 import { awsIsRunning, awsTell } from "../../lambda/executions.js";
@@ -35,7 +35,10 @@ export function sweepInMemory(
   return () => sweep({ ...records, ...aws, clocks, clock: systemClock, log, onFailure });
 }
 
-/** Runs the sweep each minute and after each release, one at a time. Returns the handler to serve, and the end of the agent. */
+/** The routes that end a hold, so that a sleeper can be next. */
+const ENDING: readonly string[] = [ROUTES.release, ROUTES.releaseSet, ROUTES.break];
+
+/** Runs the sweep each minute, after each end of a hold and each request to sleep, one at a time. Returns the handler to serve, and the end of the agent. */
 export function withAgent(
   handler: Handler,
   sweepOnce: () => Promise<unknown>,
@@ -62,7 +65,8 @@ export function withAgent(
   return {
     async handler(event) {
       const result = await handler(event);
-      if (event.routeKey === ROUTES.release) void run();
+      const fellAsleep = event.routeKey === ROUTES.acquire && result.body?.includes('"asleep"') === true;
+      if (fellAsleep || ENDING.includes(event.routeKey)) void run();
       return result;
     },
     stop() {

@@ -42,6 +42,16 @@ describe("a service on localhost", () => {
     expect((await ask("GET", sleeper)).status).toBe(200);
   });
 
+  it("wakes a sleeper right after it is offered a key that is free", async () => {
+    const targets = await startWakeTargets();
+    closing.push(targets);
+    const { ask, newId } = await serve(targets.env);
+    const sleeper = newId();
+    const headers = { prefer: "wait=60", "holdfast-task-token": targets.wait("token-1") };
+    expect((await ask("PUT", sleeper, { leaseMs: 60_000 }, headers)).status).toBe(202);
+    await expect.poll(() => targets.heard.get("token-1"), { timeout: 20_000 }).toHaveProperty("got.leaseId", sleeper);
+  });
+
   it("refuses a request to sleep if no service of a target has an address", async () => {
     const { ask, newId } = await serve({});
     expect((await ask("PUT", newId(), {}, { prefer: "wait=60", "holdfast-task-token": "token-1" })).status).toBe(400);
