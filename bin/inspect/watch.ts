@@ -2,11 +2,11 @@
  * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
  * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
+import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../../lib/index.js";
-import { Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { EXITS } from "../exit-codes.js";
+import { EXITS, SIGNAL_BASE } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import { verbOf } from "../held-text.js";
 import type { HoldView } from "./holds.js";
@@ -45,17 +45,18 @@ const VERB_CHARS = 8;
 /** The longest pause between polls that fail, in ms. */
 const LONGEST_INTERVAL_MS = 60_000;
 
-/** Polls until a signal ends it, which counts as success. @throws the error of the first poll, or a permanent error */
+/** Polls until a signal ends it, at once and without a word. @throws the error of the first poll, or a permanent error */
 export async function watch(args: WatchArgs, context: CommandContext): Promise<number> {
   const end = new AbortController();
-  context.signals.handTo((name) => end.abort(new Interrupted(name)));
+  const signalled = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
   const display = context.screen.columns === undefined || context.asJson ? undefined : new AlternateScreen(process.stdout);
   try {
-    await looks(args, context, display, end.signal);
+    const by = await Promise.race([signalled, looks(args, context, display, end.signal).then(() => signalled)]);
+    return SIGNAL_BASE + constants.signals[by];
   } finally {
+    end.abort();
     display?.close();
   }
-  return 0;
 }
 
 async function looks(
@@ -67,9 +68,11 @@ async function looks(
   const { locks, screen, asJson, print, say } = context;
   let seen: readonly HoldView[] | undefined;
   let failures = 0;
-  while (!end.aborted) {
+  const isOver = (): boolean => end.aborted;
+  while (!isOver()) {
     try {
       const look = await lookAt(locks, prefix, max);
+      if (isOver()) return;
       failures = 0;
       if (display) display.draw(linesOf(look, prefix, intervalMs, screen));
       else {

@@ -56,6 +56,14 @@ describe("a signal while the service says nothing", () => {
     },
   );
 
+  it.each(SIGNALS)("ends a watch at once, without a word: %s", async (name) => {
+    const running = start(["watch"], { HOLDFAST_URL: silent.url });
+    await vi.waitFor(() => expect(silent.received).toHaveLength(1), { timeout: 15_000, interval: 10 });
+    running.signal(name);
+    expect(await running.ended).toEqual({ status: 128 + constants.signals[name], stdout: "", stderr: "" });
+    expect(silent.received).toHaveLength(1);
+  });
+
   it.each(SIGNALS)("ends a lock that waits, once it has cancelled what it asked for: %s", async (name) => {
     const running = start(["lock", "k", "--", "echo", "ran"], { HOLDFAST_URL: silent.url });
     await vi.waitFor(() => expect(silent.received).toHaveLength(1), { timeout: 15_000, interval: 10 });

@@ -35,7 +35,7 @@ describe("watch on a pipe", () => {
     await running.printed(new RegExp(`\n${TIME} lost     watch:c somebody-else \\(token ${lost.fencingToken}\\)\n$`));
     running.signal("SIGINT");
     const { status, stdout, stderr } = await running.ended;
-    expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 0, stderr: "", lines: 7 });
+    expect({ status, stderr, lines: stdout.split("\n").length }).toEqual({ status: 130, stderr: "", lines: 7 });
     await second.release();
   });
 
@@ -46,7 +46,7 @@ describe("watch on a pipe", () => {
     await lease.release();
     const [, ended = ""] = (await running.printed(/\n.*\n$/)).split("\n");
     running.signal("SIGTERM");
-    expect(await running.ended).toMatchObject({ status: 0, stderr: "" });
+    expect(await running.ended).toMatchObject({ status: 143, stderr: "" });
     const hold = {
       key: "json:a",
       owner: "me",
@@ -70,7 +70,7 @@ describe("watch on a pipe", () => {
     await away.goAway();
     await running.said(/^holdfast: watch: .*no answer.*\n$/);
     running.signal("SIGINT");
-    expect(await running.ended).toMatchObject({ status: 0 });
+    expect(await running.ended).toMatchObject({ status: 130 });
     away.table.client.destroy();
   });
 
@@ -134,7 +134,7 @@ describe("watch on a terminal", () => {
     await terminal.showed(/0 held keys/);
     terminal.type("\u0003");
     const { status, shown } = await terminal.ended;
-    expect(status).toBe(0);
+    expect(status).toBe(130);
     expect(shown).toContain("\u001B[?1049h");
     expect(shown.trimEnd()).toMatch(/\u001B\[\?1049l$/u);
   });
