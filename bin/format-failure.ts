@@ -68,6 +68,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   leaseMs: "--lease",
   waitMs: "--wait",
   keepResultMs: "--keep",
+  everyMs: "--tick",
   maxAttempts: "--max-attempts",
   drainMs: "--drain",
   fencingToken: "--token",

@@ -114,6 +114,7 @@ describe("a command line that breaks a rule", () => {
     ],
     [["once", "k"], "once: there is no command after --", "holdfast once KEY -- COMMAND"],
     [["once", "k", "--keep", "1s", "--", "true"], "--keep: 1s given; it must be a duration from 1m to 365d", SEE_HELP],
+    [["once", "k", "--tick", "10ms", "--", "true"], "--tick: 10ms given; it must be a duration from 1s to 365d", SEE_HELP],
     [
       ["once", "k", "--final", "1,x", "--", "true"],
       "option '--final <statuses>' argument '1,x' is invalid. It must be a whole number.",
