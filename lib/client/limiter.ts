@@ -2,17 +2,18 @@
  * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
  * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
  */
+import type { Refusal } from "../core/errors.js";
 import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { throwIfAborted } from "./acquire/acquire.js";
-import type { LockError } from "./errors.js";
 import { LimitExceededError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
 import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
 import type { Checks } from "./options.js";
 import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
+import { isUnknown } from "./run/runs.js";
 import type { Session } from "./session.js";
 import { pause } from "./transport/retry.js";
 
@@ -155,14 +156,13 @@ export class NamedLimiter implements Limiter {
 
   async remaining(): Promise<readonly number[]> {
     const { session } = this.#deps;
-    const limit = await session
-      .ask(`limit ${this.#key}`, (attempt) => session.deps.api.limit({ key: this.#key }, attempt))
-      .then(
-        (found) => found.limit,
-        (error: unknown) => {
-          if ((error as LockError).code !== "not-found") throw error;
-        },
-      );
+    const { limit } = await session.ask(
+      `limit ${this.#key}`,
+      async (attempt): Promise<{ readonly ok: true; readonly limit?: LimitView } | Refusal> => {
+        const answer = await session.deps.api.limit({ key: this.#key }, attempt);
+        return !answer.ok && isUnknown(answer) ? { ok: true } : answer;
+      },
+    );
     if (!limit?.fullInMs) return this.#rates.map(({ burst }) => burst);
     return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);
   }

@@ -193,12 +193,12 @@ function shown(given: unknown): string {
 
 /** @throws InvalidRequestError if a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
-  ms(minMs, maxMs)(name, value);
+  if (value !== undefined) ms(minMs, maxMs)(name, value);
 }
 
-/** @throws InvalidRequestError if a number is given and out of bounds. */
+/** @throws InvalidRequestError if a number is missing or out of bounds. */
 export function checkWhole(name: string, value: unknown, min: number, max: number, rule = "it must be a whole number"): void {
-  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)) return;
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return;
   throw refused(name, value, `${rule} ${max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`}`);
 }
 

@@ -31,6 +31,7 @@ describe("a call in the wrong form", () => {
     ["a number for a set's options", "options", (locks) => locks.acquireAll(["a"], 5)],
     ["a semaphore without a limit", "limit", (locks) => locks.semaphore("a")],
     ["a semaphore with a bare limit", "limit", (locks) => locks.semaphore("a", 5)],
+    ["segments without their number", "segments", (locks) => locks.segments("a")],
     ["an invocation without a context", "context", (locks) => locks.forInvocation(undefined)],
     ["an invocation with something else", "context", (locks) => locks.forInvocation({})],
     ["a break without options", "options", (locks) => locks.forceRelease("a")],

@@ -33,8 +33,8 @@ export interface Runs {
 const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
 const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
 
-/** True if the service has no such run. A 404 from another server only means that the URL is wrong. */
-function isUnknownRun({ code, field }: Refusal): boolean {
+/** True if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
+export function isUnknown({ code, field }: Refusal): boolean {
   return code === "not-found" && field !== "url";
 }
 
@@ -46,7 +46,7 @@ export function runsOf(session: Session): Runs {
       const key = session.keyOf(name);
       const found = await session.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
         const answer = await api.run({ key }, attempt);
-        return !answer.ok && isUnknownRun(answer) ? { ok: true } : answer;
+        return !answer.ok && isUnknown(answer) ? { ok: true } : answer;
       });
       return "run" in found ? inspectionOf(found.run) : null;
     },

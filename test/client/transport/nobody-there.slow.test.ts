@@ -61,6 +61,7 @@ describe("where another server answers", () => {
   it.each<[what: string, ask: (locks: ReturnType<typeof createLockClient>) => Promise<unknown>]>([
     ["a run", (locks) => locks.runs.get("RUN_1")],
     ["a key", (locks) => locks.inspect("KEY_1")],
+    ["what is left of a limit", (locks) => locks.limiter("LIMIT_1", { rates: [{ count: 5, perMs: 1000 }] }).remaining()],
   ])("its 404 is not taken for the service's word on %s", async (_what, ask) => {
     server = await startStubServer();
     server.answer({ status: 404, body: "<html>" });
