@@ -114,16 +114,17 @@ export const CHECKS = {
   owner: text(0, LIMITS.ownerChars),
   reason: text(1, LIMITS.reasonChars),
   meta,
+  mode: oneOf("exclusive", "shared"),
   heartbeat: boolean,
   waitMs: ms(0),
   signal: must((value) => value instanceof AbortSignal, "it must be an AbortSignal"),
 };
 
-const { leaseMs, owner, heartbeat, waitMs, signal } = CHECKS;
+const { leaseMs, owner, mode, heartbeat, waitMs, signal } = CHECKS;
 const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs: ms(1), waitMs, signal };
 const LEASE: Checks<LeaseOptions> = {
   ...{ leaseMs, owner, meta },
-  ...{ mode: oneOf("exclusive", "shared"), limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax) },
+  ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax) },
   ...{ priority: whole(0, LIMITS.priorityMax), heartbeat, maxHoldMs: SET.maxHoldMs },
 };
 const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };

@@ -253,6 +253,13 @@ describe("what no message of the API may be", () => {
       (locks) => locks.acquireAll([{ key: KEY, mode: "read" }]),
       "mode",
     ],
+    [
+      "a misspelt mode of a key in a set",
+      REQUESTS.AcquireSetRequest,
+      { locks: [{ key: KEY, mod: "shared" }] },
+      (locks) => locks.acquireAll([{ key: KEY, mod: "shared" }]),
+      "mod",
+    ],
     ["no key in a set", REQUESTS.AcquireSetRequest, { keys: [null] }, (locks) => locks.acquireAll([null]), "key"],
     ["a meta", REQUESTS.AcquireRequest, { meta: "1970-01-01T00:00:00.000Z" }, (locks) => locks.acquire(KEY, { meta: new Date(0) }), "meta"],
   ])("%s is refused by both", async (_what, schema, message, ask, field) => {

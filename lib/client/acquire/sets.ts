@@ -19,7 +19,7 @@ import type { HeldLease } from "../lease/lease.js";
 import type { SetAsLease, SetKey } from "../lease/lease-set.js";
 import { setAsLease } from "../lease/lease-set.js";
 import type { SetOptions } from "../options.js";
-import { checkOneOf, refused } from "../options.js";
+import { CHECKS, checkOptions, refused, unchecked } from "../options.js";
 import { Wait } from "./wait.js";
 
 /** The pauses between two polls of a blocking key. */
@@ -43,9 +43,10 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
   const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
   const modes = new Map<string, Mode>();
   const called = new Map<string, string>();
-  for (const { key: given, mode = "exclusive" } of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
+  for (const name of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
+    checkOptions("a key", name, { key: unchecked, mode: CHECKS.mode });
+    const { key: given, mode = "exclusive" } = name;
     const key = session.keyOf(given);
-    checkOneOf("mode", mode, "exclusive", "shared");
     called.set(key, given);
     // A key requested in both modes is requested exclusively.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
