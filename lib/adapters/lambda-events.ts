@@ -69,7 +69,6 @@ export function sqsHandler<Message extends SqsMessage>(
   const { locks, limitsFor, costFor, changeVisibility: _changeVisibility, ...batch } = options;
   checkOptions(options, ["keyFor", "payloadFor", "onFailure", "limitsFor", "costFor", "changeVisibility"]);
   checkFunction("work", work);
-  const { clock } = sessionOf("locks", locks).deps;
 
   /** Takes from the limits of a message. The limiters don't know the invocation, so this gives up before it ends. */
   async function take(message: Message, invocation: InvocationContext): Promise<void> {
@@ -78,7 +77,7 @@ export function sqsHandler<Message extends SqsMessage>(
     const limiters = limitsFor(message);
     const giveUp = new AbortController();
     const leftMs = capBudgetMs(limiters.length * CALL_BUDGET_MS, invocation);
-    const timer = clock.after(leftMs, () => giveUp.abort(noAnswer()));
+    const timer = sessionOf("locks", locks).deps.clock.after(leftMs, () => giveUp.abort(noAnswer()));
     try {
       await limitAll(limiters, { cost, signal: giveUp.signal });
     } finally {

@@ -10,7 +10,7 @@ import type { Run } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
 import { checkRun } from "../client/run/run-options.js";
 import { currentRun, runOnce } from "../client/wrap/once.js";
-import { sessionOf } from "../client/session.js";
+import { prefixOf } from "../client/session.js";
 import { checkMade } from "../client/wrap/wrap-method.js";
 import type { HttpAnswer } from "./problem.js";
 import { problemAnswer, refusalBefore } from "./problem.js";
@@ -103,7 +103,7 @@ export function once<Asked extends readonly unknown[], Response>({
   ...options
 }: OnceRules<Asked, Response>): (call: Call<Asked>, work: (run: Run | undefined) => Promise<Response>) => Promise<Outcome<Response>> {
   const { service, caller, key: keyFor, compared, isRecorded, isFinal, waitMs, whenUnavailable, maxAttempts = 0, ...run } = options;
-  const keys = requestKeys({ service, caller }, sessionOf("locks", locks).options.prefix);
+  const keys = requestKeys({ service, caller }, prefixOf(locks));
 
   function runOf({ asked, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
     const own: unknown = keyFor ? keyFor(...asked) : keyInHeader(request);

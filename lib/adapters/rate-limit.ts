@@ -71,7 +71,7 @@ export function checkLimit(options: Partial<RateLimitOptions<never>>, ...require
   checkOptions("rateLimit", options, OPTIONS, "name", "rates", ...required);
   const { cost, rates = [] } = options;
   if (typeof cost === "function") checkFunction("cost", cost);
-  else whole(0, Math.min(...rates.map(({ count, burst = count }) => burst)))("cost", cost);
+  else if (cost !== undefined) whole(0, Math.min(...rates.map(({ count, burst = count }) => burst)))("cost", cost);
 }
 
 /**

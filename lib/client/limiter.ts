@@ -2,7 +2,7 @@
  * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
  * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
  */
-import type { Refusal } from "../core/errors.js";
+import type { CallOptions } from "../core/api/locks.js";
 import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
@@ -13,7 +13,7 @@ import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
 import type { Checks } from "./options.js";
 import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
-import { isUnknown } from "./run/runs.js";
+import { orNothing } from "./run/runs.js";
 import type { Session } from "./session.js";
 import { pause } from "./transport/retry.js";
 
@@ -156,13 +156,9 @@ export class NamedLimiter implements Limiter {
 
   async remaining(): Promise<readonly number[]> {
     const { session } = this.#deps;
-    const { limit } = await session.ask(
-      `limit ${this.#key}`,
-      async (attempt): Promise<{ readonly ok: true; readonly limit?: LimitView } | Refusal> => {
-        const answer = await session.deps.api.limit({ key: this.#key }, attempt);
-        return !answer.ok && isUnknown(answer) ? { ok: true } : answer;
-      },
-    );
+    const ask = async (call: CallOptions) => orNothing(await session.deps.api.limit({ key: this.#key }, call));
+    const found = await session.ask(`limit ${this.#key}`, ask);
+    const limit = "limit" in found ? found.limit : undefined;
     if (!limit?.fullInMs) return this.#rates.map(({ burst }) => burst);
     return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);
   }

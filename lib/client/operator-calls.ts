@@ -4,6 +4,7 @@ import * as LIMITS from "../core/request-limits.js";
 import type { LockClient } from "./lock-client.js";
 import type { Checks } from "./options.js";
 import { CHECKS, checkOptions, ms, must, PAGE, refused } from "./options.js";
+import { pageOf } from "./page.js";
 import type { Session } from "./session.js";
 
 const LIST_OPTIONS = { prefix: PAGE.prefix, owner: CHECKS.owner, max: PAGE.max, cursor: PAGE.cursor };
@@ -16,8 +17,6 @@ const BREAK_OPTIONS: Checks<Parameters<LockClient["forceRelease"]>[1]> = {
 /** Returns the calls of `session` that read locks and limits, and end other holders' leases. */
 export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "list" | "limits" | "forceRelease" | "health" | "use"> {
   const { api, use } = session.deps;
-  const { prefix = "" } = session.options;
-
   return {
     async inspect(name) {
       const key = session.keyOf(name);
@@ -26,20 +25,10 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
       return (found as Extract<Inspected, { readonly inspection: unknown }>).inspection;
     },
 
-    async list(options = {}) {
-      checkOptions("list", options, LIST_OPTIONS);
-      const { prefix: within = "", ...query } = options;
-      const { ok: _ok, ...listed } = await session.ask("list", (attempt) => api.list({ prefix: prefix + within, ...query }, attempt));
-      return listed;
-    },
+    list: (options = {}) => pageOf(session, "list", options, LIST_OPTIONS, (query, call) => api.list(query, call)),
 
     limits: {
-      async list(options = {}) {
-        checkOptions("limits.list", options, PAGE);
-        const { prefix: within = "", ...query } = options;
-        const { ok: _ok, ...listed } = await session.ask("limits", (attempt) => api.limits({ prefix: prefix + within, ...query }, attempt));
-        return listed;
-      },
+      list: (options = {}) => pageOf(session, "limits.list", options, PAGE, (query, call) => api.limits(query, call)),
     },
 
     async forceRelease(name, options) {

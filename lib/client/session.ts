@@ -64,6 +64,12 @@ export function sessionOf(name: string, client: unknown): Session {
   throw new InvalidRequestError(`${name}: must be a client, as createLockClient() of this copy of the package makes it`, name);
 }
 
+/** Returns what a client prepends to each key. Something else that stands for a client, as in a test, prepends nothing. */
+export function prefixOf(client: unknown): string {
+  const session = (client as WithSession | undefined)?.[SESSION];
+  return session?.options.prefix ?? "";
+}
+
 /** The shared state of a client, or of a view of it for one invocation. */
 export class Session {
   /** Told of each heartbeat when it begins, if a wrapper measures them. */

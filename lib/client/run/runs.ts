@@ -1,7 +1,7 @@
 /** Inspects and operates runs: reads a run, lists runs, resets a run. */
 import type { Refusal } from "../../core/errors.js";
-import type { RunFound } from "../../core/api/runs.js";
 import type { RunView } from "../../core/lock/views.js";
+import { pageOf } from "../page.js";
 import type { Session } from "../session.js";
 import { CHECKS, checkOptions, oneOf, PAGE } from "../options.js";
 import { errorFromJson, fromJson } from "./json-codec.js";
@@ -33,9 +33,9 @@ export interface Runs {
 const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
 const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
 
-/** True if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
-export function isUnknown({ code, field }: Refusal): boolean {
-  return code === "not-found" && field !== "url";
+/** Returns an answer that says nothing if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
+export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal): A | { readonly ok: true } | Refusal {
+  return !answer.ok && answer.code === "not-found" && answer.field !== "url" ? { ok: true } : answer;
 }
 
 /** Returns the calls for the runs of the session's client. */
@@ -44,18 +44,12 @@ export function runsOf(session: Session): Runs {
   return {
     async get(name) {
       const key = session.keyOf(name);
-      const found = await session.ask(`run ${key}`, async (attempt): Promise<RunFound | { readonly ok: true } | Refusal> => {
-        const answer = await api.run({ key }, attempt);
-        return !answer.ok && isUnknown(answer) ? { ok: true } : answer;
-      });
+      const found = await session.ask(`run ${key}`, async (attempt) => orNothing(await api.run({ key }, attempt)));
       return "run" in found ? inspectionOf(found.run) : null;
     },
 
     async list(options = {}) {
-      checkOptions("runs.list", options, LIST_OPTIONS);
-      const { prefix = "", ...query } = options;
-      const within = (session.options.prefix ?? "") + prefix;
-      const { items, cursor } = await session.ask("runs", (attempt) => api.runs({ prefix: within, ...query }, attempt));
+      const { items, cursor } = await pageOf(session, "runs.list", options, LIST_OPTIONS, (query, call) => api.runs(query, call));
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
     },
 
