@@ -3,8 +3,9 @@ import { expect, it } from "vitest";
 import { soak } from "./soak.js";
 
 const LEASES = 200;
-const OPTIONS = { leases: LEASES, contenders: 20, leaseMs: 12_000, healthyMs: 10_000 };
-const LIMIT_MS = 180_000;
+// Leases of the default length: those of 12 s ended when a machine stood still for a while. Without heartbeats they end before the outage.
+const OPTIONS = { leases: LEASES, contenders: 20, leaseMs: 30_000, healthyMs: 30_000 };
+const LIMIT_MS = 300_000;
 
 it("200 leases are kept, lost in time when the engine is away, and taken again without a storm", { timeout: LIMIT_MS }, async () => {
   const { healthy, told, toldLate, recovered, healthyRate, ratesAfter } = await soak(OPTIONS);
