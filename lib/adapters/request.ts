@@ -98,6 +98,7 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
   if (caller !== "none" && typeof caller !== "function")
     throw refused("caller", caller, 'it must be a function that names the caller of a request, or "none"');
   const callersOf = (asked: Asked): readonly string[] => (caller === "none" ? [] : [callerOf(caller(...asked))]);
+  // Without a prefix the key fits already, also one that was cut.
   const fit = (key: string): string => (prefix === "" ? key : bounded(key, keyChars - prefix.length));
   return {
     ofRequest(asked, target, own) {

@@ -13,8 +13,8 @@ import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
 import type { Checks } from "./options.js";
 import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
-import { orNothing } from "./run/runs.js";
 import type { Session } from "./session.js";
+import { orNothing } from "./session.js";
 import { pause } from "./transport/retry.js";
 
 /** A limit. All users of its name give the same. */

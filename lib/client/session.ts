@@ -64,6 +64,11 @@ export function sessionOf(name: string, client: unknown): Session {
   throw new InvalidRequestError(`${name}: must be a client, as createLockClient() of this copy of the package makes it`, name);
 }
 
+/** Returns an answer that says nothing if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
+export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal): A | { readonly ok: true } | Refusal {
+  return !answer.ok && answer.code === "not-found" && answer.field !== "url" ? { ok: true } : answer;
+}
+
 /** Returns what a client prepends to each key. Something else that stands for a client, as in a test, prepends nothing. */
 export function prefixOf(client: unknown): string {
   const session = (client as WithSession | undefined)?.[SESSION];

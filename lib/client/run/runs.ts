@@ -1,8 +1,8 @@
 /** Inspects and operates runs: reads a run, lists runs, resets a run. */
-import type { Refusal } from "../../core/errors.js";
 import type { RunView } from "../../core/lock/views.js";
 import { pageOf } from "../page.js";
 import type { Session } from "../session.js";
+import { orNothing } from "../session.js";
 import { CHECKS, checkOptions, oneOf, PAGE } from "../options.js";
 import { errorFromJson, fromJson } from "./json-codec.js";
 
@@ -32,11 +32,6 @@ export interface Runs {
 
 const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
 const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
-
-/** Returns an answer that says nothing if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
-export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal): A | { readonly ok: true } | Refusal {
-  return !answer.ok && answer.code === "not-found" && answer.field !== "url" ? { ok: true } : answer;
-}
 
 /** Returns the calls for the runs of the session's client. */
 export function runsOf(session: Session): Runs {
