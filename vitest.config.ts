@@ -83,6 +83,7 @@ function project(name: string, test: TestProjectInlineConfiguration["test"]): Te
       testTimeout: 60_000,
       hookTimeout: 90_000,
       ...test,
+      setupFiles: ["test/support/fixed-seed.ts", test?.setupFiles ?? []].flat(),
     },
   };
 }
