@@ -31,7 +31,8 @@ import {
 import { AuthType, CallApiGatewayHttpApiEndpoint, HttpMethod } from "aws-cdk-lib/aws-stepfunctions-tasks";
 import type { Construct } from "constructs";
 import type { LeaseOptions } from "../lib/client/options.js";
-import { checkBoolean, checkKey, checkLease, checkMs, checkNames, checkWork, refused } from "../lib/client/options.js";
+import { checkAcquire, checkBoolean, checkKey, checkMs, checkNames, checkWork, refused } from "../lib/client/options.js";
+import { given } from "../lib/core/members.js";
 import { TASK_TOKEN_HEADER } from "../lib/contract/requests.js";
 import { ROUTES } from "../lib/contract/routes.js";
 import * as LIMITS from "../lib/core/request-limits.js";
@@ -177,7 +178,7 @@ export class LockedSection extends StateMachineFragment {
 
     const { owner = "{% $states.context.Execution.Name %}", mode, limit, permits, priority } = props;
     const tie = tied ? { executionArn: "{% $states.context.Execution.Id %}" } : undefined;
-    const body = { leaseMs, owner, ...definedIn({ mode, limit, permits, priority, tie }) };
+    const body = { leaseMs, owner, ...given({ mode, limit, permits, priority, tie }) };
     const idPath = `(${variable}.ids > ${IDS_MAX} ? $error('${IDS_MAX} leaseIds were refused as not new') : ${variable}.leaseId)`;
 
     const leaseId = Pass.jsonata(this, `${id}: lease id`, { assign: { [variable.slice(1)]: firstOf(key) } });
@@ -282,14 +283,11 @@ function expressionIn(text: string): string | undefined {
   return /^\{%([^]*)%\}$/.exec(text)?.[1]?.trim();
 }
 
-function definedIn(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-}
-
 function checkProps(props: LockedSectionProps): void {
   checkNames("LockedSection", props, NAMES);
-  const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work } = props;
-  checkLease(props);
+  const { service, key, tied = false, waitMs = DEFAULT_WAIT_MS, work, onFailure: _onFailure, ...acquire } = props;
+  const { leaseMs } = acquire;
+  checkAcquire(acquire);
   checkBoolean("tied", tied);
   if (tied) checkMs("leaseMs", leaseMs, LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs);
   if (typeof key !== "string" || (expressionIn(key) === undefined && !Token.isUnresolved(key))) checkKey(key);

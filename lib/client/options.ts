@@ -1,7 +1,9 @@
 /** The options of callers, and the checks that name the option and the rule before anything is sent. */
 import { isKey } from "../core/key.js";
+import { given } from "../core/members.js";
 import * as LIMITS from "../core/request-limits.js";
-import type { Meta, Mode } from "../core/record.js";
+import type { Meta } from "../core/details.js";
+import type { Mode } from "../core/record.js";
 import { InvalidRequestError } from "./errors.js";
 
 /** Options of a lease. */
@@ -105,7 +107,6 @@ export const ofType =
 /** Anything: the option is checked where it is used. */
 export const unchecked: Check = () => undefined;
 
-const meta: Check = (_name, value) => void metaOf(value);
 const boolean = must((value) => typeof value === "boolean", "it must be true or false");
 
 /** The checks of options that several calls have. */
@@ -113,32 +114,31 @@ export const CHECKS = {
   leaseMs: ms(LIMITS.leaseMinMs, LIMITS.leaseMaxMs),
   owner: text(0, LIMITS.ownerChars),
   reason: text(1, LIMITS.reasonChars),
-  meta,
+  meta: (_name: string, value: unknown): void => void metaOf(value),
   mode: oneOf("exclusive", "shared"),
   heartbeat: boolean,
+  maxHoldMs: ms(1),
   waitMs: ms(0),
+  whenUnavailable: oneOf("throw", "skip", "proceed"),
   signal: must((value) => value instanceof AbortSignal, "it must be an AbortSignal"),
 };
 
-const { leaseMs, owner, mode, heartbeat, waitMs, signal } = CHECKS;
-const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs: ms(1), waitMs, signal };
-const LEASE: Checks<LeaseOptions> = {
+const { leaseMs, owner, meta, mode, heartbeat, maxHoldMs, waitMs, whenUnavailable, signal } = CHECKS;
+const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs, waitMs, signal };
+/** The checks of the options that each request of an acquire has. */
+export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> = {
   ...{ leaseMs, owner, meta },
-  ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax) },
-  ...{ priority: whole(0, LIMITS.priorityMax), heartbeat, maxHoldMs: SET.maxHoldMs },
+  ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax), priority: whole(0, LIMITS.priorityMax) },
 };
+const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, heartbeat, maxHoldMs };
 const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
 
 /** The option of a wrapper, in addition to those of its acquire. */
-export const WHEN_UNAVAILABLE: Checks<WhenUnavailable> = { whenUnavailable: unchecked };
+export const WHEN_UNAVAILABLE: Checks<WhenUnavailable> = { whenUnavailable };
 
 /** @throws InvalidRequestError naming the option of `what` that is invalid, unknown, or required and missing. */
 export function checkOptions(what: string, options: unknown, checks: Checks, ...required: readonly string[]): void {
   checkNames(what, options, Object.keys(checks));
-  checkValues(options, checks, required);
-}
-
-function checkValues(options: object, checks: Checks, required: readonly string[] = []): void {
   for (const [name, check] of Object.entries(checks)) {
     const value: unknown = Reflect.get(options, name);
     if (value !== undefined || required.includes(name)) check(name, value);
@@ -245,19 +245,13 @@ export function checkNames(what: string, options: unknown, known: readonly strin
  */
 export function withDefaults<Options extends object>(defaults: Options, options: Options): Options {
   if (typeof options !== "object") return options;
-  return { ...defaults, ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) };
+  return { ...defaults, ...given(options) };
 }
 
 /** @throws InvalidRequestError unless it is a function that runs when it is called (a generator function doesn't). */
 export function checkWork(what: string, field: string, work: unknown, rule = "the last argument is the function to run"): void {
   if (typeof work !== "function") throw new InvalidRequestError(`${what}: ${rule}`, field);
   if (Object.prototype.toString.call(work).includes("Generator")) throw new InvalidRequestError(`${what}: ${rule}, not a generator`, field);
-}
-
-/** @throws InvalidRequestError naming the invalid option of a lease. */
-export function checkLease(options: LeaseOptions): void {
-  checkValues(options, LEASE);
-  checkKind(options);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { Held, LeaseState } from "../core/commands.js";
 import type { Named } from "../core/members.js";
+import { pick } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
@@ -25,7 +26,7 @@ import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
 import { tellQuietly } from "./tell.js";
 import type { LeaseOptions, WhenUnavailable } from "./options.js";
-import { checkKey, checkOneOf, metaOf } from "./options.js";
+import { checkKey, metaOf, PARAMETERS } from "./options.js";
 import type { Registry } from "./registry.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
@@ -117,16 +118,9 @@ export class Session {
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
     if (this.registry.closedBy) throw closedError();
-    const {
-      leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs,
-      owner = this.options.owner ?? "",
-      mode,
-      limit,
-      permits,
-      priority,
-    } = options;
-    const meta = metaOf(options.meta);
-    return { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta, mode, limit, permits, priority, scope: this.scope };
+    const { leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta } = options;
+    const ours = { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta: metaOf(meta), scope: this.scope };
+    return { ...pick(options, PARAMETERS), ...ours };
   }
 
   /**
@@ -234,7 +228,6 @@ export class Session {
     alone: (nothing: never) => Promise<T> | T,
     work: (acquired: A) => Promise<T>,
   ): Promise<T> {
-    checkOneOf("whenUnavailable", when, "throw", "skip", "proceed");
     let acquired: A;
     try {
       acquired = await acquire();

@@ -5,7 +5,21 @@ import { ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import type { Inspection as InspectionView, RunView } from "../core/lock/views.js";
 import type { Entries } from "./fields.js";
-import { condition, durationMs, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState } from "./fields.js";
+import {
+  condition,
+  durationMs,
+  fencingToken,
+  details,
+  integer,
+  json,
+  Key,
+  LeaseId,
+  leaseMs,
+  mode,
+  owner,
+  publicDetails,
+  runState,
+} from "./fields.js";
 
 const renewAfterMs = v.pipe(
   durationMs,
@@ -13,7 +27,14 @@ const renewAfterMs = v.pipe(
 );
 
 /** A holder as a refusal shows it. */
-const Holder = v.strictObject({ owner, mode, permits: integer(1, 1000), fencingToken, heldMs: durationMs, remainingMs: durationMs });
+const Holder = v.strictObject({
+  ...publicDetails,
+  mode,
+  permits: integer(1, 1000),
+  fencingToken,
+  heldMs: durationMs,
+  remainingMs: durationMs,
+});
 const InspectedHolder = v.strictObject({
   ...Holder.entries,
   leaseMs: v.optional(leaseMs),
@@ -64,7 +85,7 @@ const Inspection = v.strictObject({
 const Lease = v.strictObject({
   key: Key,
   leaseId: LeaseId,
-  owner,
+  ...details,
   mode,
   permits: integer(1, LIMITS.permitsMax),
   holdCount: integer(1, LIMITS.leasesMax),
@@ -77,7 +98,6 @@ const Lease = v.strictObject({
   renewAfterMs,
   version: durationMs,
   serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
-  meta: v.optional(meta),
 });
 
 /** In the queue: nothing is held yet. */

@@ -6,6 +6,7 @@ import type { Breaking, LeaseState, LeaseView, Notifying, Waiting } from "../cor
 import type { Health, Listed } from "../core/api/locks.js";
 import type { Replayed, RunsListed, Started } from "../core/api/runs.js";
 import type { SetEnded, SetHeld } from "../core/api/sets.js";
+import type { Details, PublicDetails } from "../core/details.js";
 import type { Refusal, RetryAdvice } from "../core/errors.js";
 import type { LimitsListed } from "../core/api/limits.js";
 import type { LimitView, Taken } from "../core/rate.js";
@@ -51,14 +52,16 @@ function row<T>(rules: Rules): Check<T> {
 const mode = oneOf("exclusive", "shared");
 const cursor = orNone(isText);
 const times = members("leaseMs remainingMs renewAfterMs serverTimeMs", isCount);
+const publicDetails: Record<keyof PublicDetails, Rule> = { owner: isText };
+const details: Record<keyof Details, Rule> = { ...publicDetails, meta: orNone(isObject) };
 const lease = {
-  ...members("key leaseId owner", isText),
+  ...members("key leaseId", isText),
   ...members("permits holdCount fencingToken version", isCount),
   ...times,
-  ...{ mode, fenceFloor: orNone(isCount), meta: orNone(isObject) },
+  ...{ ...details, mode, fenceFloor: orNone(isCount) },
 };
 const attempt = isCount;
-const holder = { ...members("permits fencingToken heldMs remainingMs", isCount), owner: isText, mode };
+const holder = { ...members("permits fencingToken heldMs remainingMs", isCount), ...publicDetails, mode };
 const advice: readonly RetryAdvice[] = ["same", "later", "new-lease", "never"];
 
 /** A lease. */

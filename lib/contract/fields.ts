@@ -2,6 +2,7 @@
 import * as v from "valibot";
 import { isKey } from "../core/key.js";
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
+import type { Details, PublicDetails } from "../core/details.js";
 import { isLeaseId } from "../core/lease-id.js";
 import { LIMITS } from "../core/limits.js";
 
@@ -83,6 +84,11 @@ export const meta = v.pipe(
   v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
   v.description(`At most ${LIMITS.metaBytes} bytes as JSON.`),
 );
+
+/** The details of a lease that all callers see. */
+export const publicDetails = { owner } satisfies Record<keyof PublicDetails, v.GenericSchema>;
+/** All details of a lease. */
+export const details = { ...publicDetails, meta: v.optional(meta) } satisfies Record<keyof Details, v.GenericSchema>;
 
 /** Any JSON. */
 export const json = v.pipe(

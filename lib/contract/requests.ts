@@ -9,7 +9,7 @@ import type { AcquireParameters, AcquireRequest as LeaseRequest, ConditionReques
 import type { AcquireSetRequest as SetOfLocks } from "../core/api/sets.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { Entries } from "./fields.js";
-import { condition, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
+import { condition, details, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
 
 const tokenRule = `must be 1 to ${LIMITS.taskTokenChars} printable characters`;
 /** The token of a task, in a body or in the header {@link TASK_TOKEN_HEADER}. */
@@ -47,6 +47,7 @@ const Tie = v.pipe(
 
 const acquireFields = v.strictObject({
   leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
+  ...details,
   owner: v.optional(owner, ""),
   mode: v.optional(mode, "exclusive"),
   limit: v.optional(
@@ -67,7 +68,6 @@ const acquireFields = v.strictObject({
     v.pipe(integer(0, LIMITS.priorityMax), v.description("In the queue: higher ones first, then in the order of arrival.")),
     0,
   ),
-  meta: v.optional(meta),
   wake: v.optional(WakeTarget),
   tie: v.optional(Tie),
 });

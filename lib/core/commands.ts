@@ -4,16 +4,16 @@
  */
 import type { Refusal } from "./errors.js";
 import type { LeaseId } from "./lease-id.js";
-import type { Checkpoint, Ending, LockRecord, Meta, Mode, Payload, Waiter } from "./record.js";
+import type { Details, Meta } from "./details.js";
+import type { Checkpoint, Ending, LockRecord, Mode, Payload, Waiter } from "./record.js";
 
 /** Acquires the key under a new leaseId, or repeats an earlier acquire. */
-export interface Acquire {
+export interface Acquire extends Details {
   readonly type: "acquire";
   readonly key: string;
   readonly leaseId: LeaseId;
   /** Digest of the caller's principal, as in every command. The record stores no other form of it. */
   readonly principal: string;
-  readonly owner: string;
   readonly leaseMs: number;
   readonly mode: Mode;
   /** The number of permits that the key has: 1 unless it is a semaphore. */
@@ -22,7 +22,6 @@ export interface Acquire {
   readonly permits: number;
   /** Digest of the scope. Absent: no scope. */
   readonly scope?: string;
-  readonly meta?: Meta;
   /** Priority in the queue: higher ones first. */
   readonly priority: number;
   /** Hash of the parameters above. */
@@ -159,10 +158,9 @@ export interface Reset {
 export type Command = Acquire | Renew | Release | WaitForCondition | Notify | Transfer | Break | ChangeMode | Start | Complete | Reset;
 
 /** A lease as its holder sees it. All times are durations, counted from the answer. */
-export interface LeaseView {
+export interface LeaseView extends Details {
   readonly key: string;
   readonly leaseId: LeaseId;
-  readonly owner: string;
   readonly mode: Mode;
   readonly permits: number;
   readonly holdCount: number;
@@ -179,7 +177,6 @@ export interface LeaseView {
   readonly version: number;
   /** The service's clock at the answer, for display and for making ids. Never compute durations from it. */
   readonly serverTimeMs: number;
-  readonly meta?: Meta;
 }
 
 /** The lease is held. `how` says what this request changed. */

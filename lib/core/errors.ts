@@ -7,6 +7,7 @@
  * (lib/client/acquire/wait-in-queue.ts, told by docs/waiting.md) if a wait outlasts it. Only `locked` means that the key
  * is held: for another code that does, see every `"locked"` in lib. Then run `npx vitest run test/docs/errors -u`.
  */
+import type { PublicDetails } from "./details.js";
 
 /**
  * `same`: send the same request again · `later`: try again after `retryAfterMs` · `new-lease`: use a new leaseId ·
@@ -63,8 +64,7 @@ export type ErrorCode = keyof typeof ERRORS;
 export type LostReason = "expired" | "taken" | "broken" | "released" | "transferred" | "never";
 
 /** A holder as others may see it, without its leaseId, scope or principal. Waiters: `WaiterView` in lock/views.ts. */
-export interface HolderView {
-  readonly owner: string;
+export interface HolderView extends PublicDetails {
   readonly mode: "exclusive" | "shared";
   readonly permits: number;
   readonly fencingToken: number;

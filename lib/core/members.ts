@@ -12,3 +12,11 @@ type Given<T> = { [Member in keyof T as undefined extends T[Member] ? never : Me
 export function given<T extends object>(members: T): Given<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>;
 }
+
+/** Returns the members that have the names of `names`, each of them named. */
+export function pick<From extends object, Name extends keyof From>(
+  from: From,
+  names: Readonly<Record<Name, unknown>>,
+): Named<Pick<From, Name>> {
+  return Object.fromEntries(Object.keys(names).map((name) => [name, from[name as Name]])) as Named<Pick<From, Name>>;
+}

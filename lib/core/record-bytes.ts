@@ -4,7 +4,9 @@
  * break, a cancel or a renewal without new meta may add are counted from the start, so none of them makes a record
  * larger.
  */
+import { DETAILS } from "./details.js";
 import { LIMITS } from "./limits.js";
+import { given, pick } from "./members.js";
 import type { Hold, LockRecord, Payload, Run, Waiter } from "./record.js";
 
 const encoder = new TextEncoder();
@@ -16,7 +18,8 @@ const HOLD_BYTES = 142;
 /** The token of a reader or a permit that joined others, which stands apart from its hold. */
 const JOINED_BYTES = 25;
 const SCOPE_BYTES = 3;
-const META_BYTES = 3;
+/** The name and the kind of a detail. */
+const DETAIL_BYTES = 3;
 /** A waiter for an exclusive lease, without its owner; then its optional attributes. */
 const WAITER_BYTES = 137;
 const SHARED_BYTES = 6;
@@ -77,8 +80,11 @@ export function isCrowded(record: LockRecord): boolean {
 }
 
 /** Returns the most bytes that a hold takes on a key of this limit. */
-export function holdBytes({ owner, mode, scope, meta, notified }: Hold, limit: number): number {
-  const said = (scope === undefined ? 0 : SCOPE_BYTES + bytesOf(scope)) + (meta ? META_BYTES + bytesOf(JSON.stringify(meta)) : 0);
+export function holdBytes(hold: Hold, limit: number): number {
+  const { mode, scope, notified } = hold;
+  const { owner, ...optional } = pick(hold, DETAILS);
+  const details = Object.values(given(optional)).reduce((sum, detail) => sum + DETAIL_BYTES + bytesOf(JSON.stringify(detail)), 0);
+  const said = (scope === undefined ? 0 : SCOPE_BYTES + bytesOf(scope)) + details;
   const joined = limit > 1 || mode === "shared" ? JOINED_BYTES : 0;
   return HOLD_BYTES + bytesOf(owner) + said + joined + (notified ? NOTIFIED_BYTES : 0);
 }

@@ -7,13 +7,11 @@
  *     client treats      client stops    no client treats     may be taken over     may be collected
  *     it as held                         it as held
  */
+import type { Details } from "./details.js";
 import type { LeaseId } from "./lease-id.js";
 
 /** The lock's modes: a mutex or a writer holds exclusively; readers share. */
 export type Mode = "exclusive" | "shared";
-
-/** A JSON object that a caller stores with its lease. */
-export type Meta = Readonly<Record<string, unknown>>;
 
 /** A part that a newer version of the same format may extend. */
 export interface Extensible {
@@ -22,11 +20,9 @@ export interface Extensible {
 }
 
 /** One lease's hold on the key. */
-export interface Hold extends Extensible {
+export interface Hold extends Details, Extensible {
   /** Digest of the principal that may renew and release it. Empty after a transfer, until the first call of the new lease. */
   readonly principal: string;
-  /** Text for people: who holds it, or waits. Proves nothing. */
-  readonly owner: string;
   readonly mode: Mode;
   /** The number of the key's permits that it takes; 1 unless the key is a semaphore. */
   readonly permits: number;
@@ -44,7 +40,6 @@ export interface Hold extends Extensible {
   readonly broken?: "drain" | "forced";
   /** The last notify that woke a waiter, by which a repeated one is recognised. */
   readonly notified?: Notified;
-  readonly meta?: Meta;
 }
 
 /** A notify of a lease. It counts for one token: a transfer starts a new count, and a change of mode takes the count along. */

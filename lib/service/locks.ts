@@ -5,6 +5,7 @@ import type { Acquire } from "../core/commands.js";
 import { namesTag } from "../core/entity-tag.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
+import { DETAILS } from "../core/details.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
@@ -12,7 +13,7 @@ import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
 import type { Requests } from "./request.js";
 import type { Named } from "../core/members.js";
-import { given } from "../core/members.js";
+import { given, pick } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
 import { acquireWithAgent } from "./acquire-with-agent.js";
 import { watch } from "./watch.js";
@@ -101,12 +102,13 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
 
 /** Fills in defaults, and adds the hash that distinguishes this acquire from a different one under the same id. */
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
-  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", mode = "exclusive", limit = 1, permits = 1, priority = 0, meta } = request;
+  const { key, leaseId, leaseMs = DEFAULTS.leaseMs, mode = "exclusive", limit = 1, permits = 1, priority = 0 } = request;
+  const { owner = "", meta, ...later } = pick(request, DETAILS);
   const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
-  // Stored with the hold, and compared by later versions: append a new parameter only where it is given, with its name.
-  const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority]);
+  // Stored with the hold, and compared by other versions: what came later is appended only where it is given, with its name.
+  const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority, ...Object.entries(given(later))]);
   type Chosen = Named<Omit<Acquire, "type" | "principal" | "wait" | "sleepMs">>;
-  return given<Chosen>({ key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, scope, meta });
+  return given<Chosen>({ ...later, key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, scope, meta });
 }
 
 /** The digest of the latest parameters: most callers always send the same. */

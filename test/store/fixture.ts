@@ -6,7 +6,8 @@ import type { AnswerTo, Command, Held, LeaseView, Waiting } from "../../lib/core
 import type { Refusal } from "../../lib/core/errors.js";
 import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
-import type { LockRecord, Meta, Mode } from "../../lib/core/record.js";
+import type { Meta } from "../../lib/core/details.js";
+import type { LockRecord, Mode } from "../../lib/core/record.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";

@@ -19,7 +19,7 @@ import { conditionChars } from "../../core/request-limits.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, releasedError } from "../errors.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "../invocation.js";
 import type { WaitOptions } from "../lease/contract.js";
-import { checkMs, checkNames, checkSignal, checkText } from "../options.js";
+import { CHECKS, checkOptions, checkText } from "../options.js";
 import type { LazyAbort, StopSignal } from "../transport/lazy-abort.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { boundsFor, retry } from "../transport/retry.js";
@@ -61,9 +61,8 @@ export function checkCondition(condition: string): void {
 /** @throws InvalidRequestError naming the invalid argument of a wait. */
 export function checkWait(condition: string, options: WaitOptions): void {
   checkCondition(condition);
-  checkNames("wait", options, ["waitMs", "takeBackMs", "signal"]);
-  for (const name of ["waitMs", "takeBackMs"] as const) checkMs(name, options[name], 0, Number.MAX_SAFE_INTEGER);
-  checkSignal(options.signal);
+  const { waitMs, signal } = CHECKS;
+  checkOptions("wait", options, { waitMs, takeBackMs: waitMs, signal });
 }
 
 /** Sends a notify when those before it have been answered, and repeats it until it is. */

@@ -2,7 +2,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { LeaseState } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
-import type { Meta, Mode } from "../../core/record.js";
+import type { Meta } from "../../core/details.js";
+import type { Mode } from "../../core/record.js";
 import type { Kind } from "../../core/api/locks.js";
 import type { Handoff } from "../acquire/local-queue.js";
 

@@ -4,6 +4,8 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Held, LeaseState, LeaseView } from "../../core/commands.js";
+import { DETAILS } from "../../core/details.js";
+import { pick } from "../../core/members.js";
 import type { Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
@@ -82,9 +84,9 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
         return { ok: true, state: WORST.find((state) => ended.has(state)) ?? "unknown" };
       },
     },
-    acquire: async ({ leaseId, leaseMs, owner, scope, meta }, options) => {
-      const answer = await api.acquireSet({ leaseId, locks, leaseMs, owner, scope, meta }, options);
-      return answer.ok ? asLease(answer, owner) : answer;
+    acquire: async ({ leaseId, leaseMs, scope, ...rest }, options) => {
+      const answer = await api.acquireSet({ ...pick(rest, DETAILS), leaseId, locks, leaseMs, scope }, options);
+      return answer.ok ? asLease(answer, rest.owner) : answer;
     },
     tokens: () => tokens,
     states: () => states,

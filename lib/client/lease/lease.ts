@@ -12,7 +12,10 @@ import type { AcquireDeps } from "../acquire/acquire.js";
 import { cancel } from "../acquire/acquire.js";
 import type { ConditionDeps, Notify, WaitingLease } from "../acquire/condition.js";
 import { checkCondition, checkWait, notifierOf, waitForCondition } from "../acquire/condition.js";
-import type { Meta, Mode } from "../../core/record.js";
+import type { Meta } from "../../core/details.js";
+import { DETAILS } from "../../core/details.js";
+import { pick } from "../../core/members.js";
+import type { Mode } from "../../core/record.js";
 import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./contract.js";
 import type { Instant } from "../../core/time.js";
 import { backgroundClock } from "../../core/time.js";
@@ -27,8 +30,7 @@ import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
-import { checkLease, checkMs, checkNames, metaOf } from "../options.js";
-import * as LIMITS from "../../core/request-limits.js";
+import { checkOptions, CHECKS, metaOf } from "../options.js";
 import { untilUpgraded } from "./upgrade.js";
 
 export type { Lease, LeaseKind, State, WaitOptions } from "./contract.js";
@@ -139,8 +141,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   async renew(options: { readonly leaseMs?: number | undefined; readonly meta?: Meta | undefined } = {}): Promise<void> {
-    checkNames("renew", options, ["leaseMs", "meta"]);
-    checkLease(options);
+    checkOptions("renew", options, { leaseMs: CHECKS.leaseMs, meta: CHECKS.meta });
     this.assertHeld();
     const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: metaOf(options.meta) };
     await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
@@ -203,8 +204,8 @@ export class HeldLease implements Lease, WaitingLease {
   async wait(condition: string, options: WaitOptions = {}): Promise<void> {
     checkWait(condition, options);
     this.assertHeld();
-    const { leaseMs, owner, meta } = this.#view;
-    await waitForCondition(this, this.#ref, condition, options, { leaseMs, owner, meta, scope: this.#deps.scope }, this.#deps);
+    const back = { ...pick(this.#view, DETAILS), leaseMs: this.leaseMs, scope: this.#deps.scope };
+    await waitForCondition(this, this.#ref, condition, options, back, this.#deps);
     this.assertHeld();
   }
 
@@ -251,8 +252,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   async detach(options: { readonly leaseMs?: number | undefined } = {}): Promise<string> {
-    checkNames("detach", options, ["leaseMs"]);
-    checkMs("leaseMs", options.leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
+    checkOptions("detach", options, { leaseMs: CHECKS.leaseMs });
     this.assertHeld();
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };

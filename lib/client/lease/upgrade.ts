@@ -4,7 +4,7 @@ import * as DEFAULTS from "../../core/request-defaults.js";
 import type { AcquireDeps } from "../acquire/acquire.js";
 import { Wait } from "../acquire/wait.js";
 import { capWaitMs } from "../invocation.js";
-import { checkMs, checkNames } from "../options.js";
+import { CHECKS, checkOptions } from "../options.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryBounds } from "../transport/retry.js";
 import { pause } from "../transport/retry.js";
@@ -24,8 +24,7 @@ export async function untilUpgraded(
   ask: (bounds: RetryBounds) => Promise<Refusal | undefined>,
   deps: AcquireDeps,
 ): Promise<void> {
-  checkNames("upgrade", options, ["waitMs"]);
-  checkMs("waitMs", options.waitMs, 0, Number.MAX_SAFE_INTEGER);
+  checkOptions("upgrade", options, { waitMs: CHECKS.waitMs });
   const { clock, random, context } = deps;
   const wait = new Wait(capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), deps);
   const what = `upgrade ${lease.key}`;

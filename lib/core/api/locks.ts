@@ -8,7 +8,8 @@
 import type { Acquire, Breaking, Ended, Held, Notifying, Waiting } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
-import type { Meta, Mode } from "../record.js";
+import type { Meta } from "../details.js";
+import type { Mode } from "../record.js";
 import type { Inspection } from "../lock/views.js";
 
 /** The kind of object that a key names. A lock and a run of the same key are independent. */

@@ -3,9 +3,11 @@
  * make a hold with a token above every earlier one.
  */
 import type { Acquire, LeaseEvent } from "../commands.js";
+import type { Details } from "../details.js";
+import { DETAILS } from "../details.js";
 import { endLease, endingOf } from "./tombstones.js";
 import type { Named } from "../members.js";
-import { given } from "../members.js";
+import { given, pick } from "../members.js";
 import type { Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
@@ -89,14 +91,14 @@ export function nextToken(record: LockRecord, reading: ClockReading): number {
 /** Returns the hold that `command` gets now. */
 export function newHold(
   record: LockRecord,
-  command: Pick<Acquire, "principal" | "owner" | "leaseMs" | "requestHash" | "meta"> & Partial<Pick<Acquire, "mode" | "permits" | "scope">>,
+  command: Details & Pick<Acquire, "principal" | "leaseMs" | "requestHash"> & Partial<Pick<Acquire, "mode" | "permits" | "scope">>,
   reading: ClockReading,
   policy: LockPolicy,
 ): Hold {
-  const { principal, owner, leaseMs, requestHash, meta, mode = "exclusive", permits = 1, scope } = command;
+  const { principal, leaseMs, requestHash, mode = "exclusive", permits = 1, scope } = command;
   return given<Named<Omit<Hold, "unknown" | "broken" | "notified">>>({
+    ...pick(command, DETAILS),
     principal,
-    owner,
     mode,
     permits,
     scope,
@@ -106,6 +108,5 @@ export function newHold(
     expiresAtMs: reading.latestMs + leaseMs,
     marginMs: policy.marginMs(leaseMs),
     requestHash,
-    meta,
   });
 }

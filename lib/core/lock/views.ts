@@ -4,8 +4,9 @@
  */
 import { digestOf } from "../canonical.js";
 import type { LeaseView } from "../commands.js";
+import { DETAILS, PUBLIC_DETAILS } from "../details.js";
 import type { Named } from "../members.js";
-import { given } from "../members.js";
+import { given, pick } from "../members.js";
 import type { HolderView, LostReason, Refusal } from "../errors.js";
 import { refuse } from "../errors.js";
 import { endingOf } from "./tombstones.js";
@@ -27,7 +28,7 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
   return given<Named<LeaseView>>({
     key,
     leaseId,
-    owner: hold.owner,
+    ...pick(hold, DETAILS),
     mode: hold.mode,
     permits: hold.permits,
     holdCount: holdCount(record, hold, reading),
@@ -38,7 +39,6 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
     renewAfterMs: renewAfterMs(hold.leaseMs, recordBytes(record)),
     version: record.version,
     serverTimeMs: reading.latestMs,
-    meta: hold.meta,
   });
 }
 
@@ -51,14 +51,14 @@ export interface InspectedHolder extends HolderView {
 }
 
 function holderView(hold: Hold, reading: ClockReading): HolderView {
-  return {
-    owner: hold.owner,
+  return given<Named<HolderView>>({
+    ...pick(hold, PUBLIC_DETAILS),
     mode: hold.mode,
     permits: hold.permits,
     fencingToken: hold.fencingToken,
     heldMs: Math.max(0, reading.latestMs - hold.grantedAtMs),
     remainingMs: Math.max(0, Math.min(hold.expiresAtMs - reading.latestMs, hold.leaseMs)),
-  };
+  });
 }
 
 /** Returns the holders that exclude others now, the oldest grant first. */
