@@ -25,8 +25,9 @@ export function describeLimits(fixture: Fixture): void {
       const refused = await ours!.take().catch((error: unknown) => error);
       expect(refused).toBeInstanceOf(LimitExceededError);
       expect(refused).toMatchObject({ code: "rate-limited", definite: true, retry: "later" });
+      // Straight on the table, the clocks of two clients differ by up to a second.
       expect((refused as LimitExceededError).retryAfterMs).toBeGreaterThan(190_000);
-      expect((refused as LimitExceededError).retryAfterMs).toBeLessThanOrEqual(200_000);
+      expect((refused as LimitExceededError).retryAfterMs).toBeLessThanOrEqual(201_000);
     });
 
     it("by several rates at once: a take that doesn't fit one of them takes from none", async () => {
