@@ -31,22 +31,8 @@ const inEachPart: readonly Edit[] = [
 
 /** The option `note` of an acquire, which takes the way of `meta`. */
 const aNewOption: readonly Edit[] = [
-  [
-    "0,\n  ),\n  meta: v.optional(meta),\n",
-    "0,\n  ),\n  meta: v.optional(meta),\n  note: v.optional(text(100)),\n",
-    "lib/contract/requests.ts",
-  ],
-  [
-    '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n',
-    '  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),\n  note: v.optional(v.string()),\n',
-    "lib/contract/answers.ts",
-  ],
-  ["priority = 0, meta } = request;", "priority = 0, meta, note } = request;", "lib/service/locks.ts"],
-  ["scope, meta, priority]);", "scope, meta, priority, ...(note === undefined ? [] : [{ note }])]);", "lib/service/locks.ts"],
-  ["requestHash, scope, meta }", "requestHash, scope, meta, note }", "lib/service/locks.ts"],
-  ["requestHash, meta, mode = ", "requestHash, meta, note, mode = ", "lib/core/lock/grant.ts"],
-  ["    meta,\n  });\n}", "    meta,\n    note,\n  });\n}", "lib/core/lock/grant.ts"],
-  ["    meta: hold.meta,\n", "    meta: hold.meta,\n    note: hold.note,\n", "lib/core/lock/views.ts"],
+  ["meta: true };", "meta: true, note: true };", "lib/core/details.ts"],
+  ["meta: v.optional(meta) }", "meta: v.optional(meta), note: v.optional(text(100)) }", "lib/contract/fields.ts"],
   ['  notified: part("nt", NOTIFIED),', `  notified: part("nt", NOTIFIED),\n  note: optional(plain("${NOTE_ATTRIBUTE}")),`, LAYOUT],
 ];
 
@@ -66,8 +52,8 @@ export const MISTAKES: readonly { readonly next: Edits; readonly finds: RegExp }
   {
     // A repeat of an acquire that the other version answered is then another request.
     next: nextWith("a new parameter is in every request's hash", [
-      "priority, ...(note === undefined ? [] : [{ note }])]);",
-      "priority, note]);",
+      "priority, ...Object.entries(given(later))]);",
+      "priority, ...Object.entries(later)]);",
       "lib/service/locks.ts",
     ]),
     finds: /lease-reused/,
