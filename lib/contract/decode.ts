@@ -13,6 +13,9 @@ export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
 /** The type of a message that passed `S`. */
 export type Output<S extends Schema> = v.InferOutput<S>;
 
+/** The longest word that a message repeats. */
+const SHOWN_CHARS = 20;
+
 /** Decodes `input` by `schema`. */
 export function decode<S extends Schema>(schema: S, input: unknown): Decoded<Output<S>> {
   const result = v.safeParse(schema, input, { abortEarly: true, abortPipeEarly: true });
@@ -53,5 +56,14 @@ function invalid(issue: v.BaseIssue<unknown>): Refusal {
 function ruleOf(issue: v.BaseIssue<unknown>, field: string | undefined): string {
   if (field !== undefined && issue.type === "strict_object")
     return issue.received === "undefined" ? "is required" : "is not a field of this request";
-  return issue.message;
+  const given = shown(issue);
+  return given === undefined ? issue.message : `${issue.message}; ${given} given`;
+}
+
+/** Formats the value that breaks a rule. Text is not repeated, since it may be secret, unless it stands for one of a few words. */
+function shown({ input, type }: v.BaseIssue<unknown>): string | undefined {
+  if (typeof input === "string")
+    return type === "picklist" && input.length <= SHOWN_CHARS ? JSON.stringify(input) : `text of ${input.length} characters`;
+  if (Array.isArray(input)) return `a list of ${input.length}`;
+  return typeof input === "number" || typeof input === "boolean" || input === null ? String(input) : undefined;
 }

@@ -34,6 +34,8 @@ function send(call: Call, body: unknown, headers: Readonly<Record<string, string
   return service.send(method, path, { body, headers });
 }
 
+/** Returns the detail of a problem without what was given. */
+const ruleIn = ({ detail }: { readonly detail: string }): string => detail.replace(/; [^;]+ given$/, "");
 const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 const wholeFrom = (min: number, max: number): string => `must be a whole number from ${min} to ${max}`;
 const textOf = (min: number, max: number): string => `must be text of ${min} to ${max} characters`;
@@ -107,7 +109,24 @@ describe("a body", () => {
     const { body: problem } = await send(call, body);
     expect(problem).toMatchObject({ status: 400, code: "invalid-request", definite: true, retry: "never" });
     const [, kind] = /\/v1\/(locks|runs)\//.exec(CALLS[call]) ?? [];
-    expect([problem.field, problem.detail, problem.instance]).toEqual([field, `${field}: ${rule}`, kind && `/v1/${kind}/a`]);
+    expect([problem.field, ruleIn(problem), problem.instance]).toEqual([field, `${field}: ${rule}`, kind && `/v1/${kind}/a`]);
+  });
+
+  it.each<[call: Call, given: string, body: string]>([
+    ["acquire", `leaseMs: ${LEASE_RULE}; 5 given`, '{"leaseMs":5}'],
+    ["acquire", `leaseMs: ${LEASE_RULE}; Infinity given`, '{"leaseMs":1e400}'],
+    ["acquire", `leaseMs: ${LEASE_RULE}; text of 4 characters given`, '{"leaseMs":"5000"}'],
+    ["acquire", `owner: ${textOf(0, 256)}; null given`, '{"owner":null}'],
+    ["acquire", `scope: ${textOf(16, 256)}; text of 15 characters given`, '{"scope":"fifteen-letters"}'],
+    ["acquire", 'mode: must be exclusive or shared; "read" given', '{"mode":"read"}'],
+    ["acquire", "mode: must be exclusive or shared; text of 30 characters given", `{"mode":"${"r".repeat(30)}"}`],
+    ["acquire", `meta: ${META_RULE}; a list of 1 given`, '{"meta":[1]}'],
+    ["acquire", `meta: ${META_RULE}`, JSON.stringify({ meta: { a: "é".repeat(512) } })],
+    ["outcome", "retryable: must be true or false; 1 given", '{"state":"failed","error":1,"retryable":1}'],
+    ["set", `keys: ${SET_RULE}; a list of 26 given`, `{"keys":${MANY}}`],
+    ["transfer", `leaseId: ${REQUIRED}`, "{}"],
+  ])("of %s names what was given, and no text that may be secret: %s", async (call, detail, body) => {
+    expect((await send(call, body)).body).toMatchObject({ detail });
   });
 
   it.each([
@@ -118,7 +137,7 @@ describe("a body", () => {
     ["broken JSON", '{"leaseMs":5000', "The body is not JSON"],
   ])("that is %s is 400, and names no field", async (_what, body, detail) => {
     const { status, body: problem } = await send("acquire", body);
-    expect([status, problem.detail, problem.field]).toEqual([400, detail, undefined]);
+    expect([status, ruleIn(problem), problem.field]).toEqual([400, detail, undefined]);
   });
 
   it.each([
@@ -169,7 +188,7 @@ describe("a path", () => {
   ])("whose key has %s is 400, naming key, and has no instance", async (_what, key) => {
     for (const path of [`locks/${key}`, `locks/${key}/leases/${newId()}`, `runs/${key}`, `runs/${key}/leases/${newId()}`]) {
       const { body } = await get(`/v1/${path}`);
-      expect([body.status, body.field, body.detail, body.instance]).toEqual([400, "key", `key: ${KEY_RULE}`, undefined]);
+      expect([body.status, body.field, ruleIn(body), body.instance]).toEqual([400, "key", `key: ${KEY_RULE}`, undefined]);
     }
   });
 
@@ -183,7 +202,7 @@ describe("a path", () => {
     for (const key of ["/v1/locks/a", "/v1/runs/a"])
       for (const method of ["PUT", "GET", "DELETE"]) {
         const { body } = await service.send(method, `${key}/leases/${leaseId}`);
-        expect([body.status, body.detail, body.instance]).toEqual([400, "leaseId: must be a UUIDv7 in lower case", key]);
+        expect([body.status, ruleIn(body), body.instance]).toEqual([400, "leaseId: must be a UUIDv7 in lower case", key]);
       }
   });
 
@@ -216,6 +235,6 @@ describe("a query", () => {
     ["/v1/health?deep=yes", "deep", "must be 0 or 1"],
   ])("%s is 400, naming %s", async (path, field, rule) => {
     const { status, body } = await get(path);
-    expect([status, body.field, body.detail]).toEqual([400, field, `${field}: ${rule}`]);
+    expect([status, body.field, ruleIn(body)]).toEqual([400, field, `${field}: ${rule}`]);
   });
 });
