@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Limiter, TickResult } from "../../lib/index.js";
 import { key } from "../../lib/index.js";
 import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
-import { runBatch, scheduleHandler, sqsHandler } from "../../lib/middy.js";
+import { scheduleHandler, sqsHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
 import type { Harness } from "../client/harness.js";
 import { createHarness } from "../client/harness.js";
@@ -266,12 +266,6 @@ describe("sqsHandler with limits", () => {
   });
 });
 
-it("runBatch is here too", async () => {
-  const { clock, locks } = createHarness();
-  const Records = [{ messageId: "1", body: "" }];
-  expect(await clock.settle(runBatch(locks, { Records }, invocation(clock), {}, async () => undefined))).toEqual(failures());
-});
-
 const AT_3 = "2027-01-01T03:00:00Z";
 const RULE = { ...SCHEDULED, time: AT_3 };
 
@@ -297,16 +291,6 @@ describe("a schedule's handler", () => {
     expect([hows, runs]).toEqual([["ran", "done-before", "done-before"], 1]);
   });
 
-  it("throws what the work throws, and the repeated delivery is the next attempt", async () => {
-    const locks = createLockClient();
-    const handler = scheduleHandler({ locks, name: "nightly" }, ({ attempt }) => {
-      if (attempt === 1) throw new Error("down");
-      return attempt;
-    });
-    await expect(locks.clock.settle(handler(RULE, invocation(locks.clock)))).rejects.toThrow("down");
-    expect(await locks.clock.settle(handler(RULE, invocation(locks.clock)))).toMatchObject({ how: "ran", value: 2 });
-  });
-
   it("throws while a delivery that died has its lease, so that Lambda delivers again, and then takes it over", async () => {
     const { clock, store } = createLockClient();
     const [dying, locks] = [createLockClient({ clock, store }), createLockClient({ clock, store })];
@@ -321,12 +305,6 @@ describe("a schedule's handler", () => {
     });
     await clock.advance(60_000);
     expect(await clock.settle(handler(RULE, invocation(clock)))).toMatchObject({ how: "ran", value: true });
-  });
-
-  it("releases everything before the invocation ends", async () => {
-    const locks = createLockClient();
-    await locks.clock.settle(scheduleHandler({ locks, name: "nightly" }, () => "done")(RULE, invocation(locks.clock)));
-    expect((await locks.inspect("nightly")).holders).toEqual([]);
   });
 
   it.each([

@@ -40,31 +40,6 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       expect((await locks.inspect(KEY)).holders).toEqual([]);
     });
 
-    it("gives the key back when the handler throws, and throws what it threw", async () => {
-      const mistake = new Error("no such order");
-      const { clock, rival, handler } = deployed(async () => Promise.reject(mistake));
-      expect(await clock.settle(thrownBy(handler(event, invocation(clock))))).toBe(mistake);
-      expect(await rival.tryAcquire(KEY)).not.toBeNull();
-    });
-
-    it("never lets two in at once; control: without it, all are", async () => {
-      let [inside, most] = [0, 0];
-      const work = async (): Promise<string> => {
-        most = Math.max(most, ++inside);
-        await new Promise<void>((resolve) => void harness.clock.after(300, resolve));
-        inside--;
-        return "done";
-      };
-      const { handler, ...harness } = deployed(work);
-      const three = async (call: () => Promise<unknown>): Promise<void> => {
-        await harness.clock.settle(Promise.all([call(), call(), call()]));
-      };
-      await three(() => handler(event, invocation(harness.clock)));
-      expect(most).toBe(1);
-      await three(work);
-      expect(most).toBe(3);
-    });
-
     it.each([
       [60_000, undefined, isHttp ? 5_000 : 45_000],
       [60_000, 800, 800],
@@ -199,15 +174,6 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
     ])("%j are locked as %j", async (orders, keys) => {
       const { clock, handler } = deployed(async (lease) => lease && ("keys" in lease ? [...lease.keys] : lease.key), { key: keysOf });
       expect(await clock.settle(handler(requestV2({ body: { orders } }), invocation(clock)))).toEqual(keys);
-    });
-
-    it("that can't be made: the error says why, and the handler does not run", async () => {
-      const { clock, wire, handler } = deployed(async () => expect.unreachable("there is no key"), {
-        key: () => key("ORDER", undefined as never),
-      });
-      const error = await clock.settle(thrownBy(handler(requestV2(), invocation(clock))));
-      expect(error).toMatchObject({ name: "InvalidRequestError", field: "key", message: expect.stringContaining("part 2 is undefined") });
-      expect(wire.sent).toEqual([]);
     });
   });
 

@@ -1,7 +1,7 @@
 /** A handler that works once per idempotency key: the recorded responses, the replays, and the HTTP status of each refusal. */
 import { describe, expect, it } from "vitest";
 import type { Run } from "../../lib/index.js";
-import { FinalError, key } from "../../lib/index.js";
+import { key } from "../../lib/index.js";
 import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
@@ -58,17 +58,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(await call(request({ headers: HEADERS }))).toEqual({ statusCode: 200, body: `${runKey} 42` });
     });
 
-    it("without a key is answered 400, and nothing is sent", async () => {
-      const { call, calls, wire } = deployed(async () => ({ statusCode: 200 }));
-      const problem = problemOf(await call(request()));
-      expect(problem).toMatchObject({
-        statusCode: 400,
-        code: "invalid-request",
-        detail: expect.stringContaining("Idempotency-Key") as string,
-      });
-      expect([calls, wire.sent]).toEqual([[], []]);
-    });
-
     it.each<[what: string, parts: RequestParts, isSame: boolean]>([
       ["another body", { body: { a: 2, b: 2 } }, false],
       ["other spaces and another order of members", { body: '{ "b": 2,\n"a": 1 }' }, true],
@@ -121,18 +110,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       const bounded = deployed(async () => ({ statusCode: 500 }), { maxAttempts: 2 });
       for (let asked = 0; asked < 2; asked++) await bounded.call(REQUEST);
       expect(problemOf(await bounded.call(REQUEST))).toMatchObject({ statusCode: 409, code: "attempts-exhausted" });
-    });
-
-    it("runs again after an error, and not after a final one", async () => {
-      const thrown = [new Error("the bank is closed"), new FinalError("no such account")];
-      const { call, calls } = deployed(async () => Promise.reject(thrown[calls.length - 1]!));
-      expect(await call(REQUEST)).toBe(thrown[0]);
-      expect(await call(REQUEST)).toBe(thrown[1]);
-      expect(await call(REQUEST)).toMatchObject({
-        name: "RunFailedError",
-        message: expect.stringContaining("no such account"),
-      });
-      expect(calls).toEqual([1, 2]);
     });
 
     it("ends for good with an error that isFinal, which is not asked about a response that is not recorded", async () => {

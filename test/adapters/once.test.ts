@@ -2,6 +2,7 @@
 import { request as send } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
+import { currentRun } from "../../lib/index.js";
 import type { Operation, TestLockClient } from "../../lib/testing.js";
 import { createLockClient, locked } from "../../lib/testing.js";
 import { gate } from "../examples/gate.js";
@@ -114,6 +115,17 @@ describe.each(HOSTS)("$name", (host) => {
     expect(isReplayed(await once("order"))).toBe(true);
   });
 
+  it("names a request by service, caller, route and key: in each spelling of its path that the router takes, not with another parameter", async () => {
+    const { locks, post, calls } = await served(host, { order: () => ({ status: 201 }) });
+    const answers: Response[] = [];
+    for (const path of ["idempotent/order", "idempotent/order/", "Idempotent/order", "IDEMPOTENT/order/"]) answers.push(await post(path));
+    const taken = answers.filter(({ status }) => status !== 404);
+    expect(taken.map(isReplayed)).toEqual(taken.map((_one, at) => at > 0));
+    expect([(await post("idempotent/Order")).status, calls]).toEqual([422, { order: 1 }]);
+    const { items } = await locks.runs.list();
+    expect(items.map((run) => run.key)).toEqual(["shop_~http_ann_POST_~2Fidempotent~2F:name_form-1"]);
+  });
+
   it("gives requests that come together one answer", async () => {
     const { once, calls } = await served(host, { order: (call) => ({ body: { call } }) }, { waitMs: 5000 });
     const answers = await Promise.all([1, 2, 3].map(() => once("order")));
@@ -190,6 +202,11 @@ describe.each(HOSTS)("$name", (host) => {
 });
 
 describe.each(FRAMEWORKS)("$name", (framework) => {
+  it("shows the route its run", async () => {
+    const { once } = await served(framework, { order: () => ({ body: { attempt: currentRun()?.attempt } }) });
+    expect(await (await once("order")).json()).toEqual({ attempt: 1 });
+  });
+
   it("replays the headers that describe the result, and none that belong to one response", async () => {
     const { once } = await served(
       framework,

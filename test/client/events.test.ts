@@ -39,23 +39,6 @@ describe("onEvent", () => {
     ]);
   });
 
-  it("tells of a renewal that failed while the lease lives on", async () => {
-    const { clock, locks, wire, events } = createHarness();
-    await locks.acquire(KEY, { leaseMs: LEASE_MS });
-    wire.next("renew", { instead: refuse("newer-format") });
-    await clock.advance(LEASE_MS);
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "renew-failed"]);
-    expect(events[1]).toMatchObject({ error: { name: "LockUnavailableError", code: "newer-format" } });
-  });
-
-  it("tells of a release that nobody answered when the client is closed", async () => {
-    const { clock, locks, wire, events } = createHarness();
-    await locks.acquire(KEY);
-    wire.always("release", { lost: "reply", silently: true });
-    await clock.settle(locks.close());
-    expect(events.map(({ type }) => type)).toEqual(["acquired", "released", "release-failed"]);
-  });
-
   it.each<[how: string, fail: () => unknown]>([
     [
       "throw",
@@ -74,6 +57,9 @@ describe("onEvent", () => {
     expect(await lease.release()).toBe("released");
     expect(await locks.withLock(KEY, () => "done")).toBe("done");
     expect((await locks.inspect(KEY)).holders).toEqual([]);
+    const lost = await locks.acquire(KEY, { leaseMs: 1000, heartbeat: false });
+    await locks.clock.advance(1000);
+    expect(lost.signal.reason).toMatchObject({ reason: "deadline" });
     await new Promise((resolve) => setImmediate(resolve));
     process.off("unhandledRejection", note);
     expect(unhandled).toEqual([]);

@@ -1,5 +1,6 @@
 /** Within a Lambda invocation, the remaining time bounds leases, waits and heartbeats, even if it is zero. */
 import { describe, expect, it } from "vitest";
+import type { LockClient, Operation } from "../../lib/testing.js";
 import { LockTimeoutError } from "../../lib/testing.js";
 import { invocation } from "../support/invocation.js";
 import { createHarness } from "./harness.js";
@@ -8,7 +9,17 @@ const KEY = "ORDER_1231";
 /** Nothing was ever held, so nothing was lost. */
 const NO_TIME = { name: "LockError", code: "invocation-ends", definite: true, retry: "later" };
 
-describe("forInvocation", () => {
+interface Options {
+  readonly leaseMs?: number | undefined;
+  readonly waitMs?: number | undefined;
+}
+const CALLS: readonly (readonly [what: string, operation: Operation, call: (locks: LockClient, options?: Options) => Promise<unknown>])[] =
+  [
+    ["an acquire", "acquire", (locks, options) => locks.acquire(KEY, options)],
+    ["a run", "start", (locks, options = {}) => locks.runOnce(KEY, options, () => "done")],
+  ];
+
+describe.each(CALLS)("forInvocation bounds %s:", (_what, operation, call) => {
   it.each([
     [60_000, undefined, 30_000],
     [10_000, undefined, 12_000],
@@ -17,8 +28,8 @@ describe("forInvocation", () => {
     [900.7, undefined, 2900],
   ])("with %d ms left a lease of %s ms becomes one of %d ms", async (leftMs, leaseMs, expectedMs) => {
     const { clock, locks, wire } = createHarness();
-    await locks.forInvocation(invocation(clock, leftMs)).acquire(KEY, leaseMs === undefined ? {} : { leaseMs });
-    expect(wire.of("acquire")[0]?.request.leaseMs).toBe(expectedMs);
+    await call(locks.forInvocation(invocation(clock, leftMs)), { leaseMs });
+    expect(wire.of(operation)[0]?.request.leaseMs).toBe(expectedMs);
   });
 
   it.each([
@@ -30,21 +41,24 @@ describe("forInvocation", () => {
   ])("with %d ms left a wait of %s ms ends after %d ms", async (leftMs, waitMs, expectedMs) => {
     const { clock, locks, rival } = createHarness();
     await rival.acquire(KEY);
+    void rival.runOnce(KEY, () => new Promise(() => undefined));
+    await clock.advance(0);
     const began = clock.monotonicMs();
-    const view = locks.forInvocation(invocation(clock, leftMs));
-    await expect(clock.settle(view.acquire(KEY, waitMs === undefined ? {} : { waitMs }))).rejects.toBeInstanceOf(LockTimeoutError);
+    const waiting = call(locks.forInvocation(invocation(clock, leftMs)), { waitMs });
+    await expect(clock.settle(waiting)).rejects.toBeInstanceOf(LockTimeoutError);
     expect(clock.monotonicMs() - began).toBe(expectedMs);
   });
 
-  it.each([0, 400, -5000])("with %d ms left gives nobody a lease, and leaves nothing behind", async (leftMs) => {
+  it.each([0, 400, -5000])("with %d ms left it is not begun, and keeps nobody out", async (leftMs) => {
     const { clock, locks, rival, events } = createHarness();
-    const view = locks.forInvocation(invocation(clock, leftMs));
-    await expect(clock.settle(view.tryAcquire(KEY))).rejects.toMatchObject(NO_TIME);
-    await expect(clock.settle(view.acquire(KEY))).rejects.toMatchObject(NO_TIME);
+    await expect(clock.settle(call(locks.forInvocation(invocation(clock, leftMs))))).rejects.toMatchObject(NO_TIME);
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
-    expect(events).toEqual([]);
+    expect(await rival.runs.get(KEY)).toBeNull();
+    expect(events.filter(({ type }) => type !== "refused")).toEqual([]);
   });
+});
 
+describe("forInvocation", () => {
   it("ends its leases and their heartbeats while a release can still go out", async () => {
     const { clock, locks, rival, wire } = createHarness();
     const lease = await locks.forInvocation(invocation(clock, 20_000)).acquire(KEY, { leaseMs: 6000 });

@@ -1,5 +1,4 @@
 /** Calls in another library's form, or with missing arguments: one clear error that names the mistake, and nothing is sent. */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
@@ -35,8 +34,6 @@ describe("a call in the wrong form", () => {
     ["an invocation without a context", "context", (locks) => locks.forInvocation(undefined)],
     ["an invocation with something else", "context", (locks) => locks.forInvocation({})],
     ["a break without options", "options", (locks) => locks.forceRelease("a")],
-    ["a page that is too long", "max", (locks) => locks.list({ max: 1000 })],
-    ["a prefix that is a number", "prefix", (locks) => locks.list({ prefix: 5 })],
     ["a cursor that is a number", "cursor", (locks) => locks.runs.list({ cursor: 5 })],
   ])("%s is refused by the name of %s", async (_said, field, call) => {
     const locks = createLockClient();
@@ -95,25 +92,6 @@ describe("straight on the table", () => {
   it("control: a table by its ARN, with the bounds of the others", () => {
     const tableName = "arn:aws:dynamodb:eu-central-1:111122223333:table/locks";
     expect(() => createTableClient({ tableName, clockErrorMs: 9999, retentionMs: 3_600_000, log: () => undefined })).not.toThrow();
-  });
-
-  it.each<[said: string, client: () => DynamoDBClient, says: string]>([
-    ["no region", () => new DynamoDBClient({ region: () => Promise.reject<string>(new Error("Region is missing")) }), "Region is missing"],
-    [
-      "no credentials",
-      () => {
-        const error = Object.assign(new Error("Could not load credentials from any providers"), { name: "CredentialsProviderError" });
-        return new DynamoDBClient({ region: "us-east-1", credentials: () => Promise.reject(error) });
-      },
-      "Could not load credentials",
-    ],
-  ])("%s is told at once, by what the SDK said", async (_said, client, says) => {
-    let tries = 0;
-    const log = (): void => void tries++;
-    const error = await thrownBy(() => createTableClient({ tableName: "t", client: client(), log }).acquire("a"));
-    expect(error).toMatchObject({ code: "not-configured", definite: true });
-    expect((error as Error).message).toContain(says);
-    expect(tries).toBe(1);
   });
 });
 

@@ -152,6 +152,8 @@ describe("other operations", () => {
     ["leaseMs", 999],
     ["leaseMs", 1.5],
     ["ttl", 5000],
+    ["meta", { note: "x".repeat(1024) }],
+    ["meta", ["a"]],
   ])("renew and detach refuse %s: %j, and the lease is none the worse", async (option, value) => {
     const { locks, wire } = createHarness();
     const lease = await locks.acquire(KEY);

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { Clock } from "../../lib/core/time.js";
 import type { LockClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { startChild } from "../support/child.js";
@@ -13,7 +12,6 @@ import { freshTable } from "../support/engine.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { ProgramOrder } from "./program.js";
-import { createHarness } from "./harness.js";
 
 const REACHES = ["service", "table"] as const;
 
@@ -107,35 +105,5 @@ describe.each(REACHES)("a program that reaches the %s and is told to end by SIGT
 
   it("control: nobody asked, and the key stays held", async () => {
     expect(await ended({})).toEqual({ code: null, holders: 1 });
-  });
-});
-
-describe("timers", () => {
-  it("that keep a process alive are those of somebody who waits: a heartbeat sets none, however often it fails", async () => {
-    let keeping = 0;
-    const counted = (clock: Clock): Clock => ({
-      wallMs: () => clock.wallMs(),
-      monotonicMs: () => clock.monotonicMs(),
-      inBackground: (delayMs, task) => clock.inBackground(delayMs, task),
-      after(delayMs, task) {
-        keeping++;
-        return clock.after(delayMs, task);
-      },
-    });
-    const { clock, locks: counting, wire } = createHarness({ clientClock: counted });
-    const lease = await counting.acquire("k", { leaseMs: 9000 });
-    const before = keeping;
-    await clock.advance(30_000);
-    wire.always("renew", { lost: "request" });
-    await clock.advance(4000);
-    wire.always("renew", undefined);
-    await clock.advance(30_000);
-    expect(lease.state).toBe("held");
-    await clock.freeze(1000);
-    wire.always("renew", { lost: "reply", silently: true });
-    await clock.advance(30_000);
-    expect(lease.state).toBe("lost");
-    expect(keeping).toBe(before);
-    expect(before).toBeGreaterThan(0);
   });
 });

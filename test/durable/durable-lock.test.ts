@@ -3,17 +3,12 @@ import { describe, expect, it } from "vitest";
 import { InvalidRequestError, LockLostError } from "../../lib/client/errors.js";
 import { createLockClient as onTable } from "../../lib/dynamodb.js";
 import { withDurableLock } from "../../lib/durable.js";
+import { gate } from "../examples/gate.js";
 import { invocation } from "../support/invocation.js";
 import type { Execution } from "./durable-lambda.js";
 import { inMemory, KEY, scene } from "./scene.js";
 
 const DAY_MS = 86_400_000;
-/** A promise, and what resolves it. */
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => void (open = resolve));
-  return { opened, open };
-}
 const namesOf = ({ operations }: Execution) => operations.map(({ Type, Name, Status }) => `${Type} ${Name}: ${Status}`);
 
 describe("a lock of a durable execution", () => {

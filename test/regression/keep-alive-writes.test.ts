@@ -10,6 +10,7 @@ import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-sto
 import { QueueScene, READER } from "../store/queue-fixture.js";
 import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
+import { createGate } from "../support/run-gate.js";
 import { BACKENDS } from "./backends.js";
 
 describe.each(BACKENDS)("in %s", (_name, processes) => {
@@ -179,15 +180,6 @@ describe.each(BACKENDS)("a release that stalls after it read its clocks, in %s",
 });
 
 describe("a keep-alive whose write stalls", () => {
-  /** A gate for a write: `reached` resolves when a write waits at it, `open` lets it through. */
-  function gate() {
-    let open!: () => void;
-    let arrive!: () => void;
-    const opened = new Promise<void>((resolve) => (open = resolve));
-    const reached = new Promise<void>((resolve) => (arrive = resolve));
-    return { open, reached, pass: () => (arrive(), opened) };
-  }
-
   /** A store whose keep-alives wait at the gate, and another one on the same records. */
   const STALLING: readonly (readonly [
     name: string,
@@ -225,7 +217,7 @@ describe("a keep-alive whose write stalls", () => {
   ];
 
   it.each(STALLING)("in %s does not take a later one back", async (_name, backend) => {
-    const { open, reached, pass } = gate();
+    const { open, reached, pass } = createGate();
     const [stalls, beside] = await backend(pass);
     const key = new QueueScene(beside);
     await key.acquire(A);

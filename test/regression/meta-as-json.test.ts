@@ -1,14 +1,10 @@
 /** A meta that JSON changes made an acquire ask for ever, on a free key. Failed before the fix. */
 import { describe, expect, it } from "vitest";
-import { createClient } from "../../lib/client/client.js";
-import { systemRuntime } from "../../lib/client/runtime.js";
 import { LockTimeoutError } from "../../lib/client/errors.js";
-import { httpApi } from "../../lib/client/transport/http.js";
 import type { LockClient } from "../../lib/index.js";
 import { refuseLocally } from "../../lib/core/errors.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createHarness } from "../client/harness.js";
-import { serve } from "../support/http-service.js";
 
 const AT = new Date(0);
 const JSON_OF_AT = "1970-01-01T00:00:00.000Z";
@@ -57,18 +53,6 @@ describe("a meta that JSON changes", () => {
     expect(new Set(asked.map((one) => JSON.stringify(one)))).toEqual(new Set([JSON.stringify({ at: JSON_OF_AT, steps: [1] })]));
     await clock.settle(lease.renew({ meta: { at: AT } }));
     expect(wire.of("renew")[0]?.request).toMatchObject({ meta: { at: JSON_OF_AT } });
-  });
-
-  it("is granted by the service itself, over HTTP", async () => {
-    const service = await serve();
-    try {
-      await using locks = createClient(systemRuntime(httpApi({ url: service.url }), service.clock));
-      await using lease = await locks.acquire("k", { meta: { at: AT } });
-      expect(lease.isHeld()).toBe(true);
-      expect(service.lines.map(({ event }) => event)).toEqual(["granted"]);
-    } finally {
-      await service.close();
-    }
   });
 });
 

@@ -8,22 +8,18 @@ import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
-import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { itemKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { QueueScene } from "../store/queue-fixture.js";
-import { A, freshNamespace, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
+import { A, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import { mutate } from "../store/mutate.js";
 import { itemBytes } from "../support/item-bytes.js";
 
-const KEY = "seats";
 const OWNER = "o".repeat(LIMITS.ownerChars);
 const META = { note: "m".repeat(LIMITS.metaBytes - '{"note":""}'.length) };
 const SCOPE = "0123456789abcdef";
-const SEATS = { key: KEY, limit: LIMITS.leasesMax, owner: OWNER };
 
 /** A store on its own table, and the size of an item in it. */
 function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
@@ -36,46 +32,6 @@ function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
   };
   return { store, bytesAt };
 }
-
-/** A store in memory, where 150 acquires are quick, and the size that an item would have. */
-function inMemory() {
-  const store = createMemoryStore({ policy: POLICY });
-  const bytesAt = async (address: Address): Promise<number> => itemBytes({ ...itemKey(address), ...toItem((await store.read(address))!) });
-  return { store, bytesAt };
-}
-
-/** The service on a store, for callers with principals of that length, and the size of its one item. */
-async function seats({ store, bytesAt }: ReturnType<typeof freshStore>, principalChars: number) {
-  const namespace = freshNamespace();
-  const caller = { principal: `111122223333/${"p".repeat(principalChars)}`, namespace, requestId: "r" };
-  const service = lockService({ store, log: () => undefined, clock: systemClock }, caller, () => ({
-    earliestMs: START_MS,
-    latestMs: START_MS,
-  }));
-  return { service, bytes: () => bytesAt({ namespace, kind: "locks", key: KEY }) };
-}
-
-describe.each([[20], [2000]])("a semaphore of 150 permits, for callers with principals of %d characters", (principalChars) => {
-  it("takes holders with 1 KB of meta until its item is 32 KB, then says so: 429 key-full", async () => {
-    const { service, bytes: size } = await seats(freshStore(), principalChars);
-    const outcomes: string[] = [];
-    for (let order = 0; order < 40; order++)
-      outcomes.push(outcomeOf(await service.acquire({ ...SEATS, leaseId: leaseId(order), meta: META })));
-    const granted = outcomes.filter((outcome) => outcome === "granted").length;
-    expect(outcomes.slice(granted)).toEqual(Array(40 - granted).fill("key-full"));
-    const bytes = await size();
-    expect(bytes).toBeLessThanOrEqual(32 * 1024);
-    // Near the bound: another hold would exceed it.
-    expect((bytes / granted) * (granted + 2)).toBeGreaterThan(32 * 1024);
-  });
-
-  it("holds all 150 where they say little", async () => {
-    const { service, bytes: size } = await seats(inMemory(), principalChars);
-    for (let order = 0; order < LIMITS.leasesMax; order++)
-      expect(outcomeOf(await service.acquire({ ...SEATS, owner: "checkout-7", leaseId: leaseId(order) }))).toBe("granted");
-    expect(await size()).toBeLessThanOrEqual(32 * 1024);
-  });
-});
 
 /** A key whose holder has that many reentrant holds with 1 KB of meta, and a queue that began before them. */
 async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
@@ -119,14 +75,6 @@ describe("a queue", () => {
 });
 
 describe("a holder of a large record", () => {
-  it("is told to renew less often, up to each half of its lease; its renewals pay by the size", async () => {
-    const { store } = freshStore();
-    const lock = await crowded(store, 22);
-    const { leaseMs, renewAfterMs } = leaseIn(await lock.renew(A));
-    expect(renewAfterMs).toBeGreaterThan(0.48 * leaseMs);
-    expect(renewAfterMs).toBeLessThanOrEqual(0.5 * leaseMs);
-  });
-
   it("can't say more in a renewal than there is room for, and goes on renewing: 429 key-full", async () => {
     const { store, bytesAt } = freshStore();
     const lock = await crowded(store, 22);

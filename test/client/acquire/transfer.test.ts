@@ -1,10 +1,14 @@
 /** Transfers of a hold with lost, late and repeated messages: one hold at any time, and never a hold without an owner. */
 import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
+import { leaseIdTimeMs } from "../../../lib/core/lease-id.js";
 import { LockLostError, LockUnavailableError } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";
 const LEASE_MS = 3000;
+const AHEAD_MS = 9000;
+const HOUR_MS = 3_600_000;
 
 describe("a hold that is handed over", () => {
   it.each(["request", "reply"] as const)("with messages lost on both sides (%s): one hand-over, one token", async (lost) => {
@@ -30,14 +34,52 @@ describe("a hold that is handed over", () => {
     const lease = await clock.settle(asked);
     expect(lease.remainingMs()).toBeGreaterThan(LEASE_MS / 3);
   });
+});
 
-  it("under an id that the service doesn't take as new, since the clock jumped: with another one", async () => {
+describe("a hold whose new id the service refuses", () => {
+  it("is detached under another one above the floor, when the floor of the key is ahead of this clock", async () => {
     const { clock, locks, rival, wire } = createHarness();
-    const lease = await locks.acquire(KEY);
-    clock.jumpWall(-3_600_000);
+    // Ids from a machine whose clock is ahead, within the allowed error; one more than a key's tombstones.
+    clock.jumpWall(AHEAD_MS);
+    for (let lease = 0; lease < 9; lease++) {
+      await (await clock.settle(locks.acquire(KEY))).release();
+      await clock.advance(2);
+    }
+    clock.jumpWall(-AHEAD_MS);
+
+    const lease = await clock.settle(locks.acquire(KEY));
+    const handle = await clock.settle(lease.detach());
+    expect(wire.of("transfer").length).toBeGreaterThan(1);
+    const attached = await clock.settle(rival.attach(handle));
+    expect(attached.fencingToken).toBeGreaterThan(lease.fencingToken);
+    await attached.release();
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it.each([HOUR_MS, -HOUR_MS])("is detached under another one by the service's clock, when the wall stepped by %d ms", async (stepMs) => {
+    const { clock, locks, rival, wire } = createHarness();
+    const lease = await locks.acquire(KEY, { leaseMs: 2 * HOUR_MS });
+    clock.jumpWall(stepMs);
     const handle = await clock.settle(lease.detach());
     expect(wire.of("transfer")).toHaveLength(2);
+    const [, , toLeaseId = ""] = handle.split("/");
+    expect(Math.abs(leaseIdTimeMs(toLeaseId) - clock.monotonicMs())).toBeLessThan(1000);
     expect((await rival.attach(handle)).isHeld()).toBe(true);
+  });
+
+  it.each([
+    ["no id is taken", refuse("lease-id-time", {})],
+    ["every id is over", refuse("lease-over", { leaseIdAboveMs: 1 })],
+    ["the table can't be reached", refuse("unavailable", { definite: true })],
+    ["it is forbidden", refuse("forbidden")],
+  ])("is free at once if the detach fails at last, as %s", async (_why, refusal) => {
+    const { clock, locks, rival, wire } = createHarness();
+    const lease = await locks.acquire(KEY, { leaseMs: 10_000 });
+    wire.always("transfer", { instead: refusal });
+    await expect(clock.settle(lease.detach({ leaseMs: HOUR_MS }))).rejects.toMatchObject({ code: refusal.code });
+    expect(lease.isHeld()).toBe(false);
+    expect((await rival.inspect(KEY)).holders).toEqual([]);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
 });
 

@@ -5,7 +5,6 @@ import { DEFAULTS, takeoverMarginMs } from "../../../lib/core/limits.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
 import type { Lease, LockClient } from "../../../lib/index.js";
 import { InvalidRequestError, LockError, LockLostError } from "../../../lib/index.js";
-import { Random } from "../../simulation/random.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "scheduler";
@@ -18,43 +17,6 @@ const SPREAD_MS = 500;
 
 /** Resolves when the lease is lost. */
 const untilLost = ({ signal }: Lease): Promise<void> => new Promise((resolve) => void signal.addEventListener("abort", () => resolve()));
-
-describe("of those who stand for a key", () => {
-  /**
-   * Runs two candidates that lead for a while and resign, repeatedly. Returns the largest number of leaders at once,
-   * and each one's terms.
-   */
-  async function led(electOn: (locks: LockClient) => LockClient["elect"]): Promise<{ most: number; turns: number[] }> {
-    const random = new Random(7);
-    const { locks, rival, clock } = createHarness({ random: () => random.unit() });
-    const end = new AbortController();
-    const turns = [0, 0];
-    let [leading, most] = [0, 0];
-    const elections = [locks, rival].map((client, who) =>
-      electOn(client)(KEY, { signal: end.signal }, async () => {
-        turns[who]!++;
-        most = Math.max(most, ++leading);
-        await new Promise<void>((resolve) => void clock.after(20 * SECOND_MS, resolve));
-        leading--;
-      }),
-    );
-    await clock.advance(HOUR_MS);
-    end.abort();
-    await clock.settle(Promise.all(elections));
-    return { most, turns };
-  }
-
-  it("one leads, and each of them has its turn", async () => {
-    const { most, turns } = await led((locks) => locks.elect.bind(locks));
-    expect(most).toBe(1);
-    expect(Math.min(...turns)).toBeGreaterThan(5);
-  });
-
-  it("control: without the lock all of them lead", async () => {
-    const noElection = async (_key: string, ...rest: unknown[]): Promise<void> => (rest.at(-1) as (lease: unknown) => Promise<void>)({});
-    expect((await led(() => noElection as LockClient["elect"])).most).toBe(2);
-  });
-});
 
 describe("who leads", () => {
   it("leads for as long as it likes, under a lease that is kept alive", async () => {

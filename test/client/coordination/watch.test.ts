@@ -19,22 +19,6 @@ function reading(locks: LockClient, options?: WatchOptions) {
 }
 
 describe("a watch", () => {
-  it("shows what is so now, then who gets the key, who waits for it and who frees it", async () => {
-    const { locks, rival, clock } = createHarness();
-    const { owners, seen } = reading(locks);
-    await clock.advance(2 * SECOND_MS);
-    const lease = await rival.acquire(KEY);
-    await clock.advance(2 * SECOND_MS);
-    const queued = locks.acquire(KEY, { owner: "second", leaseMs: 5000 });
-    await clock.advance(2 * SECOND_MS);
-    await lease.release();
-    await clock.advance(2 * SECOND_MS);
-    await (await queued).release();
-    await clock.advance(2 * SECOND_MS);
-    expect(owners()).toEqual(["", "rival", "rival", "second", ""]);
-    expect(seen.map(({ waiters }) => waiters.length)).toEqual([0, 0, 1, 0, 0]);
-  });
-
   it("shows nothing while only heartbeats come, and asks in one request each interval", async () => {
     const { locks, rival, wire, clock } = createHarness();
     await rival.acquire(KEY);

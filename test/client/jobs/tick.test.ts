@@ -1,7 +1,7 @@
 /** An occurrence of a schedule is worked on once, whoever delivers it; two occurrences never overlap; nothing is skipped by its own remains. */
 import { describe, expect, it } from "vitest";
 import type { LockClient, RunningBefore, Schedule, Tick, TickOptions, TickResult } from "../../../lib/index.js";
-import { FinalError, InvalidRequestError, LockLostError, LockTimeoutError, RunFailedError } from "../../../lib/index.js";
+import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../lib/index.js";
 import type { TestLockClient } from "../../../lib/testing.js";
 import { createLockClient } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
@@ -137,22 +137,6 @@ describe("an occurrence whose work fails", () => {
     await expect(clock.settle(deliver("a"))).rejects.toThrow("down");
     expect(await clock.settle(deliver("b"))).toMatchObject({ how: "ran", attempt: 2 });
     expect(attempts).toEqual([1, 2]);
-  });
-
-  it("for good is not worked on again, and every delivery fails", async () => {
-    const { first, clock } = fleet();
-    const deliver = (): Promise<unknown> =>
-      clock.settle(first.tick("nightly", { occurrence: AT_3 }, () => Promise.reject(new FinalError("no such file"))));
-    await expect(deliver()).rejects.toBeInstanceOf(FinalError);
-    await expect(deliver()).rejects.toBeInstanceOf(RunFailedError);
-  });
-
-  it("too often is refused", async () => {
-    const { first, clock } = fleet();
-    const deliver = (): Promise<unknown> =>
-      clock.settle(first.tick("nightly", { occurrence: AT_3, maxAttempts: 1 }, () => Promise.reject(new Error("down"))));
-    await expect(deliver()).rejects.toThrow("down");
-    await expect(deliver()).rejects.toMatchObject({ code: "attempts-exhausted" });
   });
 
   it("by a wait for a lock of its own is no occurrence that is running", async () => {

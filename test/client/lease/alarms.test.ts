@@ -1,12 +1,15 @@
 /** The alarms of a client's leases: one timer for all of them, and deadlines that follow whichever clock is further. */
 import { describe, expect, it } from "vitest";
 import { Alarms } from "../../../lib/client/lease/alarms.js";
+import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { Clock, Timer } from "../../../lib/core/time.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
-/** Counts the timers of a client that are set: `background` ones, and ones that keep the process alive. */
-function counting(clock: VirtualClock, pending: { background: number; waiting: number }): Clock {
+/** The timers of a client that are set, in the background or such that they keep the process alive, and how many of the latter ever were. */
+const noTimers = () => ({ background: 0, waiting: 0, everWaiting: 0 });
+
+function counting(clock: VirtualClock, pending: ReturnType<typeof noTimers>): Clock {
   const counted =
     (kind: "background" | "waiting"): Clock["after"] =>
     (delayMs, task) => {
@@ -16,6 +19,7 @@ function counting(clock: VirtualClock, pending: { background: number; waiting: n
         isPending = false;
       };
       pending[kind]++;
+      if (kind === "waiting") pending.everWaiting++;
       const timer: Timer = clock.after(delayMs, () => {
         end();
         task();
@@ -37,18 +41,54 @@ function counting(clock: VirtualClock, pending: { background: number; waiting: n
 
 describe("the leases of a client", () => {
   it("have one timer between them, in the background, and none when they have ended or the client is closed", async () => {
-    const pending = { background: 0, waiting: 0 };
+    const pending = noTimers();
     const { locks, clock } = createHarness({ clientClock: (own) => counting(own, pending) });
     const leases = [];
     for (let index = 0; index < 50; index++) leases.push(await locks.acquire(`k${index}`, { leaseMs: 9000, maxHoldMs: 60_000 }));
     leases.push(await locks.acquire("fixed", { leaseMs: 9000, heartbeat: false }));
-    expect(pending).toEqual({ background: 1, waiting: 0 });
+    expect(pending).toMatchObject({ background: 1, waiting: 0 });
     await clock.advance(6500);
-    expect(pending).toEqual({ background: 1, waiting: 0 });
+    expect(pending).toMatchObject({ background: 1, waiting: 0 });
     for (const lease of leases.slice(1)) await clock.settle(lease.release());
-    expect(pending).toEqual({ background: 1, waiting: 0 });
+    expect(pending).toMatchObject({ background: 1, waiting: 0 });
     await clock.settle(locks.close());
-    expect(pending).toEqual({ background: 0, waiting: 0 });
+    expect(pending).toMatchObject({ background: 0, waiting: 0 });
+  });
+});
+
+describe("a process", () => {
+  const BEATS = ["renew", "renewMany"] as const;
+
+  it.each([1, 5])("is kept alive by no heartbeat of %d leases, however often it fails; control: by a caller", async (count) => {
+    const pending = noTimers();
+    const { locks, clock, wire } = createHarness({ clientClock: (own) => counting(own, pending) });
+    const leases: Lease[] = [];
+    for (let index = 0; index < count; index++) leases.push(await locks.acquire(`k${index}`, { leaseMs: 9000 }));
+    const states = () => new Set(leases.map(({ state }) => state));
+    const before = pending.everWaiting;
+    await clock.advance(30_000);
+    for (const operation of BEATS) wire.next(operation, { lost: "request" }, { lost: "reply", silently: true });
+    await clock.advance(30_000);
+    expect(states()).toEqual(new Set(["held"]));
+    await clock.freeze(1000);
+    for (const operation of BEATS) wire.always(operation, { lost: "reply", silently: true });
+    await clock.advance(30_000);
+    expect([before > 0, pending.everWaiting, states()]).toEqual([true, before, new Set(["lost"])]);
+    await locks.inspect("k0");
+    expect(pending.everWaiting).toBeGreaterThan(before);
+  });
+
+  it("is kept alive by a caller in a local queue, and no longer once the last of them was served", async () => {
+    const pending = noTimers();
+    const { locks, clock } = createHarness({ clientClock: (own) => counting(own, pending) });
+    const first = await clock.settle(locks.acquire("k"));
+    const second = locks.acquire("k", { waitMs: 600_000 });
+    await clock.advance(1000);
+    expect(pending.waiting).toBeGreaterThan(0);
+    await clock.settle(first.release());
+    await clock.settle((await clock.settle(second)).release());
+    await clock.settle(locks.close());
+    expect(pending).toMatchObject({ background: 0, waiting: 0 });
   });
 });
 

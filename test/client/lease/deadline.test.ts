@@ -156,14 +156,19 @@ describe("a wall clock that jumps", () => {
     expect(lease.signal.aborted).toBe(true);
   });
 
-  it("forward past the lease fires the signal soon, without anybody asking", async () => {
-    const { clock, locks, wire } = createHarness();
-    const lease = await locks.acquire(KEY, { leaseMs: 3_600_000 });
-    clock.jumpWall(3_600_000);
-    await clock.advance(1000);
-    expect(lease.signal.reason).toMatchObject({ reason: "deadline" });
-    expect(wire.sent).toHaveLength(1);
-  });
+  it.each([true, false])(
+    "forward, as after a thaw, fires the signals of those that it ended within a second (heartbeat: %s)",
+    async (heartbeat) => {
+      const { clock, locks, wire } = createHarness();
+      const lease = await locks.acquire(KEY, { leaseMs: 3_600_000, heartbeat });
+      const longer = await locks.acquire("longer", { leaseMs: 7_200_000, heartbeat });
+      clock.jumpWall(3_600_000);
+      await clock.advance(1000);
+      expect(lease.signal.reason).toMatchObject({ name: "LockLostError", reason: "deadline" });
+      expect([lease.state, longer.signal.aborted]).toEqual(["lost", false]);
+      expect(wire.sent.filter(({ request }) => request.key === KEY)).toHaveLength(1);
+    },
+  );
 
   it("back prolongs nothing: the monotonic clock decides", async () => {
     const { clock, locks } = createHarness();

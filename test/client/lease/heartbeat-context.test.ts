@@ -30,6 +30,7 @@ function agreeing(options: Partial<HttpOptions>) {
   const answer = (method: string, path: string, body: string, by: string): Response => {
     const [, key, leaseId] = /locks\/([^/]+)\/leases\/([^/]+)/.exec(path) ?? [];
     const { leases = [] } = JSON.parse(body || "{}") as { readonly leases?: readonly { readonly key: string; readonly leaseId: string }[] };
+    if (key === undefined) expect([method, new URL(path).pathname]).toEqual(["POST", "/v1/renewals"]);
     if (method === "POST") renewals.push([by, key === undefined ? leases.map((lease) => lease.key).sort() : [key]]);
     if (method === "DELETE") return new Response(null, { status: 204, headers: { "lease-state": "released" } });
     if (key !== undefined) return Response.json(leaseOf(key, leaseId), { status: method === "PUT" ? 201 : 200 });

@@ -20,7 +20,6 @@ const OUTAGE_MS = 15_000;
 const OUTAGES: readonly (readonly [what: string, fate: Fate])[] = [
   ["429", { instead: refuse("throttled") }],
   ["429 with Retry-After", { instead: refuse("throttled", { retryAfterMs: 1000 }) }],
-  ["503", { instead: refuse("unavailable") }],
   ["a broken connection", { lost: "request" }],
   ["silence", { lost: "reply", silently: true }],
 ];

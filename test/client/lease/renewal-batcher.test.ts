@@ -116,22 +116,6 @@ describe("many leases of one client", () => {
     const [together] = harness.wire.of("renewMany");
     expect(new Set(leasesIn(together!.request).map(({ key }) => key))).toEqual(new Set(["plain", "scoped", "invoked"]));
   });
-
-  it("of every kind go together: readers, permits and levels of a scope, of one key too", async () => {
-    const harness = createHarness();
-    const scoped = harness.locks.scope("request-0123456789");
-    const leases = [
-      await harness.locks.acquire("shelf", { ...OPTIONS, mode: "shared" }),
-      await harness.locks.acquire("shelf", { ...OPTIONS, mode: "shared" }),
-      await harness.locks.acquire("pool", { ...OPTIONS, limit: 2 }),
-      await harness.locks.acquire("pool", { ...OPTIONS, limit: 2 }),
-      await scoped.acquire("cart", OPTIONS),
-      await scoped.acquire("cart", OPTIONS),
-    ];
-    await harness.clock.advance(10 * EVERY_MS);
-    expect(new Set(sizes(harness))).toEqual(new Set([6]));
-    expect(states(leases)).toEqual(["held"]);
-  });
 });
 
 describe("a lease beats alone, and on its own time", () => {

@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { fingerprintOf } from "../../../lib/client/run/fingerprint.js";
 import { canonicalJson, canonicalPieces } from "../../../lib/core/canonical.js";
 import { nextTurn } from "../../../lib/core/time.js";
-import { createHarness } from "../harness.js";
 
 const MB = 1024 * 1024;
 
@@ -65,17 +64,5 @@ describe("a fingerprint", () => {
     payload.note = "after";
     expect(await during).toBe(before);
     expect(await fingerprintOf(payload)).not.toBe(before);
-  });
-});
-
-describe("a run with a large payload", () => {
-  it("is refused with another payload, and replayed with the same", async () => {
-    const { locks, clock } = createHarness();
-    const payload = orders(MB);
-    expect(await clock.settle(locks.runOnce("k", { payload }, () => 1))).toMatchObject({ value: 1, replayed: false });
-    expect(await clock.settle(locks.runOnce("k", { payload: orders(MB) }, () => 2))).toMatchObject({ value: 1, replayed: true });
-    await expect(clock.settle(locks.runOnce("k", { payload: payload.slice(1) }, () => 3))).rejects.toMatchObject({
-      code: "fingerprint-mismatch",
-    });
   });
 });

@@ -155,39 +155,12 @@ describe("a result", () => {
     },
   );
 
-  it("of a day is forgotten after a day where nobody says otherwise", async () => {
-    const { clock, locks, rival } = createHarness();
-    await locks.runOnce(KEY, () => "done");
-    await clock.advance(DAY_MS - 1);
-    expect(await ask(rival)).toMatchObject({ replayed: true });
-    await clock.advance(1);
-    expect(await ask(rival)).toMatchObject({ replayed: false });
-  });
-
   it('kept "forever" is replayed after a thousand years', async () => {
     const { clock, locks, rival } = createHarness();
     await locks.runOnce(KEY, { keepResultMs: "forever" }, () => "done");
     await clock.advance(1000 * 365 * DAY_MS);
     expect(await rival.runs.get(KEY)).toMatchObject({ state: "succeeded", keptForMs: "forever" });
     expect(await ask(rival)).toEqual({ value: "done", replayed: true, attempt: 1 });
-  });
-
-  it("kept for a year is kept no longer, and so is a failure that was final", async () => {
-    const { clock, locks, rival } = createHarness();
-    const keepResultMs = 365 * DAY_MS;
-    await thrownBy(locks.runOnce(KEY, { keepResultMs, isFinal: () => true }, () => Promise.reject(new Error("no stock"))));
-    await clock.advance(keepResultMs - 1);
-    await expect(ask(rival)).rejects.toMatchObject({ code: "run-failed" });
-    await clock.advance(1);
-    expect(await ask(rival)).toMatchObject({ value: { attempt: 1 } });
-  });
-
-  it("of another payload is not in the way once it is forgotten", async () => {
-    const { clock, locks, rival } = createHarness();
-    await locks.runOnce(KEY, { payload: "one", keepResultMs: 60_000 }, () => "done");
-    await expect(ask(rival, { payload: "another" })).rejects.toMatchObject({ code: "fingerprint-mismatch" });
-    await clock.advance(60_000);
-    expect(await ask(rival, { payload: "another" })).toMatchObject({ value: { attempt: 1 } });
   });
 });
 

@@ -2,16 +2,7 @@
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../../lib/index.js";
-import {
-  currentLease,
-  InvalidRequestError,
-  key,
-  locked,
-  LockLostError,
-  LockTimeoutError,
-  LockUnavailableError,
-  runOnce,
-} from "../../../lib/index.js";
+import { currentLease, InvalidRequestError, key, locked, LockTimeoutError, runOnce } from "../../../lib/index.js";
 import type { LockedOptions } from "../../../lib/index.js";
 import type { Harness } from "../harness.js";
 import { createHarness } from "../harness.js";
@@ -78,42 +69,11 @@ describe("a method", () => {
     expect((await harness.locks.inspect("ORDER_1")).holders).toEqual([]);
   });
 
-  it("never runs twice at once for one key, and does for two; control: as it is, it does", async () => {
-    const harness = createHarness();
-    let inside = 0;
-    const most = { same: 0, other: 0, plain: 0 };
-    const work = async (name: keyof typeof most): Promise<void> => {
-      most[name] = Math.max(most[name], ++inside);
-      await new Promise<void>((resolve) => void harness.clock.after(50, resolve));
-      inside--;
-    };
-    const one = locked({ locks: harness.locks, key: (_name: keyof typeof most, id: number) => key("ORDER", id) }, work);
-    const all = async (calls: readonly Promise<void>[]): Promise<void> => {
-      await harness.clock.advance(5_000);
-      await Promise.all(calls);
-    };
-    await all([one("same", 1), one("same", 1), one("same", 1)]);
-    await all([one("other", 1), one("other", 2), one("other", 3)]);
-    await all([work("plain"), work("plain"), work("plain")]);
-    expect(most).toEqual({ same: 1, other: 3, plain: 3 });
-  });
-
   it("has its lease, for the token, and none outside", async () => {
     const harness = createHarness();
     const orders = ordersOn(harness);
     const lease = (await orders.ship([{ id: 7 }])) as Lease;
     expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
-  });
-
-  it("is not said to have succeeded when the lock was lost meanwhile", async () => {
-    const harness = createHarness();
-    const orders = ordersOn(harness);
-    const working = orders.hold({ id: 1 }, new Promise((resolve) => void harness.clock.after(3_000, resolve)));
-    const outcome = expect(working).rejects.toThrow(LockLostError);
-    await harness.clock.advance(100);
-    harness.wire.always("renew", { lost: "request" });
-    await harness.clock.advance(5_000);
-    await outcome;
   });
 });
 
@@ -320,49 +280,6 @@ describe("a key that can't be made", () => {
   it("a decorator of what is no method says so", () => {
     const onField = locked({ key: () => "k" }) as unknown as (value: unknown, context: { kind: string }) => unknown;
     expect(() => onField(() => undefined, { kind: "field" })).toThrow("is a standard decorator of methods");
-  });
-});
-
-describe("locks that can't be reached", () => {
-  const unreachable = (whenUnavailable: "throw" | "skip" | "proceed" | undefined) => {
-    const harness = createHarness();
-    harness.wire.always("acquire", { lost: "request" });
-    harness.wire.always("release", { lost: "request" });
-    let ran = 0;
-    const pay = locked({ locks: harness.locks, key: () => "k", ...(whenUnavailable && { whenUnavailable }) }, async () => ++ran);
-    return { harness, pay, ran: () => ran };
-  };
-
-  it.each(["throw", undefined] as const)("%s: LockUnavailableError, and the function does not run", async (whenUnavailable) => {
-    const { harness, pay, ran } = unreachable(whenUnavailable);
-    const outcome = expect(pay()).rejects.toThrow(LockUnavailableError);
-    await harness.clock.advance(60_000);
-    await outcome;
-    expect(ran()).toBe(0);
-  });
-
-  it.each([
-    ["skip", "skipped", undefined, 0],
-    ["proceed", "proceeded", 1, 1],
-  ] as const)("%s: the call %s, and the client's listener is told", async (whenUnavailable, type, value, times) => {
-    const { harness, pay, ran } = unreachable(whenUnavailable);
-    const outcome = pay();
-    await harness.clock.advance(60_000);
-    expect([await outcome, ran()]).toEqual([value, times]);
-    expect(harness.events).toMatchObject([{ type, key: "k", error: expect.any(LockUnavailableError) }]);
-  });
-
-  it("of a client with a prefix are told of by the keys that they have there, and so is a set that was held", async () => {
-    const { locks, wire, clock, events } = createHarness({ prefix: "shop:" });
-    const ship = locked({ locks, key: () => ["a", "b"], whenUnavailable: "skip" }, async () => "shipped");
-    await ship();
-    wire.always("acquireSet", { lost: "request" });
-    await clock.settle(ship());
-    expect(events.map(({ type, key: told }) => [type, told])).toEqual([
-      ["acquired", "shop:a shop:b"],
-      ["released", "shop:a shop:b"],
-      ["skipped", "shop:a shop:b"],
-    ]);
   });
 });
 

@@ -1,6 +1,6 @@
 /** Functions and methods that run once for the key in their arguments. */
 import { describe, expect, it } from "vitest";
-import { currentRun, InvalidRequestError, key, runOnce, RunFailedError, FinalError, LockError } from "../../../lib/index.js";
+import { currentRun, key, runOnce, LockError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 interface Refund {
@@ -51,33 +51,6 @@ describe("a method that runs once", () => {
     const refused = await refunds.pay({ order: 7, amount: 6 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LockError);
     expect((refused as LockError).code).toBe("fingerprint-mismatch");
-  });
-
-  it("starts again after an error, with the same idempotency key, and not after a final one", async () => {
-    const refunds = refundsOn(createHarness());
-    refunds.fails = new Error("the bank is closed");
-    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow("the bank is closed");
-    refunds.fails = new FinalError("no such order");
-    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow("no such order");
-    refunds.fails = undefined;
-    await expect(refunds.pay({ order: 7, amount: 5 })).rejects.toThrow(RunFailedError);
-    expect([refunds.paid.length, new Set(refunds.paid).size]).toEqual([2, 1]);
-  });
-
-  it.each<[make: () => unknown, message: string]>([
-    [() => key("REFUND", undefined as never), "its key could not be made: key(): part 2 is undefined"],
-    [() => ["a", "b"], "its key is a list; it must be text"],
-    [() => "", "its key is empty text; it must be text"],
-  ])("does not run without a key", async (make, message) => {
-    const harness = createHarness();
-    let ran = 0;
-    const pay = runOnce({ locks: harness.locks, key: make as () => string }, async function settle() {
-      ran++;
-    });
-    const error = await pay().catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect((error as Error).message).toContain(`settle: ${message}`);
-    expect([ran, harness.wire.sent]).toEqual([0, []]);
   });
 
   it("keeps its type as a wrapper", async () => {

@@ -4,6 +4,7 @@ import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../../
 import type { LockClient } from "../../../lib/client/lock-client.js";
 import { locked, runOnce } from "../../../lib/index.js";
 import type { Operation } from "../../../lib/testing.js";
+import { thrownBy } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";
 import type { Harness } from "../harness.js";
 
@@ -22,11 +23,6 @@ const WRAPPERS: readonly Wrapper[] = [
   ["runOnce, wrapped", (locks, options) => runOnce({ ...options, locks, key: () => "k" }, async () => 1)(), "start", "k"],
 ];
 
-const thrownBy = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 const told = ({ events }: Harness): unknown => events.filter(({ type }) => type === "refused" || type === "unavailable");
 
 describe.each(WRAPPERS)("%s", (_name, call, operation, key) => {
