@@ -99,21 +99,6 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       else expect(outcome).toMatchObject({ name: "LockLostError" });
     });
 
-    it("says so as well when the hold was broken by force, and the handler noticed nothing", async () => {
-      const gate = createGate();
-      const { clock, rival, locks, handler } = deployed(() => gate.pass(), { heartbeat: false });
-      const working = thrownBy(handler(event, invocation(clock)));
-      await clock.advance(0);
-      await gate.reached;
-      const { fencingToken } = await locks.inspect(KEY);
-      await rival.forceRelease(KEY, { reason: "stuck", fencingToken, drainMs: 0 });
-      await rival.acquire(KEY, { waitMs: 0 });
-      gate.open();
-      const outcome = await clock.settle(working);
-      if (isHttp) expect(problemOf(outcome)).toMatchObject({ statusCode: 503, code: "lease-lost" });
-      else expect(outcome).toMatchObject({ name: "LockLostError" });
-    });
-
     it("takes the key's own loss for nobody else's: a LockLostError of the handler's making is thrown on", async () => {
       const theirs = createHarness();
       const { clock, handler } = deployed(async () => {
@@ -130,20 +115,6 @@ describe.each(LOCK_SHAPES)("$name", ({ deploy }) => {
       if (isHttp) expect(problemOf(outcome)).toMatchObject({ statusCode: 503, code: "unavailable", definite: true });
       else expect(outcome).toMatchObject({ name: "LockError", code: "invocation-ends" });
       expect(await rival.tryAcquire(KEY)).not.toBeNull();
-    });
-
-    it("that runs into its invocation's end gives the key back before it, and has not succeeded", async () => {
-      const gate = createGate();
-      const { clock, rival, handler } = deployed(() => gate.pass());
-      const working = thrownBy(handler(event, invocation(clock, 10_000)));
-      await clock.advance(9_499);
-      expect(await rival.tryAcquire(KEY)).toBeNull();
-      await clock.advance(1);
-      expect(await rival.tryAcquire(KEY)).not.toBeNull();
-      gate.open();
-      const outcome = await clock.settle(working);
-      if (isHttp) expect(problemOf(outcome)).toMatchObject({ statusCode: 503, code: "lease-lost" });
-      else expect(outcome).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
     });
 
     it.each(["throw", "skip", "proceed"] as const)("whose locks can't be reached: %s", async (whenUnavailable) => {

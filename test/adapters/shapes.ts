@@ -1,4 +1,4 @@
-/** The ways to wrap a handler, which must behave alike: directly, as a Middy middleware, and both combined. */
+/** The ways to wrap a handler, which must behave alike: directly, and as a Middy middleware. */
 import middy from "@middy/core";
 import type { Lease, LeaseSet, Run } from "../../lib/index.js";
 import type { IdempotencyOptions, LockHandlerOptions } from "../../lib/middy.js";
@@ -33,10 +33,6 @@ export const LOCK_SHAPES: readonly LockShape[] = [
         .use(lockMiddleware(options))
         .handler(async (event: unknown, context: unknown) => work((context as { lease?: Lease }).lease, event, context)),
   },
-  {
-    name: "lockHandler inside of Middy",
-    deploy: (options, work) => middy(lockHandler(options, async (event, context) => work(currentLease(), event, context))),
-  },
 ];
 
 /** A handler that works once per key. */
@@ -52,13 +48,5 @@ export const ONCE_SHAPES: readonly OnceShape[] = [
         .use(idempotencyMiddleware(options))
         .use({ before: () => undefined, after: () => undefined, onError: () => undefined })
         .handler(async (event: unknown, context: unknown) => work((context as { run?: Run }).run, event, context)),
-  },
-  {
-    name: "idempotencyHandler around Middy",
-    deploy: (options, work) =>
-      idempotencyHandler(
-        options,
-        middy(async (event: unknown, context: unknown) => work(currentRun(), event, context)),
-      ),
   },
 ];

@@ -1,12 +1,17 @@
 /**
- * Bounds of the client's calls. Regression: an acquire without waiting waited up to its lease's length for a service that never answered.
+ * Bounds and secrets of the client's calls. Regressions: an acquire without waiting waited up to its lease's length for a service that never
+ * answered; and an error quoted the URL, and with it the leaseId that proves the hold.
  */
 import { describe, expect, it } from "vitest";
+import { createClient } from "../../lib/client/client.js";
+import { systemRuntime } from "../../lib/client/runtime.js";
+import { httpApi } from "../../lib/client/transport/http.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
-import { LockUnavailableError } from "../../lib/testing.js";
+import { LockUnavailableError, VirtualClock } from "../../lib/testing.js";
 import type { Lease, LockClient, Operation } from "../../lib/testing.js";
 import { createHarness } from "../client/harness.js";
+import { LEASE_ID } from "../support/lease-ids.js";
 
 const KEY = "ORDER_1231";
 const HOUR_MS = 3_600_000;
@@ -189,4 +194,15 @@ describe("every call in an invocation settles before it ends, of a service that 
       expect(harness.clock.monotonicMs()).toBeLessThan(endsMs);
     }
   });
+});
+
+it("a leaseId is in no error that the client throws, though fetch's message quotes the URL", async () => {
+  const clock = new VirtualClock();
+  const quoting = ((url: string) => Promise.reject(new TypeError(`Failed to parse URL from ${url}`))) as unknown as typeof fetch;
+  const locks = createClient(systemRuntime(httpApi({ url: "https://api.example.com", fetch: quoting }), clock));
+  for (const ask of [() => locks.tryAcquire(KEY), () => locks.acquire(KEY, { waitMs: 1000 })]) {
+    const error: unknown = await clock.settle(ask().catch((thrown: unknown) => thrown));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    for (let at: unknown = error; at instanceof Error; at = at.cause) expect(at.message).not.toMatch(new RegExp(LEASE_ID.source, "i"));
+  }
 });

@@ -191,6 +191,7 @@ describe("a signal", () => {
     await expect(clock.settle(ask(locks, giveUp.signal))).rejects.toMatchObject(ABORTED);
     expect(giveUp.signal.aborted).toBe(true);
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    expect(await rival.runs.get(KEY)).toBeNull();
   });
 
   it("may be that of any number of acquires: Node warns of no leak, and keeps no listener of those that are over", async () => {

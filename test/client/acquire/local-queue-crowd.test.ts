@@ -92,20 +92,6 @@ describe("a crowd whose time is over", () => {
       expect([...wire.of("acquire"), ...wire.of("check")].filter(({ request }) => request.key === KEY).length).toBeLessThan(10);
     },
   );
-
-  it("with times of their own are each told at their own", async () => {
-    const { clock, locks, rival } = createHarness();
-    await rival.acquire(KEY);
-    const began = clock.monotonicMs();
-    const waitsMs = [900, 300, 2000, 300, 1200, 700];
-    const told = Promise.all(
-      waitsMs.map((waitMs) => locks.acquire(KEY, { waitMs }).catch((error: unknown) => [error, clock.monotonicMs() - began] as const)),
-    );
-    const results = (await clock.settle(told)) as (readonly [unknown, number])[];
-    expect(results.map(([, atMs]) => atMs)).toEqual(waitsMs);
-    expect(results.every(([error]) => error instanceof LockTimeoutError)).toBe(true);
-    expect((await rival.inspect(KEY)).waiters).toEqual([]);
-  });
 });
 
 describe("a crowd of requests, each with an owner, a meta and an invocation of its own", () => {
@@ -174,20 +160,5 @@ describe("a crowd that is refused", () => {
     await harness.clock.settle(Promise.all(all));
     expect(mostInOneTurn()).toBeLessThanOrEqual(PORTION);
     expect((await harness.clock.settle(late)).state).toBe("held");
-  });
-});
-
-describe("a crowd that gives up", () => {
-  it("goes one by one, and the key is granted to whoever is left", async () => {
-    const { clock, locks, rival } = createHarness();
-    const theirs = await rival.acquire(KEY);
-    const giveUps = Array.from({ length: 500 }, () => new AbortController());
-    const all = giveUps.map(({ signal }) => locks.acquire(KEY, { signal }).catch((error: unknown) => (error as Error).name));
-    const stays = locks.acquire(KEY);
-    await clock.advance(100);
-    for (const giveUp of giveUps) giveUp.abort();
-    expect(new Set(await clock.settle(Promise.all(all)))).toEqual(new Set(["AbortError"]));
-    await theirs.release();
-    expect((await clock.settle(stays)).state).toBe("held");
   });
 });

@@ -154,14 +154,6 @@ describe("a result", () => {
       expect(await ask(rival)).toMatchObject({ value: { attempt: 1, takeover: false }, replayed: false });
     },
   );
-
-  it('kept "forever" is replayed after a thousand years', async () => {
-    const { clock, locks, rival } = createHarness();
-    await locks.runOnce(KEY, { keepResultMs: "forever" }, () => "done");
-    await clock.advance(1000 * 365 * DAY_MS);
-    expect(await rival.runs.get(KEY)).toMatchObject({ state: "succeeded", keptForMs: "forever" });
-    expect(await ask(rival)).toEqual({ value: "done", replayed: true, attempt: 1 });
-  });
 });
 
 /** Starts a run that saves a checkpoint and crashes. Returns the run's context, and the checkpoint it started with. */

@@ -53,15 +53,6 @@ describe("an answer that was lost to an outcome", () => {
     expect(await second).toMatchObject({ value: false, attempt: 2 });
   });
 
-  it("that was final (reply): recorded once, and replayed", async () => {
-    const { clock, locks, rival, wire } = createHarness();
-    wire.next("complete", { lost: "reply" });
-    const error = new FinalError("card refused");
-    await expect(clock.settle(locks.runOnce(KEY, () => Promise.reject(error)))).rejects.toBe(error);
-    expect(wire.of("complete")).toHaveLength(2);
-    await expect(rival.runOnce(KEY, () => "again")).rejects.toMatchObject({ code: "run-failed" });
-  });
-
   it("that nobody ever answers: LockUnavailableError, which says that the work is done and perhaps not recorded", async () => {
     const { clock, locks, rival, wire } = createHarness();
     wire.always("complete", { lost: "reply" });

@@ -67,10 +67,8 @@ type Ask = readonly [what: string, ask: (locks: LockClient) => Promise<unknown>]
 
 const ASKS: readonly Ask[] = [
   ["an acquire", (locks) => locks.acquire("ORDER_1")],
-  ["a try", (locks) => locks.tryAcquire("ORDER_1")],
   ["a set", (locks) => locks.tryAcquireAll(["ORDER_1", "ORDER_2"])],
   ["a run", (locks) => locks.runOnce("RUN_1", () => "done")],
-  ["a look", (locks) => locks.inspect("ORDER_1")],
   ["a list", (locks) => locks.list()],
 ];
 

@@ -68,13 +68,6 @@ describe("a method", () => {
     expect(harness.wire.of("acquire").map(({ request }) => request.key)).toEqual(["ORDER_1"]);
     expect((await harness.locks.inspect("ORDER_1")).holders).toEqual([]);
   });
-
-  it("has its lease, for the token, and none outside", async () => {
-    const harness = createHarness();
-    const orders = ordersOn(harness);
-    const lease = (await orders.ship([{ id: 7 }])) as Lease;
-    expect([lease.key, lease.fencingToken > 0, currentLease()]).toEqual(["ORDER_7", true, undefined]);
-  });
 });
 
 describe("currentLease", () => {

@@ -11,22 +11,6 @@ type When = WhenUnavailable["whenUnavailable"];
 type Work = (under: object | undefined) => string;
 type Wrapper = (locks: LockClient, options: WhenUnavailable & { readonly waitMs?: number }, work: Work) => Promise<unknown>;
 
-/** A class whose methods are decorated with these options. */
-function decorated(locks: LockClient, options: WhenUnavailable, work: Work): { lock(): Promise<unknown>; run(): Promise<unknown> } {
-  class Orders {
-    locks = locks;
-    @locked({ key: () => "k", ...options })
-    async lock(): Promise<string | undefined> {
-      return work(undefined);
-    }
-    @runOnce({ key: () => "k", ...options })
-    async run(): Promise<string | undefined> {
-      return work(currentRun());
-    }
-  }
-  return new Orders();
-}
-
 const WRAPPERS: readonly (readonly [name: string, wrapper: Wrapper, keys: string])[] = [
   ["withLock", (locks, options, work) => locks.withLock("k", options, work), "shop:k"],
   ["withLocks", (locks, options, work) => locks.withLocks(["a", "b"], options, work), "shop:a shop:b"],
@@ -40,8 +24,6 @@ const WRAPPERS: readonly (readonly [name: string, wrapper: Wrapper, keys: string
     "shop:a shop:b",
   ],
   ["runOnce", (locks, options, work) => runOnce({ ...options, locks, key: () => "k" }, async () => work(currentRun()))(), "shop:k"],
-  ["@locked", (locks, options, work) => decorated(locks, options, work).lock(), "shop:k"],
-  ["@runOnce", (locks, options, work) => decorated(locks, options, work).run(), "shop:k"],
 ];
 
 const GRANTING = ["acquire", "acquireSet", "start"] as const;
