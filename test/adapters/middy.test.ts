@@ -363,37 +363,6 @@ describe("idempotencyMiddleware", () => {
   });
 });
 
-/** A run outside and a lock inside, in both ways. */
-const TOGETHER = [
-  [
-    "as middlewares",
-    (locks: LockClient, work: () => Promise<unknown>) =>
-      middy()
-        .use(idempotencyMiddleware({ locks, ...OF_ALL }))
-        .use(lockMiddleware({ locks, key: () => "ORDER_1", waitMs: 0 }))
-        .handler(work),
-  ],
-  [
-    "as handlers",
-    (locks: LockClient, work: () => Promise<unknown>) =>
-      idempotencyHandler({ locks, ...OF_ALL }, lockHandler({ locks, key: () => "ORDER_1", waitMs: 0 }, work)),
-  ],
-] as const;
-
-describe.each(TOGETHER)("a run with a lock inside, %s", (_name, deploy) => {
-  it("doesn't take a key that was held for what came of the work", async () => {
-    const { call, locks, rival, twice } = inMiddy();
-    const lease = await rival.acquire("ORDER_1");
-    const handler = deploy(locks, async () => ({ statusCode: 200, body: "paid" }));
-    const held = await call(handler, REQUEST);
-    expect(problemOf(held)).toMatchObject({ statusCode: 423, code: "locked" });
-    await lease.release();
-    const [paid, replayed] = await twice(handler);
-    expect([paid, replayed]).toMatchObject([{ body: "paid" }, { body: "paid", headers: { "Idempotent-Replayed": "true" } }]);
-    expect((await locks.inspect("ORDER_1")).holders).toEqual([]);
-  });
-});
-
 it("keeps Middy's types with a run: event, context, result", async () => {
   const { clock, locks } = inMiddy();
   const handler = middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
