@@ -102,6 +102,8 @@ export function checkLimiter(options: LimiterOptions): void {
  * the earlier ones charged. @throws as {@link Limiter.take}
  */
 export async function limitAll(limiters: readonly Limiter[], { waitMs = 0, ...options }: TakeOptions = {}): Promise<void> {
+  // All options before the first charge.
+  for (const limiter of limiters) if (limiter instanceof NamedLimiter) limiter.check("limitAll", { ...options, waitMs });
   let leftMs = waitMs;
   for (const limiter of limiters) {
     const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
@@ -132,7 +134,7 @@ export class NamedLimiter implements Limiter {
   }
 
   async take(options: TakeOptions = {}): Promise<TakeResult> {
-    this.#check("take", options);
+    this.check("take", options);
     return this.#take(options);
   }
 
@@ -141,7 +143,7 @@ export class NamedLimiter implements Limiter {
   ): Promise<T> {
     const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     checkWork("run", "work", work);
-    this.#check("run", options);
+    this.check("run", options);
     const limit = this.#concurrent;
     const { clock } = this.#deps.session.deps;
     const { waitMs = 0, signal } = options;
@@ -163,7 +165,8 @@ export class NamedLimiter implements Limiter {
     return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);
   }
 
-  #check(what: string, options: TakeOptions): void {
+  /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
+  check(what: string, options: TakeOptions): void {
     const cost = whole(1, Math.min(...this.#rates.map(({ burst }) => burst)));
     checkOptions(what, options, { cost, waitMs: ms(0, LIMITS.takeWaitMaxMs), signal: CHECKS.signal } satisfies Checks<TakeOptions>);
   }

@@ -85,6 +85,10 @@ export function describeLimits(fixture: Fixture): void {
       await expect(limitAll([fresh, total!])).rejects.toThrow(LimitExceededError);
       await remaining(fresh, [2]);
       await remaining(total!, [0]);
+      // A cost that one of them never allows charges none.
+      const narrow = fixture.locks.limiter(fixture.fresh(), { rates: [{ ...SLOW, burst: 1 }] });
+      await expect(limitAll([fresh, narrow], { cost: 2 })).rejects.toThrow("cost: 2 given; it must be a whole number from 1 to 1");
+      await remaining(fresh, [2]);
     });
 
     it("listed by prefix while they are not full, a page at a time", async () => {
