@@ -95,16 +95,22 @@ export class Line {
     this.#head = await this.#client("head").acquire(this.key, { leaseMs: LEASE_MS });
     for (const [before, name] of names.entries()) {
       const client = this.#client(name);
+      let hasLeft = false as boolean;
       this.#waiters.push(
         client.acquire(this.key, { leaseMs: LEASE_MS, waitMs: WAIT_MS }).then(
           async (lease) => {
+            hasLeft = true;
             this.#served.push(name);
             await lease.release();
           },
-          (error: unknown) => this.context.violation(`${this.key}: ${name} was not served: ${codeOf(error)}`),
+          (error: unknown) => {
+            hasLeft = true;
+            this.context.violation(`${this.key}: ${name} was not served: ${codeOf(error)}`);
+          },
         ),
       );
-      while ((await client.inspect(this.key)).waiters.length <= before) await delay(20);
+      while (!hasLeft && (await client.inspect(this.key)).waiters.length <= before) await delay(20);
+      if (hasLeft) this.context.violation(`${this.key}: ${name} left the queue before the holder`);
     }
   }
 
