@@ -48,9 +48,19 @@ export class Packed {
     readonly files: readonly string[],
   ) {}
 
-  /** Builds and packs the repository. */
+  /** Builds and packs the repository; or takes the package in `HOLDFAST_PACKAGE`, beside which `dist` is from the same build. */
   static async pack(): Promise<Packed> {
     const folder = await mkdtemp(join(tmpdir(), "holdfast-packed-"));
+    const made = process.env["HOLDFAST_PACKAGE"] ?? "";
+    if (made !== "") {
+      const { stdout } = await run(ROOT, "tar", ["-tzf", made]);
+      const paths = stdout.split("\n").filter((path) => path !== "");
+      return new Packed(
+        folder,
+        made,
+        paths.map((path) => path.replace(/^package\//, "")),
+      );
+    }
     const { stdout, stderr } = await run(ROOT, "npm", ["pack", "--json", "--silent", "--pack-destination", folder]);
     const start = stdout.indexOf("[\n");
     if (start < 0) throw new Error(`npm pack: ${stderr}${stdout}`);
