@@ -3,6 +3,9 @@
  * `*.test.ts` in the quick one. A few run in both, with more in the slow one (test/support/tier.ts). All of them
  * share the one engine that globalSetup starts, each on its own keys.
  *
+ * The slow tier is two projects: `waiting` has the long files that use about half a core, such as those of real leases and of Chromium.
+ * `.ci/run` runs it beside the others.
+ *
  * The quick files of `docs`, `examples` and `tidy` are a project of their own, which `npm run check` runs: a change of a page or an export
  * breaks them, and a change inside the product seldom does.
  *
@@ -20,6 +23,12 @@ const SLOW = "test/**/*.slow.test.ts";
 const ISOLATED = "test/**/*.isolated.test.ts";
 /** The tests of the pages, of the examples and of the tree's shape. */
 const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
+/** The slow files that mostly wait: for real time, for processes that start, for a browser. */
+const WAITING = [
+  "test/{chaos,faults,soak}/*.slow.test.ts",
+  "test/bin/{console-page,lease-lost}.slow.test.ts",
+  "test/upgrade/rolling.slow.test.ts",
+];
 /** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
   "test/client/lease/heartbeat-outage.test.ts",
@@ -29,19 +38,28 @@ const SIZED = [
   "test/store/{costs/queue-units,lost-responses/*,queue-predicates}.test.ts",
 ];
 
+/** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
+const LONGEST = [
+  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "chaos", "upgrade/rolling"],
+  ...["store/differential", "simulation", "client/run/runs.test", "e2e/conformance.test", "client/conformance", "lambda/secrets"],
+].map((beginning) => `/test/${beginning}`);
+
 /**
- * One project after the other, since only neighbours share a worker; in each the longest first, for which the run would wait. With
- * `--sequence.shuffle --sequence.seed=N` in an order that N alone decides, to see that no file depends on another.
+ * One project after the other, since only neighbours share a worker, but both of the slow tier together; in each the longest first, for
+ * which the run would wait. With `--sequence.shuffle --sequence.seed=N` in an order that N alone decides, to see that no file depends on
+ * another.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { shuffle, seed } = this.ctx.config.sequence;
     if (shuffle) return files.toSorted((a, b) => orderAt(seed, a).localeCompare(orderAt(seed, b)));
-    const isLong = ({ moduleId }: TestSpecification): boolean => moduleId.includes("/test/simulation/");
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = LONGEST.findIndex((beginning) => moduleId.includes(beginning));
+      return place < 0 ? LONGEST.length : place;
+    };
+    const groupOf = ({ project }: TestSpecification): string => (project.name === "waiting" ? "slow" : project.name);
     const sorted = await super.sort(files);
-    return sorted
-      .toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)))
-      .toSorted((a, b) => b.project.name.localeCompare(a.project.name));
+    return sorted.toSorted((a, b) => groupOf(b).localeCompare(groupOf(a)) || placeOf(a) - placeOf(b));
   }
 }
 
@@ -98,7 +116,8 @@ export default defineConfig({
       project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, TREE], ...SHARED }),
       project("tree", { include: [TREE], exclude: [SLOW, ISOLATED], ...SHARED }),
       project("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
-      project("slow", { include: [SLOW, ...SIZED], provide: { tier: "slow" } }),
+      project("slow", { include: [SLOW, ...SIZED], exclude: WAITING, provide: { tier: "slow" } }),
+      project("waiting", { include: WAITING, provide: { tier: "slow" } }),
     ],
   },
 });
