@@ -27,7 +27,7 @@ const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
 const WAITING = [
   "test/{chaos,faults,soak}/*.slow.test.ts",
   "test/bin/{console-page,lease-lost}.slow.test.ts",
-  "test/upgrade/rolling.slow.test.ts",
+  "test/{client/transport/failover,upgrade/rolling}.slow.test.ts",
 ];
 /** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
@@ -40,8 +40,17 @@ const SIZED = [
 
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
-  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "chaos", "upgrade/rolling"],
-  ...["store/differential", "simulation", "client/run/runs.test", "e2e/conformance.test", "client/conformance", "lambda/secrets"],
+  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
+  ...[
+    "chaos",
+    "upgrade/rolling",
+    "store/differential",
+    "simulation",
+    "client/run/runs.test",
+    "e2e/conformance.test",
+    "client/conformance",
+    "lambda/secrets",
+  ],
 ].map((beginning) => `/test/${beginning}`);
 
 /**

@@ -15,6 +15,8 @@ const MANY = 500;
 /** The requests with an outcome that a client sends in 12 s without an answer. */
 const TWELVE_SECONDS = 26;
 const KB = 1024;
+/** A poll is a request on loopback, so it needs no pause of a twentieth of a second. */
+const POLLS = { interval: 2 };
 
 const open = closingAfterEach();
 
@@ -269,7 +271,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     freed.open();
     expect((await reader.read()).value).toBe("two");
     expect((await reader.read()).done).toBe(true);
-    await expect.poll(async () => problemIn(await once("report"))).toEqual(OMITTED);
+    await expect.poll(async () => problemIn(await once("report")), POLLS).toEqual(OMITTED);
     expect(calls).toEqual({ report: 1 });
   });
 
@@ -282,7 +284,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     // The adapter of Hono for Node prints the error of a stream.
     const printing = vi.spyOn(console, "error").mockReturnValue();
     await (await once("report")).text().catch(() => undefined);
-    await expect.poll(async () => (await once("report")).status).toBe(200);
+    await expect.poll(async () => (await once("report")).status, POLLS).toBe(200);
     printing.mockRestore();
   });
 
@@ -305,7 +307,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     request.destroy();
     for (let turns = 0; turns < 50; turns++) await turn();
     freed.open();
-    await expect.poll(async () => isReplayed(await once("order"))).toBe(true);
+    await expect.poll(async () => isReplayed(await once("order")), POLLS).toBe(true);
     const again = await once("order");
     expect([again.status, await again.text(), calls]).toEqual([201, text, { order: 1 }]);
   });
