@@ -73,7 +73,8 @@ async function contender() {
       if (++queued === order.clients) tell({ event: "all queued" });
     },
   });
-  await (await locks.tryAcquire(`warm:${process.pid}:${Math.random()}`))?.release();
+  // Patient, since many processes start at the same time.
+  await (await locks.acquire(`warm:${process.pid}:${Math.random()}`, { waitMs })).release();
 
   async function call(): Promise<void> {
     for (let round = 0; round < rounds; round++) {
