@@ -41,16 +41,8 @@ const SIZED = [
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
   ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
-  ...[
-    "chaos",
-    "upgrade/rolling",
-    "store/differential",
-    "simulation",
-    "client/run/runs.test",
-    "e2e/conformance.test",
-    "client/conformance",
-    "lambda/secrets",
-  ],
+  ...["chaos", "upgrade/rolling", "store/differential", "simulation"],
+  ...["client/run/runs.test", "e2e/conformance.test", "client/conformance", "lambda/secrets"],
 ].map((beginning) => `/test/${beginning}`);
 
 /**
