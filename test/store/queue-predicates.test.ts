@@ -1,93 +1,167 @@
-/** Each predicate of a queue's writes is needed: without it, an example has another outcome. */
+/**
+ * Predicates of a queue's writes that no common write of one process needs (fast-path.test.ts has the others): each has an example with two
+ * processes that has another outcome without it.
+ */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
+import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { NewerFormat } from "../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { tableOfTier } from "../support/tier.js";
-import { EXAMPLES } from "./queue-predicates.js";
-import type { Example, Stage } from "./queue-predicates.js";
-import { QueueScene } from "./queue-fixture.js";
 import { FAST_PATHS, mutateWhere } from "./differential/differential-queue.js";
-import { A, B, C, POLICY } from "./fixture.js";
 import type { EngineTable } from "./differential/differential-pair.js";
+import { A, B, C, D, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
+import type { outcomeOf } from "./fixture.js";
+import { QueueScene, READER } from "./queue-fixture.js";
+
+/** Process `here` acts on its recent records, and doesn't see the writes of process `there`. */
+interface Stage {
+  readonly here: QueueScene;
+  readonly there: QueueScene;
+  /** Runs `act` just before the next write of this kind arrives. */
+  readonly before: (write: keyof typeof FAST_PATHS, act: () => Promise<unknown>) => Promise<unknown>;
+}
+
+interface Example {
+  readonly write: keyof typeof FAST_PATHS;
+  readonly predicate: string;
+  readonly why: string;
+  readonly play: (stage: Stage) => Promise<Parameters<typeof outcomeOf>[0]>;
+}
+
+function pass({ here, there }: Stage, ms: number): void {
+  here.at(ms);
+  there.at(ms);
+}
+
+/** Process `here` acquires A and queues these, a millisecond apart. */
+async function line(stage: Stage, ...ids: readonly string[]): Promise<void> {
+  await stage.here.acquire(A);
+  for (const [ms, id] of ids.entries()) await stage.here.at(ms + 1).queue(id);
+  pass(stage, ids.length + 1);
+}
+
+const EXAMPLES: readonly Example[] = [
+  {
+    write: "join",
+    predicate: "ug.i = :left",
+    why: "the reader that asked to become the writer has left, and another one has asked since",
+    async play({ here, there }) {
+      for (const id of [A, B, C]) await here.acquire(id, READER);
+      const asked = { type: "mode", key: here.address.key, principal: "P", mode: "exclusive" } as const;
+      await here.apply({ ...asked, leaseId: B, fencingToken: START_MS + 1 });
+      await here.release(B);
+      await there.apply({ ...asked, leaseId: A, fencingToken: START_MS });
+      return here.acquire(D, READER);
+    },
+  },
+  {
+    write: "join",
+    predicate: "x >= :ttl",
+    why: "a shorter lease has followed the longer one",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A, { ...READER, leaseMs: 600_000 });
+      await there.release(A);
+      pass(stage, 1);
+      await there.acquire(C, READER);
+      return here.acquire(B, { ...READER, leaseMs: 300_000 });
+    },
+  },
+  {
+    write: "touchWaiter",
+    predicate: "qi[1] = :me",
+    why: "who was ahead of it has left meanwhile",
+    async play(stage) {
+      await line(stage, B, C, D);
+      pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
+      await stage.before("touchWaiter", () => stage.there.release(B));
+      return stage.here.queue(C);
+    },
+  },
+  {
+    write: "touchWaiter",
+    predicate: "x < :kept",
+    why: "a long lease was granted meanwhile, and the record lives longer by it",
+    async play(stage) {
+      const { here, there } = stage;
+      await here.acquire(A);
+      await here.wait(A, B);
+      const ms = LEASE_MS + POLICY.retentionMs;
+      pass(stage, ms);
+      await stage.before("touchWaiter", () => there.acquire(leaseId(9, ms), { leaseMs: LIMITS.leaseMaxMs }));
+      return here.queue(B);
+    },
+  },
+  {
+    write: "decided",
+    predicate: "v = :seen",
+    why: "somebody came to wait meanwhile",
+    async play(stage) {
+      await stage.here.acquire(A);
+      await stage.before("decided", () => stage.there.queue(B));
+      return stage.here.queue(C, { priority: 5 });
+    },
+  },
+  {
+    write: "decided",
+    predicate: "attribute_not_exists(qv)",
+    why: "one who waits was heard of meanwhile, for the first time",
+    async play(stage) {
+      const { here, there } = stage;
+      await line(stage, B, C, D);
+      await here.release(A);
+      pass(stage, 4 + LIMITS.keepAliveAfterMs);
+      await there.queue(C);
+      pass(stage, 4 + DEFAULTS.offerWindowMs);
+      return here.queue(D);
+    },
+  },
+];
 
 describe("each predicate is needed", () => {
   it.each(EXAMPLES)("for the $write when $why: $predicate", async ({ write, predicate, play }) => {
-    const wanted = await inMemory(play);
-    expect(await onTable(await tableOfTier(), play)).toEqual(wanted);
+    const here = new QueueScene(createMemoryStore({ policy: POLICY }));
+    const wanted = await played({ here, there: new QueueScene(here.store, here.address), before: (_, act) => act() }, play);
+    expect(await played(stageOn(await tableOfTier()), play)).toEqual(wanted);
 
     const table = await tableOfTier();
     const weakened = mutateWhere(table.client, FAST_PATHS[write], predicate);
     // A write that makes no sense without it is an error of the table.
-    const weak = await onTable(table, play).catch((error: unknown) => error);
+    const weak = await played(stageOn(table), play).catch((error: unknown) => error);
     expect(weak).not.toEqual(wanted);
     expect(weakened(), "conditions that had it").toBeGreaterThan(0);
   });
 
-  it.each(["enqueue", "claim", "join", "handOver", "leave", "touchWaiter", "decided"] as const)(
-    "for the %s when a newer version has written the record meanwhile: KNOWN_FORMAT",
-    async (write) => {
-      const items = async (table: EngineTable) => {
-        const stage = stageOn(table);
-        const { here } = stage;
-        const documents = DynamoDBDocumentClient.from(table.client);
-        const key = { TableName: table.tableName, Key: itemKey(here.address) };
-        const update = { UpdateExpression: "SET fv = :newer", ExpressionAttributeValues: { ":newer": FORMAT_VERSION + 1 } };
-        const read = async () => (await documents.send(new GetCommand({ ...key, ConsistentRead: true }))).Item;
-        await NEWER[write].prepare(here);
-        let before: unknown;
-        await stage.before(write, async () => {
-          await documents.send(new UpdateCommand({ ...key, ...update }));
-          before = await read();
-        });
-        await NEWER[write].act(here).catch((error: unknown) => expect(error).toBeInstanceOf(NewerFormat));
-        expect(before).toBeDefined();
-        return { before, after: await read() };
-      };
-      const untouched = await items(await tableOfTier());
-      expect(untouched.after).toEqual(untouched.before);
-      const table = await tableOfTier();
-      mutateWhere(table.client, FAST_PATHS[write], "(attribute_not_exists(fv) OR fv <= :format)");
-      const touched = await items(table);
-      expect(touched.after).not.toEqual(touched.before);
-    },
-  );
+  it("for what was decided when a newer version has written the record meanwhile: KNOWN_FORMAT", async () => {
+    const items = async (table: EngineTable) => {
+      const stage = stageOn(table);
+      const documents = DynamoDBDocumentClient.from(table.client);
+      const key = { TableName: table.tableName, Key: itemKey(stage.here.address) };
+      const read = async () => (await documents.send(new GetCommand({ ...key, ConsistentRead: true }))).Item;
+      await line(stage, B);
+      let before: unknown;
+      await stage.before("decided", async () => {
+        const newer = { UpdateExpression: "SET fv = :newer", ExpressionAttributeValues: { ":newer": FORMAT_VERSION + 1 } };
+        await documents.send(new UpdateCommand({ ...key, ...newer }));
+        before = await read();
+      });
+      await stage.here.queue(C, { priority: 5 }).catch((error: unknown) => expect(error).toBeInstanceOf(NewerFormat));
+      expect(before).toBeDefined();
+      return { before, after: await read() };
+    };
+    const untouched = await items(await tableOfTier());
+    expect(untouched.after).toEqual(untouched.before);
+    const table = await tableOfTier();
+    mutateWhere(table.client, FAST_PATHS.decided, "(attribute_not_exists(fv) OR fv <= :format)");
+    const touched = await items(table);
+    expect(touched.after).not.toEqual(touched.before);
+  });
 });
-
-type Act = (here: QueueScene) => Promise<unknown>;
-const inUse: Act = (here) => here.acquire(A);
-const inLine: Act = async (here) => (await inUse(here), await here.queue(B), here.at(1));
-
-/** The steps that cause each kind of write. */
-const NEWER: Readonly<Record<keyof typeof FAST_PATHS, { readonly prepare: Act; readonly act: Act }>> = {
-  enqueue: { prepare: inUse, act: (here) => here.queue(B) },
-  join: { prepare: (here) => here.acquire(A, { mode: "shared" }), act: (here) => here.acquire(B, { mode: "shared" }) },
-  claim: { prepare: async (here) => (await inLine(here), here.release(A)), act: (here) => here.at(2).queue(B) },
-  handOver: { prepare: inLine, act: (here) => here.release(A) },
-  leave: {
-    prepare: async (here) => (await here.acquire(A, { mode: "shared" }), here.acquire(B, { mode: "shared" })),
-    act: (here) => here.release(A),
-  },
-  touchWaiter: { prepare: inLine, act: (here) => here.at(9_000).queue(B) },
-  decided: { prepare: inLine, act: (here) => here.queue(C, { priority: 5 }) },
-};
-
-/** The outcome of an example by the core alone. */
-async function inMemory(play: Example["play"]) {
-  const table = createMemoryTable();
-  const here = new QueueScene(createMemoryStore({ policy: POLICY, table }));
-  const put: Stage["put"] = async (record) => (table.remove(here.address), table.replace(here.address, record, undefined));
-  return played({ here, there: new QueueScene(here.store, here.address), put, putByFormer: put, before: (_, act) => act() }, play);
-}
-
-/** Its outcome on this table, with two processes. */
-function onTable(table: EngineTable, play: Example["play"]) {
-  return played(stageOn(table), play);
-}
 
 async function played(stage: Stage, play: Example["play"]) {
   const answer = await play(stage);
@@ -97,26 +171,11 @@ async function played(stage: Stage, play: Example["play"]) {
 function stageOn({ client, calls, tableName }: EngineTable): Stage {
   const process = () => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
   const here = new QueueScene(process());
-  const documents = DynamoDBDocumentClient.from(client);
-  const put: Stage["put"] = (record) =>
-    documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(here.address), ...toItem(record) } }));
-  const putByFormer: Stage["putByFormer"] = async (record, isNew = false) => {
-    const parts = Object.entries(toItem(record)).filter(([name]) => !["cv", "cp", "cb", "jt"].includes(name));
-    if (isNew) {
-      const Item = { ...itemKey(here.address), ...Object.fromEntries(parts) };
-      return documents.send(new PutCommand({ TableName: tableName, Item }));
-    }
-    return documents.send(
-      new UpdateCommand({
-        TableName: tableName,
-        Key: itemKey(here.address),
-        UpdateExpression: `SET ${parts.map(([name]) => `${name} = :${name}`).join(", ")}`,
-        ExpressionAttributeValues: Object.fromEntries(parts.map(([name, value]) => [`:${name}`, value])),
-      }),
-    );
+  return {
+    here,
+    there: new QueueScene(process(), here.address),
+    before: (write, act) => beforeNext(client, FAST_PATHS[write], act),
   };
-  const before: Stage["before"] = (write, act) => beforeNext(client, FAST_PATHS[write], act);
-  return { here, there: new QueueScene(process(), here.address), put, putByFormer, before };
 }
 
 /** Runs `act` just before the next write whose update expression contains `updates`. */

@@ -131,7 +131,7 @@ const KINDS = row({
     without("h.#me.p = :principal", kindHistories),
     without("h.#me.e > :earlier", kindHistories),
     without("attribute_not_exists(h.#me.b)", readerHistories),
-    // A process that sees every change never needs `x <= :ttl`. queue-predicates.ts has two that do.
+    // A process that sees every change never needs `x <= :ttl`. fast-path.test.ts has two writes that do.
     unwritten("that the first grant's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories),
     unwritten("the limit of the next caller", "lim = :limit", "lim = if_not_exists(lim, :limit)", permitHistories),
   ],
