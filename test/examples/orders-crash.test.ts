@@ -16,7 +16,7 @@ import type { Shop } from "../../examples/orders/shop.js";
 import type { LockClient } from "../../lib/index.js";
 import type { TestLockClient } from "../../lib/testing.js";
 import { createLockClient } from "../../lib/testing.js";
-import { startTransactionConflicts } from "../store/transaction-conflicts.js";
+import { cancelledFor, startFaultProxy } from "../support/fault-proxy.js";
 import { gate } from "./gate.js";
 
 const STOCK = 10;
@@ -225,21 +225,24 @@ describe("a seller's function that freezes with its write on the way", () => {
 
 describe("stock that two transactions meet at", () => {
   it("is tried again, six times in all", async () => {
-    const conflicts = await startTransactionConflicts(inject("engineEndpoint"));
-    const client = engineClient(conflicts.endpoint);
+    const proxy = await startFaultProxy();
+    const client = engineClient(proxy.endpoint);
     const { place } = ordersIn({ documents: DynamoDBDocumentClient.from(client), TableName: local.table.TableName });
     const shop = shopWith(next, { place });
-    conflicts.cancelNext(3, [{ Code: "None" }, { Code: "TransactionConflict" }]);
+    let isBusy = true;
+    const when = ({ target }: { readonly target: string }): boolean => isBusy && target === "TransactWriteItems";
+    const conflict = cancelledFor({ Code: "None" }, { Code: "TransactionConflict" });
+    const met = proxy.plan(conflict, { when, times: 3 });
     expect(await tell(PLACE, undefined, shop)).toMatchObject({ status: 201 });
-    expect([conflicts.cancelled, await local.pieces(camera)]).toEqual([3, STOCK - 2]);
+    expect([met.struck, await local.pieces(camera)]).toEqual([3, STOCK - 2]);
 
-    conflicts.cancelNext(99, [{ Code: "None" }, { Code: "TransactionConflict" }]);
+    const always = proxy.plan(conflict, { when, times: 99 });
     headers = { "idempotency-key": `${camera}, again` };
     expect(await tell(PLACE, undefined, shop)).toMatchObject({ status: 423, body: { error: "busy" }, headers: { "retry-after": "1" } });
-    expect([conflicts.cancelled, await local.pieces(camera)]).toEqual([3 + 6, STOCK - 2]);
-    conflicts.cancelNext(0, []);
+    expect([always.struck, await local.pieces(camera)]).toEqual([6, STOCK - 2]);
+    isBusy = false;
     expect(await tell(PLACE, undefined, shop)).toMatchObject({ status: 201 }); // The same request, under the same key.
     client.destroy();
-    await conflicts.close();
+    await proxy.close();
   });
 });

@@ -6,16 +6,15 @@ import { systemClock } from "../../lib/core/time.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { itemText } from "../../lib/store/dynamo/wire-text.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { engineCalls, freshTable } from "../support/engine.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { cancelledFor, startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { A, B, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
-import { startTransactionConflicts } from "./transaction-conflicts.js";
-import type { TransactionConflicts } from "./transaction-conflicts.js";
 
 const KEYS = ["a", "b", "c"];
 const isTransaction = ({ target }: { readonly target: string }): boolean => target === "TransactWriteItems";
@@ -138,26 +137,21 @@ it("a set that lost the race after it was decided is decided again, on what is t
 });
 
 describe("a transaction that meets another", () => {
-  let conflicts: TransactionConflicts;
-  beforeAll(async () => {
-    conflicts = await startTransactionConflicts(inject("engineEndpoint"));
-  });
-  afterAll(() => conflicts.close());
-
   const NONE = { Code: "None" };
   const CONFLICT = { Code: "TransactionConflict", Message: "Transaction is ongoing for the item" };
+  const cancel = (times: number, ...reasons: Parameters<typeof cancelledFor>) =>
+    proxy.plan(cancelledFor(...reasons), { when: isTransaction, times });
 
   it("is sent again, which the SDK does not do, and is never taken for a refusal", async () => {
-    const sets = new SetScene(storeVia(conflicts.endpoint));
-    const before = conflicts.cancelled;
-    conflicts.cancelNext(4, [NONE, CONFLICT, NONE]);
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    const cancelled = cancel(4, NONE, CONFLICT, NONE);
     expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("granted");
-    expect(conflicts.cancelled - before).toBe(4);
+    expect(cancelled.struck).toBe(4);
   });
 
   it("too often is unavailable: certainly nothing was written, and the table asks for fewer requests", async () => {
-    const sets = new SetScene(storeVia(conflicts.endpoint));
-    conflicts.cancelNext(5, [CONFLICT, NONE, CONFLICT]);
+    const sets = new SetScene(storeVia(proxy.endpoint));
+    cancel(5, CONFLICT, NONE, CONFLICT);
     const error: unknown = await sets.acquire(A, KEYS).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ definite: true, throttled: true });
@@ -165,11 +159,12 @@ describe("a transaction that meets another", () => {
   });
 
   it("is refused where another of its keys is held: the conflict changes nothing about that", async () => {
-    const sets = new SetScene(storeVia(conflicts.endpoint));
+    const sets = new SetScene(storeVia(proxy.endpoint));
     await sets.key("c").acquire(B);
     const record = await sets.key("c").read();
-    const Item = Object.fromEntries(Object.entries({ ...toItem(record!) }).map(([name, value]) => [name, wireOf(value)]));
-    conflicts.cancelNext(1, [CONFLICT, NONE, { Code: "ConditionalCheckFailed", Message: "The conditional request failed", Item }]);
+    const Item = JSON.parse(itemText(toItem(record!))) as object;
+    const refused = { Code: "ConditionalCheckFailed", Message: "The conditional request failed", Item };
+    cancel(1, CONFLICT, NONE, refused);
     expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("c locked");
   });
 });
@@ -224,11 +219,3 @@ describe.each([2, 25])("counted at the engine, a set of %i keys", (count) => {
     expect(cost).toEqual({ outcome: "granted", requests, writeUnits: unitsOf(count), readUnits: count });
   });
 });
-
-/** An attribute in its wire format. */
-function wireOf(value: unknown): unknown {
-  if (typeof value === "number") return { N: String(value) };
-  if (typeof value === "string") return { S: value };
-  if (Array.isArray(value)) return { L: value.map(wireOf) };
-  return { M: Object.fromEntries(Object.entries(value as object).map(([name, each]) => [name, wireOf(each)])) };
-}

@@ -47,6 +47,14 @@ export type Fault =
   /** The engine carries the request out. The response reaches the client only when `until` settles. */
   | { readonly kind: "hold-reply"; readonly until: Promise<unknown> };
 
+/** A transaction that is cancelled for these reasons, one for each item. */
+export function cancelledFor(...CancellationReasons: readonly { readonly Code: string }[]): Fault {
+  const codes = CancellationReasons.map(({ Code }) => Code).join(", ");
+  const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`;
+  const says = () => ({ message, CancellationReasons });
+  return { kind: "answer", status: 400, errorName: "TransactionCanceledException", says };
+}
+
 /** Selects the requests that a fault affects. */
 export interface FaultRule {
   /** @default every request */

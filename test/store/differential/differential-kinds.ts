@@ -1,7 +1,6 @@
 /**
  * Histories of all kinds of locks through two stores at once: the core behind conditional writes in memory, and the table with its fast
- * paths. Both must give the same answers and store the same records. The order of leases in a map depends on the engine. It also decides
- * the order of the tombstones of leases that are taken over together. So both stores are made to report leases in the order of their ids.
+ * paths. Both must give the same answers and store the same records.
  */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import { systemClock } from "../../../lib/core/time.js";
@@ -11,16 +10,14 @@ import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-
 import { resolver } from "../../core/kinds-history.js";
 import type { History } from "../../core/kinds-history.js";
 import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
+import { tellHoldsById, withHoldsById } from "./differential-pair.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
 
 /** The pair of stores, on this table of an engine. */
 export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
-  const memory = createMemoryStore({
-    policy: POLICY,
-    table: { ...table, replace: (address, next, seenVersion) => table.replace(address, { ...next, holds: byId(next.holds) }, seenVersion) },
-  });
+  const memory = createMemoryStore({ policy: POLICY, table: withHoldsById(table) });
   tellHoldsById(client);
   const dynamo = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
@@ -43,40 +40,6 @@ export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<
     }
     expectSame(await dynamo.read(address), await memory.read(address), asked);
   };
-}
-
-function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
-  return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** An item in a response: plain values in an answer, wire form in a refusal. */
-interface WithHolds {
-  h?: Holds;
-}
-
-type Holds = Record<string, unknown>;
-
-/** Sorts the holds in every item of an answer or of a refusal. */
-function tellHoldsById(client: DynamoDBClient): void {
-  const sort = (item: WithHolds | undefined): void => {
-    const { h } = item ?? {};
-    if (item && h) item.h = h["M"] ? { M: byId(h["M"] as Holds) } : byId(h);
-  };
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      try {
-        const result = await next(args);
-        const { Item, Attributes } = result.output as { Item?: WithHolds; Attributes?: WithHolds };
-        sort(Item);
-        sort(Attributes);
-        return result;
-      } catch (error) {
-        sort((error as { Item?: WithHolds }).Item);
-        throw error;
-      }
-    },
-    { step: "deserialize", priority: "high" },
-  );
 }
 
 /** Makes the table receive `instead` in place of a part of a fast path's write. Returns a function for the number of changed writes. */

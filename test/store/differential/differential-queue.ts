@@ -25,6 +25,7 @@ import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-
 import { PROCESSES, resolver } from "./queue-histories.js";
 import type { History } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
+import { tellHoldsById, withHoldsById } from "./differential-pair.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
 import { mutate } from "../mutate.js";
@@ -50,10 +51,7 @@ export function queueStorePair({ client, calls, tableName }: EngineTable): Play<
   return async (history, told) => {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };
     const table = createMemoryTable();
-    const memory = createMemoryStore({
-      policy: POLICY,
-      table: { ...table, replace: (at, next, seenVersion) => table.replace(at, { ...next, holds: byId(next.holds) }, seenVersion) },
-    });
+    const memory = createMemoryStore({ policy: POLICY, table: withHoldsById(table) });
     let monotonicMs = START_MS;
     const clock = { ...systemClock, monotonicMs: () => monotonicMs };
     const startProcess = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock, random: () => 0 });
@@ -172,32 +170,4 @@ export function mutateWhere(client: DynamoDBClient, updates: string, ...predicat
       { step: "initialize" },
     );
   return mutate({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
-}
-
-function byId<T>(holds: Readonly<Record<string, T>>): Record<string, T> {
-  return Object.fromEntries(Object.entries(holds).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-type WithHolds = { h?: Record<string, unknown> } | undefined;
-
-/** Sorts the holds in every item that comes back: their order depends on the engine. */
-function tellHoldsById(client: DynamoDBClient): void {
-  const sort = (item: WithHolds): void => {
-    const h = item?.h;
-    if (item && h) item.h = h["M"] ? { M: byId(h["M"] as Record<string, unknown>) } : byId(h);
-  };
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      try {
-        const result = await next(args);
-        const { Item, Attributes } = result.output as { Item?: WithHolds; Attributes?: WithHolds };
-        [Item, Attributes].forEach(sort);
-        return result;
-      } catch (error) {
-        sort((error as { Item?: WithHolds }).Item);
-        throw error;
-      }
-    },
-    { step: "deserialize", priority: "high" },
-  );
 }

@@ -1,76 +1,74 @@
 /**
  * Writes that were carried out and whose responses were lost. The AWS SDK sends them again by itself. Their condition
- * no longer holds, and yet the caller must get a success. Each operation is played with and without the loss, and must
- * lead to the same answer and the same record.
+ * no longer holds, and yet the caller must get a success: they queue nobody twice, and pass no offer on twice. Each
+ * operation is played with and without the loss, and must lead to the same answer and the same record.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { engineClient } from "../../../infra/local/engine-client.js";
 import type { AnswerTo, Command, Held } from "../../../lib/core/commands.js";
+import { DEFAULTS } from "../../../lib/core/limits.js";
 import { systemClock } from "../../../lib/core/time.js";
+import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
+import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
 import { engineCalls, freshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
-import type { FaultProxy } from "../../support/fault-proxy.js";
+import type { Fault, FaultProxy, PlannedFault } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
-import { startLateFailures } from "../late-failure.js";
-import type { LateFailures } from "../late-failure.js";
-import { ROWS as LOCK_ROWS } from "./lost-lock-responses.js";
-import { ROWS as RUN_ROWS } from "./lost-run-responses.js";
+import { A, B, C, leaseIn, outcomeOf, POLICY, Fixture } from "../fixture.js";
+import { mutate } from "../mutate.js";
+import { QueueScene } from "../queue-fixture.js";
+import { ENQUEUES, line, ROWS } from "./lost-rows.js";
 import type { AnyRow } from "./lost-rows.js";
-import { A, leaseIn, outcomeOf, POLICY, Fixture } from "../fixture.js";
 
-const ROWS: readonly AnyRow[] = [...LOCK_ROWS, ...RUN_ROWS];
+/** The SDK's attempts for one request. */
+const ATTEMPTS = 3;
 
 describe("an answer that is lost after the write", () => {
   let proxy: FaultProxy;
-  let failures: LateFailures;
   let tableName: string;
   beforeAll(async () => {
     proxy = await startFaultProxy();
-    failures = await startLateFailures(proxy.endpoint);
     ({ tableName } = await freshTable());
   });
-  afterAll(async () => {
-    await failures.close();
-    await proxy.close();
-  });
+  afterAll(() => proxy.close());
 
   /** With its own operations, because those that retry often stop retrying. */
-  function storeVia({ endpoint }: FaultProxy | LateFailures): LockStore {
-    return createDynamoStore({ calls: engineCalls(endpoint), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  function newStore(calls: TableCalls = engineCalls(proxy.endpoint, ATTEMPTS)): LockStore {
+    return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
   }
+
+  /** Plans a fault for the writes with this condition. */
+  const lose = (write: RegExp, times: number, fault: Fault = { kind: "lose-reply" }): PlannedFault =>
+    proxy.plan(fault, { when: ({ body }) => write.test(String(body.ConditionExpression ?? "")), times });
 
   /** Plays the row on its own key, and returns the answer, the record and the requests at the engine. */
-  async function play(store: LockStore, row: AnyRow, lose: () => void) {
-    const lock = row.open(store);
-    await lock.before();
+  async function play(row: AnyRow, act: () => unknown) {
+    const scene = row.open(newStore());
+    await scene.before();
     proxy.ledger.clear();
-    lose();
-    const answer = await lock.act();
+    act();
+    const answer = await scene.act();
     const { requests, refusedWrites } = proxy.ledger;
-    return { answer, record: await lock.read(), writes: requests["UpdateItem"] ?? 0, refusedWrites };
+    return { answer, record: await scene.key.read(), writes: requests["UpdateItem"] ?? 0, refusedWrites };
   }
 
-  type Lose = (row: AnyRow, times: number) => void;
-  const breaking: Lose = ({ write }, times) =>
-    void proxy.plan({ kind: "lose-reply" }, { when: ({ body }) => write(String(body.ConditionExpression ?? "")), times });
-  const failing: Lose = ({ write }, times) => failures.failNext(write, times);
-
-  describe.each([
-    { how: "the connection breaks", via: () => proxy, lose: breaking, times: 1 },
+  const LATE_FAILURE: Fault = { kind: "answer", carriedOut: true };
+  describe.each<{ how: string; times: number; fault?: Fault }>([
+    { how: "the connection breaks", times: 1 },
     ...(isThorough()
       ? [
-          { how: "the connection breaks twice", via: () => proxy, lose: breaking, times: 2 },
-          { how: "the engine says 500", via: () => failures, lose: failing, times: 1 },
+          { how: "the connection breaks twice", times: 2 },
+          { how: "the engine says 500", times: 1, fault: LATE_FAILURE },
         ]
       : []),
-  ])("$how", ({ via, lose, times }) => {
+  ])("$how", ({ times, fault }) => {
     it.each(ROWS)("is a success all the same: $operation", async (row) => {
-      const { outcome, otherwise = outcome, extends: extended } = row;
-      const store = storeVia(via());
-      const calm = await play(store, row, () => undefined);
-      const lossy = await play(store, row, () => lose(row, times));
+      const { outcome, calm: otherwise = outcome, extends: extended } = row;
+      const calm = await play(row, () => undefined);
+      const lossy = await play(row, () => lose(row.write, times, fault));
       expect([outcomeOf(calm.answer), outcomeOf(lossy.answer)]).toEqual([otherwise, outcome]);
 
       // Control: the engine got that many more requests and refused them, so the store recognised its own write.
@@ -83,26 +81,71 @@ describe("an answer that is lost after the write", () => {
       expect(withoutHow(lossy.answer)).toEqual(withoutHow(calm.answer, version));
       if ("lease" in lossy.answer) expect(lossy.answer.lease.fencingToken).toBe(lossy.record?.fencingToken);
     });
+
+    it("is a success all the same: say that one still waits, which is written each time", async () => {
+      const heard = async (act: () => unknown) => {
+        const lock = new QueueScene(newStore());
+        await line(B, C)(lock);
+        proxy.ledger.clear();
+        act();
+        const answer = await lock.at(1 + DEFAULTS.waiterTtlMs / 2).queue(B);
+        return { answer, record: await lock.read(), writes: proxy.ledger.requests["UpdateItem"] };
+      };
+      const calm = await heard(() => undefined);
+      const lossy = await heard(() => lose(/^qi\[/, times, fault));
+      expect(lossy).toEqual({ ...calm, writes: (calm.writes ?? 0) + times });
+      expect(outcomeOf(lossy.answer)).toBe("waiting");
+    });
   });
 
   it.runIf(isThorough()).each(ROWS)("of all attempts: it may have happened, and asking again tells. $operation", async (row) => {
-    const lock = row.open(storeVia(proxy));
-    await lock.before();
-    const plan = proxy.plan({ kind: "lose-reply" }, { when: ({ body }) => row.write(String(body.ConditionExpression ?? "")), times: 3 });
-    const error: unknown = await lock.act().catch((reason: unknown) => reason);
-    expect(plan.struck).toBe(3);
+    const scene = row.open(newStore());
+    await scene.before();
+    const plan = lose(row.write, ATTEMPTS);
+    const error: unknown = await scene.act().catch((reason: unknown) => reason);
+    expect(plan.struck).toBe(ATTEMPTS);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ definite: false });
-    expect(outcomeOf(await lock.act())).toBe(row.outcome);
+    const record = await scene.key.read();
+    expect(outcomeOf(await scene.act())).toBe(row.outcome);
+    if (!row.extends) expect(await scene.key.read()).toEqual(record);
   });
 
   it("of a request that never arrived either: it is simply sent again", async () => {
-    const lock = new Fixture(storeVia(proxy));
+    const lock = new Fixture(newStore());
     const lost = proxy.plan({ kind: "lose-request" });
     const granted = await lock.acquire(A);
     expect(lost.struck).toBe(1);
     expect(granted).toMatchObject({ how: "granted" });
     expect((await lock.read())?.version).toBe(leaseIn(granted).version);
+  });
+
+  it("of an enqueue, and only late: its turn may have come meanwhile, and the next ask claims it", async () => {
+    const lock = new QueueScene(newStore());
+    await lock.acquire(A);
+    let release = (): void => undefined;
+    const until = new Promise<void>((resolve) => (release = resolve));
+    const held = lose(ENQUEUES, 1, { kind: "hold-reply", until });
+    const asked = lock.at(1).queue(B);
+    await held.first;
+    const there = new QueueScene(newStore(), lock.address);
+    await there.at(2).release(A);
+    expect(await there.standing()).toEqual({ holds: [], offers: [B], waiters: [] });
+    release();
+    expect(outcomeOf(await asked)).toBe("waiting");
+    expect(await lock.at(3).queue(B)).toMatchObject({ how: "granted" });
+  });
+
+  it("control: of an enqueue queues twice by a table that doesn't see who is there already", async () => {
+    const client = engineClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
+    const weakened = mutate(client, "NOT contains(qi, :me)");
+    const lock = new QueueScene(newStore(sdkCalls(client)));
+    await lock.acquire(A);
+    await lock.queue(B);
+    lose(ENQUEUES, 1);
+    await lock.queue(C);
+    expect(weakened()).toBeGreaterThan(0);
+    expect((await lock.standing()).waiters).toEqual([B, C, C]);
   });
 });
 
