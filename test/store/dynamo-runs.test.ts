@@ -1,21 +1,20 @@
 /** Runs on the DynamoDB table only: their items, payloads with their own expiry, late writes. */
-import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
-import type { LockRecord, Run } from "../../lib/core/record.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
-import { FORMAT_VERSION, fromItem, itemKey, payloadKey, toItem } from "../../lib/store/dynamo/item.js";
+import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
-import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
 import { engineCalls, freshTable, throughSdk } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { large, RunScene, small } from "./run-fixture.js";
+import { RunScene, small } from "./run-fixture.js";
 import { A, B, LEASE_MS, MARGIN_MS, outcomeOf, POLICY } from "./fixture.js";
 import { mutate } from "./mutate.js";
 
@@ -37,60 +36,6 @@ async function itemAt(key: Record<string, string>, { client, tableName } = table
 }
 
 describe("a run's item", () => {
-  it("never moves, and is in another place than a lock's or a payload's of the same key", () => {
-    const address: Address = { namespace: "acme", kind: "runs", key: "ORDER_1" };
-    expect(itemKey(address)).toEqual({ p: "acme/runs/11", k: "ORDER_1" });
-    expect(itemKey({ ...address, kind: "locks" })).toEqual({ p: "acme/locks/11", k: "ORDER_1" });
-    expect(payloadKey(address, "d")).toEqual({ p: "acme/payloads/11", k: "ORDER_1/d" });
-  });
-
-  const base: Run = { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: 60_000 };
-  const record = (run: Run): LockRecord => ({
-    version: 7,
-    fencingToken: 9,
-    fenceFloor: 9,
-    limit: 1,
-    holds: {},
-    offers: [],
-    waiters: [],
-    tombstones: [],
-    lowWatermark: "",
-    run,
-    ttlAtSec: 8,
-  });
-
-  it.each<[string, Run]>([
-    ["running", base],
-    ["taken over, with a checkpoint", { ...base, attempt: 1_000_000, takeover: true, fingerprint: "f", checkpoint: small("1") }],
-    ["with a large checkpoint", { ...base, checkpoint: large("page", 253_402_300_799) }],
-    ["interrupted", { ...base, state: "interrupted" }],
-    [
-      "to be tried again",
-      { ...base, state: "retry", outcome: { recordedBy: A, principal: "P", payload: small('""') }, checkpoint: small("1") },
-    ],
-    [
-      "over",
-      {
-        ...base,
-        state: "succeeded",
-        outcome: { recordedBy: A, principal: "P", payload: large("receipt", 5), keptUntilMs: 864_000_000_000_000 },
-      },
-    ],
-    [
-      "over, its result left out",
-      { ...base, state: "succeeded", outcome: { recordedBy: A, principal: "P", omitted: true, keptUntilMs: 0 } },
-    ],
-    ["over, without a result", { ...base, state: "failed", outcome: { recordedBy: A, principal: "P", keptUntilMs: 1 } }],
-  ])("is the same in both directions: %s", (_, run) => {
-    expect(fromItem(toItem(record(run)))).toEqual(record(run));
-  });
-
-  it.each(["a", "k"])("is not read where a number is damaged: %s", (name) => {
-    const { rn, ...item } = toItem(record(base));
-    for (const value of [1.5, "1", undefined])
-      expect(() => fromItem({ ...item, rn: { ...(rn as object), [name]: value } }), String(value)).toThrow(/safe integer/);
-  });
-
   it("keeps nothing of a run that was reset or given up", async () => {
     const run = new RunScene(store);
     await run.start(A);
@@ -101,46 +46,6 @@ describe("a run's item", () => {
     await run.complete(B);
     await run.reset();
     expect(await itemAt(itemKey(run.address))).not.toHaveProperty("rn");
-  });
-});
-
-describe("a run of a newer format", () => {
-  const setFormat = (run: RunScene, format: number): Promise<unknown> =>
-    DynamoDBDocumentClient.from(table.client).send(
-      new UpdateCommand({
-        TableName: table.tableName,
-        Key: itemKey(run.address),
-        UpdateExpression: "SET fv = :fv",
-        ExpressionAttributeValues: { ":fv": format },
-      }),
-    );
-
-  it.each<[string, (run: RunScene) => Promise<unknown>]>([
-    ["start", (run) => run.start(B)],
-    ["start again", (run) => run.start(A)],
-    ["renew", (run) => run.renew(A, { leaseMs: 60_000 })],
-    ["renew with a checkpoint", (run) => run.save(A, small("1"), { leaseMs: 60_000 })],
-    ["complete", (run) => run.complete(A)],
-    ["release", (run) => run.release(A)],
-    ["reset", (run) => run.reset()],
-    ["read", (run) => run.read()],
-    ["list", (run) => run.store.list({ ...run.address, prefix: "", after: "", max: 10 })],
-  ])("is refused and left as it is: %s", async (_, act) => {
-    const run = new RunScene(store);
-    await run.start(A);
-    const before = await run.read();
-    await setFormat(run, FORMAT_VERSION + 1);
-    await expect(act(run)).rejects.toBeInstanceOf(NewerFormat);
-    await setFormat(run, FORMAT_VERSION);
-    expect(await run.read()).toEqual(before);
-  });
-
-  it("is refused a start when it is as good as new", async () => {
-    const run = new RunScene(store);
-    await run.start(A);
-    await run.release(A);
-    await setFormat(run, FORMAT_VERSION + 1);
-    await expect(run.at(1).start(B)).rejects.toBeInstanceOf(NewerFormat);
   });
 });
 

@@ -244,6 +244,12 @@ describe("an item", () => {
     for (const value of [1.5, Number.NaN, "1", 2 ** 53])
       expect(() => fromItem({ ...toItem(EMPTY), [name]: value }), String(value)).toThrow(/safe integer/);
   });
+
+  it.each(["a", "k"])("is not read where a number of its run is damaged: %s", (name) => {
+    const { rn, ...item } = toItem(FULL);
+    for (const value of [1.5, "1", undefined])
+      expect(() => fromItem({ ...item, rn: { ...(rn as object), [name]: value } }), String(value)).toThrow(/safe integer/);
+  });
 });
 
 describe("the key of an item", () => {

@@ -103,10 +103,4 @@ describe("a record with fields of a newer version in all its parts", () => {
     await key.release(C);
     expect(isStored(member((await item())["h"], B))).toBe(true);
   });
-
-  it("is read and written back as it was", async () => {
-    const { item } = await newer(B, C);
-    const whole = await item();
-    expect({ ...whole, ...toItem(fromItem(whole)) }).toEqual(whole);
-  });
 });
