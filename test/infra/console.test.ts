@@ -8,7 +8,7 @@ import { bundleHosted } from "../../bin/console/bundle.js";
 import { PAGE_PATHS } from "../../infra/api.js";
 import { dutyOf } from "../../lambda/routes.js";
 import type { Resource } from "./resources.js";
-import { all, functionOf, only, statementsOf } from "./resources.js";
+import { all, functionOf, only, routesOf, statementsOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));
@@ -17,12 +17,6 @@ const jwt = { issuer: "https://id.example.com/", audience: ["locks"], scopes: ["
 const without = synthesizeOwn(() => ({ jwt }));
 const made = synthesizeOwn(() => ({ jwt, console: true }));
 const PAGE_ROUTES = PAGE_PATHS.map((path) => `GET ${path}`);
-
-function routesOf(template: Template): Readonly<Record<string, Resource["Properties"]>> {
-  return Object.fromEntries(
-    all(template, "AWS::ApiGatewayV2::Route").map(([, { Properties }]) => [Properties.RouteKey as string, Properties]),
-  );
-}
 
 /** The resources of a template, as text, by their ids. */
 function resourcesOf(template: Template): Readonly<Record<string, string>> {

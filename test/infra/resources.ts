@@ -22,6 +22,13 @@ export function all(template: Template, type: string): [logicalId: string, resou
   return Object.entries(template.findResources(type) as Record<string, Resource>);
 }
 
+/** The properties of each route, by its key. */
+export function routesOf(template: Template): Readonly<Record<string, Resource["Properties"]>> {
+  return Object.fromEntries(
+    all(template, "AWS::ApiGatewayV2::Route").map(([, { Properties }]) => [Properties.RouteKey as string, Properties]),
+  );
+}
+
 /** The only resource of a type. */
 export function only(template: Template, type: string): [logicalId: string, resource: Resource] {
   const found = all(template, type);

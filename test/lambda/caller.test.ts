@@ -82,19 +82,4 @@ describe("a request", () => {
     expect((await ask(RENEW, { leaseId, authorizer: refreshed })).status).toBe(200);
     expect((await ask(ACQUIRE, { leaseId, authorizer: refreshed })).status).toBe(200);
   });
-
-  it("of another account meets other keys, by the same names, where accounts are tenants", async () => {
-    const { ask, newId } = directService({ tenancy: "account" });
-    const other = { iam: { accountId: "444455556666", userId: "AROAALICE:session-1" } };
-    const [mine, theirs] = [newId(), newId()];
-    expect((await ask(ACQUIRE, { leaseId: mine })).status).toBe(201);
-    expect((await ask("GET /v1/locks/{key}", { authorizer: other })).body.holders).toEqual([]);
-    expect((await ask("GET /v1/locks", { authorizer: other })).body.items).toEqual([]);
-    expect((await ask(RELEASE, { leaseId: mine, authorizer: other })).headers["lease-state"]).toBe("never");
-    expect((await ask(ACQUIRE, { leaseId: theirs, authorizer: other })).status).toBe(201);
-    expect(
-      (await ask("POST /v1/locks/{key}/break", { body: { reason: "x", fencingToken: 1, drainMs: 0 }, authorizer: other })).status,
-    ).toBe(412);
-    expect((await ask(RENEW, { leaseId: mine })).status).toBe(200);
-  });
 });

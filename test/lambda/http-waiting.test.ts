@@ -111,21 +111,6 @@ describe("a start that waits", () => {
     expect((await service.clock.passUntil(waiting)).answer.body).toMatchObject(answer);
   });
 
-  it("is one of many: one runs, and the rest get its outcome, within one wait", async () => {
-    const first = await runs.begin();
-    const waiting = Array.from({ length: 4 }, () => runs.ask(first.key, waits(5)));
-    await service.clock.passWaiting(1_000, 4);
-    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
-    const next = await service.clock.passUntil(Promise.race(waiting));
-    expect([next.answer.status, next.answer.body.attempt]).toEqual([201, 2]);
-    await service.clock.untilPaused(3);
-    await runs.complete(runs.url(first.key, next.answer.body.leaseId as string), { state: "succeeded", result: "once" });
-    const { answer: all, passedMs } = await service.clock.passUntil(Promise.all(waiting));
-    expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
-    expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
-    for (const { status, body } of all) if (status === 200) expect(body).toEqual({ state: "succeeded", attempt: 2, result: "once" });
-  });
-
   it("is told 409 by its own time when others are always first, and never comes to run", async () => {
     const first = await runs.begin();
     const waiting = runs.ask(first.key, waits(3));
