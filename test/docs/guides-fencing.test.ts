@@ -131,18 +131,4 @@ describe("what the page says of tokens", () => {
     expect(sql).toContain("SET status = $1, fence = $2 WHERE id = $3 AND fence <= $2;");
     expect(fencedWrite(1).ConditionExpression).toContain("#fence <= :fence");
   });
-
-  it("readers have the floor in common, above the last writer's token; permits too, while others are out", async () => {
-    const locks = createLockClient();
-    const { read, write } = locks.readWrite("report");
-    const writer = await write.acquire();
-    await writer.release();
-    const [first, second] = [await read.acquire(), await read.acquire()];
-    expect([first.fenceFloor, second.fenceFloor]).toEqual([first.fencingToken, first.fencingToken]);
-    expect(first.fenceFloor).toBeGreaterThan(writer.fencingToken);
-    const permits = locks.semaphore("permits", { limit: 2 });
-    const [one, two] = [await permits.acquire(), await permits.acquire()];
-    expect(two.fenceFloor).toBe(one.fenceFloor);
-    expect(two.fencingToken).toBeGreaterThan(two.fenceFloor);
-  });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { createLockClient, key, locked, LockTimeoutError } from "../../lib/testing.js";
+import { createLockClient, key, LockTimeoutError } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
 import { guide } from "./snippets.js";
 
@@ -97,13 +97,6 @@ describe("what the guides say of keys", () => {
     expect(key("MAIL", "Ann@x.org")).not.toBe(key("MAIL", "ann@x.org"));
     expect(key("SECRET", "x".repeat(300))).toMatch(/^SECRET_x+~[0-9a-f]{64}$/);
   });
-
-  it("lock within lock of one key is told at once, and a scope lets it in", async () => {
-    const locks = createLockClient();
-    const within = (on: typeof locks | ReturnType<typeof locks.scope>) => on.withLock("key", () => on.withLock("key", () => "in"));
-    await expect(within(locks)).rejects.toMatchObject({ code: "self-deadlock" });
-    expect(await within(locks.scope("a trace that nobody guesses"))).toBe("in");
-  });
 });
 
 describe("what the guides say of waiting", () => {
@@ -120,62 +113,8 @@ describe("what the guides say of waiting", () => {
     await expect(afterACrash(DEFAULTS.leaseMs)).rejects.toBeInstanceOf(LockTimeoutError);
   });
 
-  it("within a withLock, a withLocks or a locked function of the key, every way of asking fails at once", async () => {
+  it("who asks for a key within itself, in which calls, is told at once", () => {
     expect(WAITING).toContain("`withLock`, `withLocks` or `locked` of the same client");
-    const locks = createLockClient();
-    const ways = [() => locks.tryAcquire("key"), () => locks.acquire("key"), () => locks.withLock("key", () => "never")];
-    const around: ((ask: () => Promise<unknown>) => Promise<unknown>)[] = [
-      (ask) => locks.withLock("key", ask),
-      (ask) => locks.withLocks(["other", "key"], ask),
-      (ask) => locked({ locks, key: () => "key" }, ask)(),
-    ];
-    for (const outer of around)
-      for (const ask of ways) await expect(outer(ask)).rejects.toMatchObject({ code: "self-deadlock", name: "LockError" });
-  });
-
-  it("after a bare acquire one waits for oneself until waitMs, and so does who asks another client within a withLock", async () => {
-    const locks = createLockClient();
-    const other = createLockClient({ clock: locks.clock, store: locks.store });
-    const waited = async (on: typeof locks): Promise<number> => {
-      const began = locks.clock.monotonicMs();
-      await expect(on.acquire("key", { waitMs: 7000 })).rejects.toBeInstanceOf(LockTimeoutError);
-      return locks.clock.monotonicMs() - began;
-    };
-    const held = await locks.acquire("key");
-    expect(await locks.tryAcquire("key")).toBeNull();
-    expect(await locks.clock.settle(waited(locks))).toBe(7000);
-    await held.release();
-    expect(await locks.clock.settle(locks.withLock("key", () => waited(other)))).toBe(7000);
-  });
-
-  it("tryAcquire does not overtake who is queued", async () => {
-    const first = createLockClient();
-    const { clock, store } = first;
-    const held = await first.acquire("key");
-    const queued = createLockClient({ clock, store }).acquire("key");
-    await clock.advance(SECOND_MS);
-    await held.release();
-    expect(await createLockClient({ clock, store }).tryAcquire("key")).toBeNull();
-    expect((await clock.settle(queued)).state).toBe("held");
-  });
-
-  it("higher priorities go first, and there is no ageing", async () => {
-    const first = createLockClient();
-    const { clock, store } = first;
-    const held = await first.acquire("key");
-    const order: number[] = [];
-    const queue = async (priority: number): Promise<void> => {
-      const lease = await createLockClient({ clock, store }).acquire("key", { priority });
-      order.push(priority);
-      await lease.release();
-    };
-    const low = queue(0);
-    await clock.advance(20 * SECOND_MS);
-    const high = queue(LIMITS.priorityMax);
-    await clock.advance(SECOND_MS);
-    await held.release();
-    await clock.settle(Promise.all([low, high]));
-    expect(order).toEqual([LIMITS.priorityMax, 0]);
   });
 });
 
@@ -210,12 +149,6 @@ describe("what the guides say of an invocation", () => {
     expect(clock.monotonicMs() - began).toBe(9000);
   });
 
-  it("with no time left nobody gets a lease, and nothing is left behind", async () => {
-    const { locks, view, clock } = invocation(0);
-    await expect(clock.settle(view.acquire("key"))).rejects.toMatchObject({ code: "invocation-ends" });
-    expect((await locks.inspect("key")).holders).toEqual([]);
-  });
-
   it("a plain return closes the view before the work has begun", async () => {
     expect(LEASES).toContain("the client is closed");
     const { locks, clock } = invocation(0);
@@ -224,27 +157,5 @@ describe("what the guides say of an invocation", () => {
       return view.withLock("key", () => "done"); // eslint-disable-line @typescript-eslint/return-await -- the trap itself
     };
     await expect(clock.settle(handler())).rejects.toThrow("the client is closed");
-  });
-});
-
-describe("what the guides say of leases", () => {
-  it("without a heartbeat they end by themselves, with maxHoldMs in spite of it", async () => {
-    const { clock, ...locks } = createLockClient();
-    const fixed = await locks.acquire("fixed", { heartbeat: false });
-    const bounded = await locks.acquire("bounded", { maxHoldMs: 60_000 });
-    await clock.advance(59_000);
-    expect([fixed.state, bounded.state]).toEqual(["lost", "held"]);
-    await clock.advance(1000);
-    expect(bounded.signal.reason).toMatchObject({ reason: "max-hold" });
-  });
-
-  it("an unanswered renewal is a doubt, and no loss", async () => {
-    const { clock, faults, ...locks } = createLockClient();
-    const lease = await locks.acquire("key");
-    faults.loseNextRequest("renew");
-    await clock.advance(renewAfterMs(DEFAULTS.leaseMs) + 1);
-    expect([lease.state, lease.isHeld()]).toEqual(["unknown", true]);
-    await clock.advance(renewAfterMs(DEFAULTS.leaseMs));
-    expect(lease.state).toBe("held");
   });
 });

@@ -1,7 +1,8 @@
 /** Code that a page quotes: each block names its file, and occurs there verbatim. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ROOT } from "../tidy/tree.js";
+import { describe, expect, it } from "vitest";
+import { ROOT, sourcesIn } from "../tidy/tree.js";
 
 /** A block of code and the file that it names. */
 export interface Quote {
@@ -35,4 +36,51 @@ function dedented(lines: readonly string[]): readonly string[] {
   const written = lines.filter((line) => line.trim() !== "");
   const depth = Math.min(...written.map((line) => line.length - line.trimStart().length));
   return lines.map((line) => line.slice(depth));
+}
+
+/** Tests that all code of the page at `path` is quoted from the examples, and that a test runs them. */
+export function describeQuotes(path: string, page: string): void {
+  const quotes = quotesIn(path, page);
+
+  describe("the page's code", () => {
+    it("is all quoted", () => {
+      expect(quotes).toHaveLength(page.match(/```ts$/gm)!.length);
+      expect(page.match(/```\w*$/gm)!.length).toBe(2 * quotes.length);
+    });
+
+    it.each(quotes.map((quote) => ({ ...quote, first: quote.lines.find((line) => !line.startsWith("/**")) })))(
+      "stands word for word in $file: $first",
+      (quote) => {
+        expect(isFaithful(quote)).toBe(true);
+      },
+    );
+
+    it("is run by a test", () => {
+      const tests = sourcesIn("test/examples/").map(({ text }) => text);
+      const isRun = (file: string): boolean => tests.some((text) => text.includes(`"../../${file.replace(/\.ts$/, ".js")}"`));
+      expect(quotes.map(({ file }) => file).filter((file) => !isRun(file))).toEqual([]);
+    });
+
+    it("control: another word, another order, another file, or none is not faithful", () => {
+      const [{ file, lines } = { file: "", lines: [] as readonly string[] }] = quotes;
+      const changed = [
+        { file, lines: lines.with(-2, `${lines.at(-2)!} word`) },
+        { file, lines: lines.toReversed() },
+        { file: "examples/payments/provider.ts", lines },
+        { file: "", lines },
+      ];
+      expect(changed.map(isFaithful)).toEqual(changed.map(() => false));
+      expect(isFaithful({ file, lines })).toBe(true);
+    });
+  });
+}
+
+/** Tests that the page has these sentences about costs, and that each is a row, by these names, of the costs that are counted at the engine. */
+export function describeCosts(page: string, costs: readonly (readonly [sentence: string, ...rows: readonly string[]])[]): void {
+  const counted = sourcesIn("test/store/costs/").map(({ text }) => text);
+  it.each(costs)("says what is counted at the engine: %s", (sentence, ...rows) => {
+    expect(page).toContain(sentence);
+    expect(rows.filter((row) => !counted.some((text) => text.includes(`"${row}"`)))).toEqual([]);
+    expect(rows).not.toEqual([]);
+  });
 }
