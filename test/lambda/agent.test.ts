@@ -1,128 +1,41 @@
-/**
- * Sleepers from their request to the wake, on records in memory and on an engine. Their targets are Step Functions and Lambda over HTTP, as
- * far as an agent calls them. Clocks are turned.
- */
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { awsTell } from "../../lambda/executions.js";
+/** Sleepers from their request to the wake, on records in memory and on an engine. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import { systemClock } from "../../lib/core/time.js";
-import type { AgentDeps, Tell } from "../../lib/service/agent.js";
-import { sweep, wake } from "../../lib/service/agent.js";
+import type { Tell } from "../../lib/service/agent.js";
+import { wake } from "../../lib/service/agent.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
-import type { LogLine } from "../../lib/service/log.js";
-import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
-import type { LockStore, SleeperStore } from "../../lib/store/port.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
-import { engineCalls, freshTable } from "../support/engine.js";
-import type { Reply } from "../support/reply.js";
+import { ACQUIRE } from "../support/direct-service.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
+import { AgentScene, LEASE_MS, MINUTE_MS, OTHERS_MS, STORES } from "./agent-scene.js";
 
-const LEASE_MS = 180_000;
-const MINUTE_MS = 60_000;
-/** The time after which other agents take a granted sleeper up. */
-const OTHERS_MS = 30_000;
 const NOBODY = { taskToken: "token-of-nobody" };
 const OVER = { failed: "Holdfast.LostPlace" };
-
-interface Stores {
-  readonly store: LockStore;
-  readonly sleepers: SleeperStore;
-  /** Another process on the same records. */
-  readonly other: LockStore;
-}
-const policy = createPolicy();
-
-function inMemory(clock: VirtualClock): Stores {
-  const store = createMemoryStore({ policy, clock });
-  return { store, other: store, sleepers: createMemorySleepers() };
-}
-
-async function onEngine(clock: VirtualClock): Promise<Stores> {
-  const { tableName, client } = await freshTable();
-  client.destroy();
-  const place = { calls: engineCalls(inject("engineEndpoint")), tableName, region: async () => "us-east-1" };
-  const process = () => createDynamoStore({ ...place, policy, clock, random: () => 0 });
-  return { store: process(), other: process(), sleepers: createSleeperStore(place) };
-}
+const QUEUED = { headers: { prefer: "wait=0" } };
 
 let targets: WakeTargets;
 beforeAll(async () => void (targets = await startWakeTargets()));
 afterAll(() => targets.close());
 let names = 0;
 
-/** A service with an agent, and callers that use one key. */
-class Scene {
-  readonly clock = new VirtualClock();
-  readonly lines: LogLine[] = [];
-  readonly failures: unknown[] = [];
-  readonly #service;
-  readonly #tell = awsTell(targets.env, systemClock);
-
-  constructor(
-    readonly stores: Stores,
-    clock: VirtualClock,
-  ) {
-    this.clock = clock;
-    this.#service = directService({ clock, store: stores.store, sleepers: stores.sleepers });
-  }
-
-  newId(): string {
-    return this.#service.newId();
-  }
-
-  async acquire(
-    leaseId: string,
-    { key = "ORDER_1", wait = false, ...body }: object & { key?: string; wait?: boolean } = {},
-  ): Promise<number> {
-    const headers: Record<string, string> = wait ? { prefer: "wait=0" } : {};
-    return (await this.#service.ask(ACQUIRE, { key, leaseId, headers, body: { leaseMs: LEASE_MS, ...body } })).status;
-  }
-
+class Scene extends AgentScene {
   /** Waits asleep for an hour under a target of its own, and returns the target. */
   async sleep(leaseId: string, { target = targets.wait(`token-${++names}`), ...body }: object & { target?: string } = {}): Promise<string> {
     const wake = target.startsWith("token-") ? { taskToken: target } : { callbackId: target };
     const headers = { prefer: "wait=3600" };
-    const { status } = await this.#service.ask(ACQUIRE, { leaseId, headers, body: { leaseMs: LEASE_MS, wake, ...body } });
+    const { status } = await this.service.ask(ACQUIRE, { leaseId, headers, body: { leaseMs: LEASE_MS, wake, ...body } });
     expect(status).toBe(202);
     return target;
   }
 
-  check(leaseId: string): Promise<Reply> {
-    return this.#service.ask(CHECK, { leaseId });
-  }
-
-  async release(leaseId: string): Promise<void> {
-    expect((await this.#service.ask(RELEASE, { leaseId })).status).toBe(204);
-  }
-
-  agent(tell: Tell = this.#tell): AgentDeps {
-    return {
-      ...{ store: this.stores.other, sleepers: this.stores.sleepers, tell, isRunning: async () => true, clock: this.clock },
-      clocks: gatewayClocks(this.clock, undefined),
-      log: (line) => void this.lines.push(line),
-      onFailure: (error) => void this.failures.push(error),
-    };
-  }
-
-  sweep(tell?: Tell) {
-    return sweep(this.agent(tell));
-  }
-
-  tell: Tell = (target, outcome) => this.#tell(target, outcome);
+  tell: Tell = (target, outcome) => this.agent().tell(target, outcome);
 }
 
-describe.each([
-  ["in memory", inMemory],
-  ["on an engine", onEngine],
-])("an agent, %s,", (_where, stores) => {
+describe.each(STORES)("an agent, %s,", (_where, stores) => {
   async function scene(): Promise<Scene> {
     const clock = new VirtualClock();
-    return new Scene(await stores(clock), clock);
+    return new Scene(clock, await stores(clock), targets);
   }
 
   /** A scene in which A holds the key and B sleeps. */
@@ -136,7 +49,7 @@ describe.each([
   it("wakes a sleeper in its turn, before a poller, and passes a dead one over at once", async () => {
     const its = await behindA();
     const [poller, dead, last] = [its.newId(), its.newId(), its.newId()];
-    expect(await its.acquire(poller, { wait: true })).toBe(202);
+    expect(await its.acquire(poller, QUEUED)).toBe(202);
     await its.sleep(dead, { target: NOBODY.taskToken });
     expect(await its.sweep()).toEqual({ asleep: 2 });
     await its.release(its.a);
@@ -147,13 +60,13 @@ describe.each([
       got: { key: "ORDER_1", leaseId: its.b, fencingToken: body.fencingToken, leaseMs: LEASE_MS },
     });
     expect(its.lines).toMatchObject([{ event: "granted", by: "agent", fencingToken: body.fencingToken }]);
-    expect(await its.acquire(poller, { wait: true })).toBe(202);
+    expect(await its.acquire(poller, QUEUED)).toBe(202);
     await its.release(its.b);
-    expect(await its.acquire(poller, { wait: true })).toBe(201);
-    expect(await its.acquire(last, { wait: true })).toBe(202);
+    expect(await its.acquire(poller, QUEUED)).toBe(201);
+    expect(await its.acquire(last, QUEUED)).toBe(202);
     await its.release(poller);
     expect(await its.sweep()).toEqual({ dead: 1 });
-    expect(await its.acquire(last, { wait: true })).toBe(201);
+    expect(await its.acquire(last, QUEUED)).toBe(201);
     expect((await its.stores.sleepers.list()).sleepers).toEqual([]);
   });
 
@@ -183,11 +96,13 @@ describe.each([
     await its.release(its.a);
     let others: Promise<unknown> = Promise.resolve();
     let tells = 0;
-    const first = await its.sweep(async (...told) => {
-      tells++;
-      others = Promise.all([1, 2, 3, 4].map(() => its.sweep()));
-      expect(await others).toEqual(Array(4).fill({ asleep: 1 }));
-      return its.tell(...told);
+    const first = await its.sweep({
+      tell: async (...told) => {
+        tells++;
+        others = Promise.all([1, 2, 3, 4].map(() => its.sweep()));
+        expect(await others).toEqual(Array(4).fill({ asleep: 1 }));
+        return its.tell(...told);
+      },
     });
     expect([first, tells]).toEqual([{ woken: 1 }, 1]);
     expect((await its.check(its.b)).status).toBe(200);
@@ -205,10 +120,12 @@ describe.each([
   it("doesn't take the holder for dead, if it froze after its claim and another told meanwhile", async () => {
     const its = await behindA();
     await its.release(its.a);
-    const counts = await its.sweep(async (...told) => {
-      await its.clock.advance(OTHERS_MS);
-      expect(await its.sweep()).toEqual({ woken: 1 });
-      return its.tell(...told);
+    const counts = await its.sweep({
+      tell: async (...told) => {
+        await its.clock.advance(OTHERS_MS);
+        expect(await its.sweep()).toEqual({ woken: 1 });
+        return its.tell(...told);
+      },
     });
     expect(counts).toEqual({ unclear: 1 });
     expect((await its.check(its.b)).status).toBe(200);
@@ -227,12 +144,12 @@ describe.each([
   it("doesn't take the holder for dead either if its monotonic clock stood still meanwhile, as in a frozen sandbox", async () => {
     const its = await behindA();
     await its.release(its.a);
-    const told = async (...[target, outcome]: Parameters<Tell>) => {
+    const tell = async (...[target, outcome]: Parameters<Tell>) => {
       its.clock.jumpWall(OTHERS_MS);
       await its.tell(target, outcome);
       return its.tell(target, outcome);
     };
-    expect(await its.sweep(told)).toEqual({ unclear: 1 });
+    expect(await its.sweep({ tell })).toEqual({ unclear: 1 });
     expect((await its.check(its.b)).status).toBe(200);
   });
 
@@ -252,7 +169,7 @@ describe.each([
     await its.release(its.a);
     targets.throttle(1);
     expect(await its.sweep()).toEqual({ failed: 1 });
-    expect(its.failures.map(String)).toEqual(["Error: states: ThrottlingException"]);
+    expect(its.failures).toEqual(["Error: states: ThrottlingException"]);
     const { body } = await its.check(its.b);
     await its.clock.advance(OTHERS_MS - 1);
     expect(await its.sweep()).toEqual({ asleep: 1 });
@@ -391,7 +308,7 @@ describe.each([
     await its.clock.advance(MINUTE_MS);
     let asked = 0;
     const silent: Tell = async () => (asked++, await its.clock.advance(5000), Promise.reject(new Error("no answer")));
-    expect(await its.sweep(silent)).toMatchObject({ failed: 20 });
+    expect(await its.sweep({ tell: silent })).toMatchObject({ failed: 20 });
     expect(asked).toBe(9);
     expect(await its.sweep()).toEqual({ lost: 20, asleep: 1 });
   });

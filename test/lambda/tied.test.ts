@@ -1,55 +1,23 @@
-/**
- * Leases that are tied to executions, on records in memory and on an engine. The agent asks Step Functions and Lambda over HTTP, as far as it calls
- * them. Clocks are turned.
- */
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { awsIsRunning, awsTell } from "../../lambda/executions.js";
+/** Leases that are tied to executions, on records in memory and on an engine. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awsIsRunning } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
-import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
-import type { AgentDeps, IsRunning } from "../../lib/service/agent.js";
+import type { IsRunning } from "../../lib/service/agent.js";
 import { sweep, tend } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
-import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
-import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
+import { createMemorySleepers } from "../../lib/store/memory-store.js";
+import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
-import { engineCalls, freshTable } from "../support/engine.js";
+import { ACQUIRE, directService, RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
+import { AgentScene, inMemory, LEASE_MS, MINUTE_MS, onEngine, OTHERS_MS, STORES } from "./agent-scene.js";
+import type { Stores } from "./agent-scene.js";
 
-const LEASE_MS = 180_000;
-const MINUTE_MS = 60_000;
-/** The time for which a tied lease that was granted just now, or isn't granted yet, is left alone. */
-const OTHERS_MS = 30_000;
 const MACHINE = "arn:aws:states:us-east-1:111122223333:execution:orders:";
 const DURABLE = "arn:aws:lambda:us-east-1:111122223333:function:orders:$LATEST/durable-execution/";
-
-interface Stores {
-  readonly store: LockStore;
-  readonly sleepers: SleeperStore;
-}
-const policy = createPolicy();
-
-const inMemory = async (clock: VirtualClock): Promise<Stores> => ({
-  store: createMemoryStore({ policy, clock }),
-  sleepers: createMemorySleepers(),
-});
-
-/** @param left what conditions of writes leave out, for a control */
-async function onEngine(clock: VirtualClock, left = ""): Promise<Stores> {
-  const { tableName, client } = await freshTable();
-  client.destroy();
-  const calls = engineCalls(inject("engineEndpoint"));
-  const update = calls.updateItem.bind(calls);
-  calls.updateItem = (input) => update({ ...input, ConditionExpression: input.ConditionExpression.replace(left, "") });
-  const place = { calls, tableName, region: async () => "us-east-1" };
-  return { store: createDynamoStore({ ...place, policy, clock, random: () => 0 }), sleepers: createSleeperStore(place) };
-}
 
 let aws: WakeTargets;
 beforeAll(async () => void (aws = await startWakeTargets()));
@@ -57,19 +25,15 @@ afterAll(() => aws.close());
 let names = 0;
 
 /** A service with an agent, and a lease of one key that is tied to an execution. */
-class Scene {
-  readonly failures: string[] = [];
-  readonly leaseId: string;
-  readonly #service;
-  readonly #isRunning = awsIsRunning(aws.env, systemClock, () => 0);
+class Scene extends AgentScene {
+  readonly leaseId = this.newId();
 
   constructor(
-    readonly clock: VirtualClock,
-    readonly stores: Stores,
+    clock: VirtualClock,
+    stores: Stores,
     readonly executionArn = `${MACHINE}e${++names}`,
   ) {
-    this.#service = directService({ clock, ...stores });
-    this.leaseId = this.#service.newId();
+    super(clock, stores, aws);
     this.is("RUNNING");
   }
 
@@ -77,16 +41,8 @@ class Scene {
     aws.setExecution(this.executionArn, status);
   }
 
-  newId(): string {
-    return this.#service.newId();
-  }
-
-  async acquire(
-    leaseId = this.leaseId,
-    { headers = {}, authorizer, ...body }: Record<string, unknown> & { headers?: Record<string, string>; authorizer?: object } = this.tied,
-  ): Promise<number> {
-    const as = { leaseId, headers, ...(authorizer && { authorizer }) };
-    return (await this.#service.ask(ACQUIRE, { ...as, body: { leaseMs: LEASE_MS, ...body } })).status;
+  override acquire(leaseId = this.leaseId, options: object = this.tied): Promise<number> {
+    return super.acquire(leaseId, options);
   }
 
   get tied() {
@@ -100,15 +56,15 @@ class Scene {
   }
 
   async isHeld(leaseId = this.leaseId): Promise<boolean> {
-    return (await this.#service.ask(CHECK, { leaseId })).status === 200;
+    return (await this.check(leaseId)).status === 200;
   }
 
   async renew(leaseMs: number): Promise<void> {
-    expect((await this.#service.ask(RENEW, { leaseId: this.leaseId, body: { leaseMs } })).status).toBe(200);
+    expect((await this.service.ask(RENEW, { leaseId: this.leaseId, body: { leaseMs } })).status).toBe(200);
   }
 
-  async release(leaseId = this.leaseId): Promise<void> {
-    expect((await this.#service.ask(RELEASE, { leaseId })).status).toBe(204);
+  override release(leaseId = this.leaseId): Promise<void> {
+    return super.release(leaseId);
   }
 
   /** True if another gets the key at once, which it then releases. */
@@ -122,27 +78,9 @@ class Scene {
   async ties() {
     return (await this.stores.sleepers.list()).ties;
   }
-
-  agent(more: Partial<AgentDeps> = {}): AgentDeps {
-    return {
-      ...this.stores,
-      ...{ tell: awsTell(aws.env, systemClock), isRunning: this.#isRunning, clock: this.clock },
-      clocks: gatewayClocks(this.clock, undefined),
-      log: () => undefined,
-      onFailure: (error) => void this.failures.push(String(error)),
-      ...more,
-    };
-  }
-
-  sweep(isRunning: IsRunning = this.#isRunning) {
-    return sweep(this.agent({ isRunning }));
-  }
 }
 
-describe.each([
-  ["in memory", inMemory],
-  ["on an engine", onEngine],
-])("an agent, %s,", (_where, stores) => {
+describe.each(STORES)("an agent, %s,", (_where, stores) => {
   async function scene(executionArn?: string): Promise<Scene> {
     const clock = new VirtualClock();
     return new Scene(clock, await stores(clock), executionArn);
@@ -277,7 +215,7 @@ describe.each([
       expect(await its.acquire((next = its.newId()), {})).toBe(201);
       return false;
     };
-    expect(await its.sweep(isRunning)).toEqual({ untied: 1 });
+    expect(await its.sweep({ isRunning })).toEqual({ untied: 1 });
     expect(await its.isHeld(next)).toBe(true);
   });
 
@@ -289,7 +227,7 @@ describe.each([
       its.is("ABORTED");
       return true;
     };
-    expect(await its.sweep(isRunning)).toEqual({ renewed: 1 });
+    expect(await its.sweep({ isRunning })).toEqual({ renewed: 1 });
     expect(await its.sweep()).toEqual({ untied: 1 });
     expect(await its.isFree()).toBe(true);
   });
@@ -313,7 +251,7 @@ describe.each([
       expect(await its.sweep()).toEqual({ untied: 1 });
       return true;
     };
-    expect(await its.sweep(isRunning)).toEqual({ untied: 1 });
+    expect(await its.sweep({ isRunning })).toEqual({ untied: 1 });
     expect(await its.isFree()).toBe(true);
   });
 

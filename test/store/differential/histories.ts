@@ -15,15 +15,19 @@ import { leaseId, POLICY, START_MS } from "../fixture.js";
 const MINUTE_MS = 60_000;
 
 /** Twelve ids that may be granted, one that is too new and one that is too old. */
-const IDS: readonly LeaseId[] = [
+export const IDS: readonly LeaseId[] = [
   ...Array.from({ length: 12 }, (_, order) => leaseId(order + 1)),
   leaseId(0, 60 * MINUTE_MS),
   leaseId(0, -20 * MINUTE_MS),
 ];
 const PRINCIPALS = ["P", "Q"] as const;
-/** With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be further apart than its length. */
-const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
-const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
+/**
+ * The lengths of leases, in ms. With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be
+ * further apart than its length.
+ */
+export const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
+/** The margins of these lengths, in ms. */
+export const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 
 /** The commands of locks. Runs have their own histories. */
 type LockCommand = Acquire | Renew | Release | Transfer | Break;
@@ -55,8 +59,10 @@ export interface Step {
   readonly draft: Draft;
 }
 
-const rarely = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
-const perhaps = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
+/** True once in ten. */
+export const rarely = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
+/** The same, or undefined. */
+export const perhaps = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
 
 const step: fc.Arbitrary<Step> = fc.record({
   passMs: fc.oneof(
@@ -154,8 +160,13 @@ export async function* commandsOf(
 }
 
 /** The principal of a lease. */
-function ownerOf(id: LeaseId): string {
+export function ownerOf(id: LeaseId): string {
   return PRINCIPALS[Number.parseInt(id.at(-1) ?? "0", 16) % 2]!;
+}
+
+/** The principal of a request about this lease: another than its own, if it is an intruder's. */
+export function callerOf(id: LeaseId, intruder: boolean): string {
+  return PRINCIPALS.find((name) => (name === ownerOf(id)) !== intruder)!;
 }
 
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, tokens: readonly number[], unheard: LeaseId): Command {
@@ -164,8 +175,7 @@ function resolve(draft: Draft, key: string, record: LockRecord | undefined, toke
   // Without a holder, most commands would only be refused.
   const type = held === undefined && which !== "holder" ? "acquire" : draft.type;
   const id = typeof which === "number" ? IDS[which]! : which === "new" && type === "acquire" ? unheard : (held ?? IDS[draft.to]!);
-  const own = ownerOf(id);
-  const principal = intruder ? PRINCIPALS.find((name) => name !== own)! : own;
+  const principal = callerOf(id, intruder);
   const length = leaseMs !== undefined && { leaseMs };
   const note = meta !== undefined && { meta: { note: meta } };
   switch (type) {

@@ -12,22 +12,13 @@ import { startedTtlAtSec } from "../../../lib/core/run/run.js";
 import type { ClockReading } from "../../../lib/core/time.js";
 import { large, small } from "../run-fixture.js";
 import { leaseId, POLICY, START_MS } from "../fixture.js";
+import { callerOf, IDS, LENGTHS_MS, MARGINS_MS, ownerOf, perhaps, rarely } from "./histories.js";
 
-const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const { retentionMs: RETENTION_MS } = POLICY;
 
-/** Twelve ids that may run, one that is too new and one that is too old. */
-const IDS: readonly LeaseId[] = [
-  ...Array.from({ length: 12 }, (_, order) => leaseId(order + 1)),
-  leaseId(0, 60 * MINUTE_MS),
-  leaseId(0, -20 * MINUTE_MS),
-];
 /** Never drawn: a hold beside the runner's, as a later version might write. It outlasts every history. */
 const BESIDE = leaseId(9_999);
-const PRINCIPALS = ["P", "Q"] as const;
-const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;
-const MARGINS_MS = LENGTHS_MS.map((leaseMs) => POLICY.marginMs(leaseMs));
 const KEEPS_MS = [LIMITS.keepResultMinMs, LIMITS.keepResultMinMs, DAY_MS, FOREVER_MS] as const;
 /** The age of a hold, up to the limit on which an outcome's fast path may rely. */
 const GRANTED_AGO_MS = [0, 0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 200_000, 4 * RETENTION_MS] as const;
@@ -64,8 +55,6 @@ export interface RunHistory {
   readonly steps: readonly Step[];
 }
 
-const rarely = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
-const perhaps = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
 /** The last one is stored nowhere. */
 const payload = fc.constantFrom<Payload[]>(
   ...[small("1"), small("1"), small("2"), large("one", START_MS / 1000), large("one", START_MS / 1000 + 10 * 86_400)],
@@ -181,20 +170,13 @@ export async function* runCommandsOf(
   }
 }
 
-/** The principal of a lease. */
-function ownerOf(id: LeaseId): string {
-  return PRINCIPALS[Number.parseInt(id.at(-1) ?? "0", 16) % 2]!;
-}
-
 function resolve(draft: Draft, key: string, record: LockRecord | undefined, unheard: LeaseId): RunCommand {
   const runner = Object.keys(record?.holds ?? {}).find((id) => id !== BESIDE);
   const { which, intruder, requestHash, fingerprint, keepResultMs, maxAttempts, state, payload: said } = draft;
   // Without a runner, most commands would only be refused.
   const type = runner === undefined && which !== "runner" && draft.type !== "reset" ? "start" : draft.type;
   const leaseId = typeof which === "number" ? IDS[which]! : which === "new" && type === "start" ? unheard : (runner ?? IDS[draft.to]!);
-  const own = ownerOf(leaseId);
-  const principal = intruder ? PRINCIPALS.find((name) => name !== own)! : own;
-  const lease = { key, leaseId, principal };
+  const lease = { key, leaseId, principal: callerOf(leaseId, intruder) };
   switch (type) {
     case "start":
       return { type, ...lease, owner: "", leaseMs: draft.leaseMs ?? 30_000, fingerprint, keepResultMs, maxAttempts, requestHash };
