@@ -3,6 +3,7 @@ import pico from "picocolors";
 import { describe, expect, it } from "vitest";
 import type { HoldView } from "../../bin/inspect/holds.js";
 import { keyColumns } from "../../bin/inspect/holds.js";
+import { ordinal } from "../../bin/inspect/waiting.js";
 import { tableOf } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";
 
@@ -66,4 +67,9 @@ describe("the table of held keys", () => {
     expect(current.replace(yellow("2"), "")).not.toContain("\u001B");
     for (const cell of ["STOCK_9", "shop-b", "not renewed 43s", "17s"]) expect(late).toContain(yellow(cell));
   });
+});
+
+it("places in a queue are numbered as they are spoken", () => {
+  const places = [1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 23, 100, 101, 111, 112];
+  expect(places.map(ordinal).join(" ")).toBe("1st 2nd 3rd 4th 10th 11th 12th 13th 21st 22nd 23rd 100th 101st 111th 112th");
 });

@@ -11,18 +11,8 @@ const TO = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
 
 describe("the document and what is answered", () => {
   const LEASE = {
-    key: "ORDER_1",
-    leaseId: TO,
-    owner: "",
-    mode: "exclusive",
-    permits: 1,
-    holdCount: 1,
-    fencingToken: 7,
-    leaseMs: 30_000,
-    remainingMs: 30_000,
-    renewAfterMs: 10_000,
-    version: 8,
-    serverTimeMs: 9,
+    ...{ key: "ORDER_1", leaseId: TO, owner: "", mode: "exclusive", permits: 1, holdCount: 1, fencingToken: 7 },
+    ...{ leaseMs: 30_000, remainingMs: 30_000, renewAfterMs: 10_000, version: 8, serverTimeMs: 9 },
   };
   const STARTED = { state: "running", attempt: 1, takeover: false, ...LEASE };
   const RUN = { key: "ORDER_1", version: 8, state: "succeeded", attempt: 1, fencingToken: 7, keptForMs: 60_000 };

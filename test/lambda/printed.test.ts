@@ -5,18 +5,8 @@ import type { LogLine } from "../../lib/service/log.js";
 import { ACQUIRE, directService, RELEASE } from "../support/direct-service.js";
 
 const LINE: LogLine = {
-  event: "granted",
-  namespace: "default",
-  kind: "lock",
-  model: "ORDER",
-  id: "1231",
-  operateAtMs: 1_795_177_821_461,
-  owner: "",
-  principal: "111122223333/AROAALICE",
-  requestId: "request-1",
-  lease: "d81e3e75eeca",
-  fencingToken: 7,
-  waitedMs: 12,
+  ...{ event: "granted", namespace: "default", kind: "lock", model: "ORDER", id: "1231", operateAtMs: 1_795_177_821_461, owner: "" },
+  ...{ principal: "111122223333/AROAALICE", requestId: "request-1", lease: "d81e3e75eeca", fencingToken: 7, waitedMs: 12 },
 };
 
 /** Returns the line that was printed. */
@@ -27,14 +17,8 @@ function whole(line: object, operateAtMs: number): object {
 describe("a printed line", () => {
   it("says who, what key, which lease, under which token, and in which request", () => {
     expect(printed(LINE, [])).toEqual({
-      event: "granted",
-      model: "ORDER",
-      id: "1231",
-      principal: "111122223333/AROAALICE",
-      requestId: "request-1",
-      lease: "d81e3e75eeca",
-      fencingToken: 7,
-      waitedMs: 12,
+      ...{ event: "granted", model: "ORDER", id: "1231", principal: "111122223333/AROAALICE", requestId: "request-1" },
+      ...{ lease: "d81e3e75eeca", fencingToken: 7, waitedMs: 12 },
     });
   });
 

@@ -328,17 +328,8 @@ const held =
 const waiter = (id: string, { reading }: Asked, parts: Partial<Waiter> = {}): Waiter => ({
   ...waiterFor(
     {
-      type: "acquire",
-      key: "k",
-      leaseId: id,
-      principal: "P",
-      owner: "",
-      leaseMs: LEASE_MS,
-      mode: "exclusive",
-      limit: 1,
-      permits: 1,
-      priority: 0,
-      requestHash: "same",
+      ...{ type: "acquire", key: "k", leaseId: id, principal: "P", owner: "", leaseMs: LEASE_MS },
+      ...{ mode: "exclusive", limit: 1, permits: 1, priority: 0, requestHash: "same" },
     },
     reading,
   ),

@@ -21,29 +21,13 @@ import { recordBytes, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import { A, B, C, D, leaseId } from "./fixture.js";
 
 const HOLD: Hold = {
-  principal: "P",
-  owner: "checkout-7",
-  mode: "exclusive",
-  permits: 3,
-  fencingToken: 9_007_199_254_740_991,
-  leaseMs: 1,
-  grantedAtMs: 2,
-  expiresAtMs: 3,
-  marginMs: 0,
-  requestHash: "",
+  ...{ principal: "P", owner: "checkout-7", mode: "exclusive", permits: 3, fencingToken: 9_007_199_254_740_991 },
+  ...{ leaseMs: 1, grantedAtMs: 2, expiresAtMs: 3, marginMs: 0, requestHash: "" },
 };
 const ASKS = { principal: "digest", owner: "checkout-8", permits: 2, requestHash: "same", priority: 9 };
 const EMPTY: LockRecord = {
-  version: 1,
-  fencingToken: 2,
-  fenceFloor: 0,
-  limit: 1,
-  holds: {},
-  offers: [],
-  waiters: [],
-  tombstones: [],
-  lowWatermark: "",
-  ttlAtSec: 3,
+  ...{ version: 1, fencingToken: 2, fenceFloor: 0, limit: 1, holds: {}, offers: [], waiters: [] },
+  ...{ tombstones: [], lowWatermark: "", ttlAtSec: 3 },
 };
 const FULL: LockRecord = {
   version: 7,

@@ -53,16 +53,8 @@ const hold: fc.Arbitrary<Hold> = fc.record(
   },
   {
     requiredKeys: [
-      "principal",
-      "owner",
-      "mode",
-      "permits",
-      "fencingToken",
-      "leaseMs",
-      "grantedAtMs",
-      "expiresAtMs",
-      "marginMs",
-      "requestHash",
+      ...(["principal", "owner", "mode", "permits", "fencingToken"] as const),
+      ...(["leaseMs", "grantedAtMs", "expiresAtMs", "marginMs", "requestHash"] as const),
     ],
   },
 );

@@ -21,39 +21,12 @@ const SENDING_MS = 300_000;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "TRACE", "QUERY", "get", "", "G\0T"];
 const TARGETS = [
-  "/",
-  "/console",
-  "/console/",
-  "/console/api/locks",
-  "/console/api/break",
-  "/console/api/session",
-  "/v1/locks",
-  "/v1/locks/a/leases/b",
-  "/v1/health",
+  ...["/", "/console", "/console/", "/console/api/locks", "/console/api/break", "/console/api/session"],
+  ...["/v1/locks", "/v1/locks/a/leases/b", "/v1/health"],
 ];
 const PIECES = [
-  "//",
-  "/\\",
-  "\\",
-  "*",
-  "?",
-  "#",
-  "@",
-  ":",
-  "[",
-  "]",
-  "http://",
-  "http://[",
-  "http://[::1",
-  "%",
-  "%zz",
-  "%E0%A4%A",
-  "%2f",
-  "..",
-  "\0",
-  "\u00ff",
-  " ",
-  "\t",
+  ...["//", "/\\", "\\", "*", "?", "#", "@", ":", "[", "]", "http://", "http://[", "http://[::1"],
+  ...["%", "%zz", "%E0%A4%A", "%2f", "..", "\0", "\u00ff", " ", "\t"],
 ];
 const VERSIONS = ["HTTP/1.1", "HTTP/1.0", "HTTP/2.0", "HTTP/9.9", "", "ICY"];
 const HEADERS = [
