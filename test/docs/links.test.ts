@@ -1,8 +1,9 @@
-/** Links of the documents: each leads to a file of the repository, and to a heading that the file has. */
+/** Links of the documents: each leads to a file of the repository, and to a heading that the file has; and the tests that they cite. */
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { allFiles } from "../tidy/tree.js";
 import type { SourceText } from "../tidy/tree.js";
+import { citedTests, isThere } from "./cited-tests.js";
 import { mayLinkTo } from "./generated.js";
 
 /** Templates of pages in docs/: their links start there, and the tests of the reference check them. */
@@ -51,4 +52,18 @@ describe("links in documents", () => {
       expect(deadLinksIn({ path: "a.md", text })).toEqual([]);
     },
   );
+});
+
+describe("tests that documents cite", () => {
+  const cited = DOCUMENTS.flatMap(({ text }) => citedTests(text));
+
+  it("are there, by their titles", () => {
+    expect(cited.length).toBeGreaterThan(100);
+    expect(cited.filter((test) => !isThere(test))).toEqual([]);
+  });
+
+  it("control: one by another name, or in another file, is not", () => {
+    expect(isThere({ ...cited[0]!, name: `${cited[0]!.name}, always` })).toBe(false);
+    expect(isThere({ ...cited[0]!, file: "test/none.test.ts" })).toBe(false);
+  });
 });

@@ -5,10 +5,9 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "../tidy/tree.js";
-import { mayLinkTo } from "./generated.js";
 import { plainEnvironment } from "./npm-start.js";
 
 const run = promisify(execFile);
@@ -28,8 +27,6 @@ export interface Guide {
   readonly forms: readonly string[];
   /** The program's output according to the page: the rest of each line after `// → `. */
   readonly says: readonly string[];
-  /** Links to files that don't exist. */
-  readonly deadLinks: readonly string[];
   /** The page's blocks in another language. */
   blocks(language: string): readonly string[];
 }
@@ -41,14 +38,12 @@ export function guide(name: string): Guide {
     [...text.matchAll(pattern)].filter(([, of]) => of === language).map(([, , code = ""]) => code);
   const blocks = (language: string): readonly string[] => codeIn(page, BLOCK, language);
   const program = codeIn(page.replaceAll(FORM, ""), BLOCK, "ts").join("\n");
-  const links = [...page.replaceAll(BLOCK, "").matchAll(/\]\((?!https:)([^)#]+)(?:#[^)]*)?\)/g)].map(([, link = ""]) => link);
   return {
     name,
     text: page.replaceAll(/\s+/g, " "),
     program,
     forms: codeIn(page, FORM, "ts"),
     says: [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, said = ""]) => said),
-    deadLinks: links.filter((link) => !mayLinkTo(join("docs", dirname(name), link))),
     blocks,
   };
 }

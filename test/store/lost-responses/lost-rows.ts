@@ -15,7 +15,7 @@ export const ENQUEUES = /size\(qi\) < :most/;
 const claims = /h\.#me\.p = :by/;
 const handsOver = /q\[0\]\.u > :earlier/;
 
-/** How a row differs from most. */
+/** The differences of a row from most others. */
 interface Otherwise {
   /** The outcome without the loss, if it has another name. */
   readonly calm?: string;
