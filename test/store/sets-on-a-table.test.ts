@@ -139,7 +139,7 @@ it("a set that lost the race after it was decided is decided again, on what is t
 describe("a transaction that meets another", () => {
   const NONE = { Code: "None" };
   const CONFLICT = { Code: "TransactionConflict", Message: "Transaction is ongoing for the item" };
-  const cancel = (times: number, ...reasons: Parameters<typeof cancelledFor>) =>
+  const cancel = (times: number, ...reasons: readonly { readonly Code: string }[]) =>
     proxy.plan(cancelledFor(...reasons), { when: isTransaction, times });
 
   it("is sent again, which the SDK does not do, and is never taken for a refusal", async () => {
