@@ -56,14 +56,12 @@ function invalid(issue: v.BaseIssue<unknown>): Refusal {
 function ruleOf(issue: v.BaseIssue<unknown>, field: string | undefined): string {
   if (field !== undefined && issue.type === "strict_object")
     return issue.received === "undefined" ? "is required" : "is not a field of this request";
-  const given = shown(issue);
-  return given === undefined ? issue.message : `${issue.message}; ${given} given`;
+  return issue.message + given(issue);
 }
 
-/** Formats the value that breaks a rule. Text is not repeated, since it may be secret, unless it stands for one of a few words. */
-function shown({ input, type }: v.BaseIssue<unknown>): string | undefined {
-  if (typeof input === "string")
-    return type === "picklist" && input.length <= SHOWN_CHARS ? JSON.stringify(input) : `text of ${input.length} characters`;
-  if (Array.isArray(input)) return `a list of ${input.length}`;
-  return typeof input === "number" || typeof input === "boolean" || input === null ? String(input) : undefined;
+/** Tells the value that breaks a rule. Text is not repeated, since it may be secret, unless it stands for one of a few words. */
+function given({ input, received, type }: v.BaseIssue<unknown>): string {
+  if (typeof input === "object" || input === undefined) return "";
+  const isText = typeof input === "string" && (type !== "picklist" || input.length > SHOWN_CHARS);
+  return `; ${isText ? `text of ${input.length} characters` : received} given`;
 }

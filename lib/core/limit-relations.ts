@@ -19,12 +19,12 @@ export function assertLimits(
   const relations: readonly (readonly [rule: string, holds: boolean])[] = [
     ["the default lease is within its bounds", DEFAULTS.leaseMs >= LIMITS.leaseMinMs && DEFAULTS.leaseMs <= LIMITS.leaseMaxMs],
     [
-      "the default wait outlasts a holder that crashed: its lease, the margin, and two visits of the waiter",
+      "the default wait outlasts a crashed holder's lease, its margin and two polls",
       DEFAULTS.waitMs >= DEFAULTS.leaseMs + limits.takeoverMarginMs(DEFAULTS.leaseMs, DEFAULTS.clockErrorMs) + 2 * LIMITS.pollMaxMs,
     ],
     ["a client treats the shortest lease as held for most of it", clientMarginMs(LIMITS.leaseMinMs) < LIMITS.leaseMinMs / 2],
     [
-      "a hold that is all that a key has fits beside a full queue",
+      "a full queue leaves room for one hold",
       // The remainder has room for an owner, a meta and as much again.
       LIMITS.queueBytes + LIMITS.smallRecordBytes + 2 * (3 * LIMITS.ownerChars + LIMITS.metaBytes) <= LIMITS.recordBytes,
     ],
@@ -33,10 +33,10 @@ export function assertLimits(
       RETENTION_MIN_MS >= LIMITS.leaseIdReachMs + LIMITS.leaseIdAheadMs + LIMITS.leaseIdBehindMs + DEFAULTS.clockGuardMs,
     ],
     [
-      "an offer outlasts the next visit of who it is made to, by the worst of clocks and on a slow way",
+      "an offer outlasts its waiter's next poll, with the worst clocks and latency",
       DEFAULTS.offerWindowMs >= LIMITS.pollMaxMs + 2 * DEFAULTS.clockErrorMs + 300,
     ],
-    ["whoever lives reports before an offer lapses", LIMITS.keepAliveAfterMs + SECOND < LIMITS.pollMaxMs],
+    ["a waiter is seen before its offer lapses", LIMITS.keepAliveAfterMs + SECOND < LIMITS.pollMaxMs],
     ["a waiter that polls in time is seen before it loses its place", DEFAULTS.waiterTtlMs / 2 > LIMITS.pollMaxMs],
     ["the default retention is not below its minimum", DEFAULTS.retentionMs >= RETENTION_MIN_MS],
     ["forever is a safe integer, whatever is added", Number.isSafeInteger(2 * FOREVER_MS)],

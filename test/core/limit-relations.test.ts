@@ -22,16 +22,16 @@ describe("the relations between limits", () => {
   it.each<[rule: string, justHolds: Changed, isBroken: Changed]>([
     ["the default lease is within its bounds", { leaseMs: leaseMaxMs, waitMs: 2 * leaseMaxMs }, { leaseMs: leaseMaxMs + 1 }],
     ["the default lease is within its bounds", { leaseMs: leaseMinMs }, { leaseMs: leaseMinMs - 1 }],
-    ["the default wait outlasts a holder that crashed", { waitMs: outlastsMs }, { waitMs: outlastsMs - 1 }],
+    ["the default wait outlasts a crashed holder's lease", { waitMs: outlastsMs }, { waitMs: outlastsMs - 1 }],
     ["a client treats the shortest lease as held for most of it", { leaseMinMs: 101 }, { leaseMinMs: 100 }],
-    ["a hold that is all that a key has fits beside a full queue", { recordBytes: fullBytes }, { recordBytes: fullBytes - 1 }],
+    ["a full queue leaves room for one hold", { recordBytes: fullBytes }, { recordBytes: fullBytes - 1 }],
     ["an item outlives every late duplicate of its ids", { leaseIdReachMs: reachMs }, { leaseIdReachMs: reachMs + 1 }],
     [
-      "an offer outlasts the next visit",
+      "an offer outlasts its waiter's next poll",
       { offerWindowMs: pollMaxMs + 2 * clockErrorMs + 300 },
       { offerWindowMs: pollMaxMs + 2 * clockErrorMs + 299 },
     ],
-    ["whoever lives reports before an offer lapses", { keepAliveAfterMs: pollMaxMs - 1001 }, { keepAliveAfterMs: pollMaxMs - 1000 }],
+    ["a waiter is seen before its offer lapses", { keepAliveAfterMs: pollMaxMs - 1001 }, { keepAliveAfterMs: pollMaxMs - 1000 }],
     ["a waiter that polls in time is seen before it loses its place", { waiterTtlMs: 2 * pollMaxMs + 1 }, { waiterTtlMs: 2 * pollMaxMs }],
     ["the default retention is not below its minimum", { retentionMs: RETENTION_MIN_MS }, { retentionMs: RETENTION_MIN_MS - 1 }],
     [
