@@ -174,11 +174,11 @@ function ended(lane: Lane, line: Line): Lane {
   const [name = "", ...words] = reason.split(": ");
   const kind = ENDS.includes(name) ? (name as EndKind) : "unknown";
   const why = words.join(": ");
-  // The log begins in the middle of this hold, if nothing else is known of it.
-  const began = lane.hold ?? (heldMs === undefined ? undefined : { fromMs: atMs - heldMs });
-  if (began) {
-    const end = { ...endTimeOf(line, kind, began.fromMs), kind, why };
-    const hold = { ...began, ...(fencingToken !== undefined && { fencingToken }), toMs: end.afterMs ?? end.atMs };
+  // A line is a little later than what it tells, so the earlier of two beginnings counts. A log may begin in the middle of a hold.
+  const fromMs = Math.min(lane.hold?.fromMs ?? Infinity, heldMs === undefined ? Infinity : atMs - heldMs);
+  if (fromMs < Infinity) {
+    const end = { ...endTimeOf(line, kind, fromMs), kind, why };
+    const hold = { ...lane.hold, fromMs, ...(fencingToken !== undefined && { fencingToken }), toMs: end.afterMs ?? end.atMs };
     return { ...lane, hold, end };
   }
   const end = { atMs, kind, why };

@@ -154,6 +154,12 @@ describe("lanes", () => {
     expect([old?.hold?.toMs, old?.end]).toEqual([0, { atMs: 43_000, afterMs: 0, kind: "taken", why: "" }]);
     const [released] = lanesOf([granted, line(2000, "ended", "a", { ...token(1), heldMs: 2000, reason: "released" })]);
     expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released", why: "" }]);
+    // The line of its grant came 300 ms late.
+    const [late] = lanesOf([
+      line(300, "granted", "a", token(1)),
+      line(3040, "ended", "a", { ...token(1), heldMs: 3020, lapsedMs: 20, reason: "taken" }),
+    ]);
+    expect(late?.hold).toMatchObject({ fromMs: 20, toMs: 3020 });
   });
 });
 
