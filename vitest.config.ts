@@ -26,8 +26,8 @@ const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
 const WAITING = [
   "test/{chaos,faults,soak}/*.slow.test.ts",
-  "test/bin/{console-page,lease-lost}.slow.test.ts",
-  "test/{client/transport/failover,upgrade/rolling}.slow.test.ts",
+  "test/bin/{console-*,ending,in-terminal,lease-lost,once,watch}.slow.test.ts",
+  "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted,upgrade/rolling}.slow.test.ts",
 ];
 /** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
 const SIZED = [
