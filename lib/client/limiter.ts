@@ -102,7 +102,7 @@ export function checkLimiter(options: LimiterOptions): void {
  * the earlier ones charged. @throws as {@link Limiter.take}
  */
 export async function limitAll(limiters: readonly Limiter[], { waitMs = 0, ...options }: TakeOptions = {}): Promise<void> {
-  // All options before the first charge.
+  // A cost that one of them never allows charges none.
   for (const limiter of limiters) if (limiter instanceof NamedLimiter) limiter.check("limitAll", { ...options, waitMs });
   let leftMs = waitMs;
   for (const limiter of limiters) {

@@ -288,8 +288,3 @@ function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void {
 export function checkScope(scope: unknown): asserts scope is string {
   checkText("scope", scope, LIMITS.scopeMinChars, LIMITS.scopeMaxChars);
 }
-
-/** @throws InvalidRequestError if it is given and not an AbortSignal. */
-export function checkSignal(given: unknown): void {
-  if (given !== undefined) CHECKS.signal("signal", given);
-}

@@ -119,8 +119,8 @@ export class Session {
   acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
     if (this.registry.closedBy) throw closedError();
     const { leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta } = options;
-    const ours = { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta: metaOf(meta), scope: this.scope };
-    return { ...pick(options, PARAMETERS), ...ours };
+    const chosen = { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta: metaOf(meta), scope: this.scope };
+    return { ...pick(options, PARAMETERS), ...chosen };
   }
 
   /**

@@ -7,9 +7,9 @@ import type { Inspection as InspectionView, RunView } from "../core/lock/views.j
 import type { Entries } from "./fields.js";
 import {
   condition,
+  details,
   durationMs,
   fencingToken,
-  details,
   integer,
   json,
   Key,

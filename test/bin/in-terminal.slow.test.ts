@@ -1,12 +1,11 @@
 /** In a terminal: typed keys, colours, width, and the question before a hold is broken. */
 import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createLockClient } from "../../lib/index.js";
 import { widthOf } from "../../bin/terminal.js";
-import { endAll, run } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { run } from "./holdfast.js";
+import { serveHere } from "./service.js";
 import { inTerminal } from "./terminal.js";
 
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
@@ -15,13 +14,7 @@ const ESCAPE = "\u001B";
 const CTRL_C = "\u0003";
 const LONG_MS = 600_000;
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 beforeEach(({ skip }) => skip(!HAS_SCRIPT, "there is no script (of util-linux) on the path"));
 

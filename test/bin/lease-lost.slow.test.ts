@@ -2,20 +2,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Running } from "./holdfast.js";
-import { endAll, isRunning, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { isRunning, run, start } from "./holdfast.js";
+import { serve, serveHere } from "./service.js";
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 /** Prints its and its child's process id, and runs for longer than any test. */
 const LONG = "sleep 60 & echo $! $$; wait";

@@ -1,16 +1,9 @@
 /** `holdfast limit`: its waits, its signals, and its permits. What a user meets first is in limit.test.ts. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { endAll, isRunning, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { describe, expect, it, vi } from "vitest";
+import { isRunning, run, start } from "./holdfast.js";
+import { serveHere } from "./service.js";
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 const limit = (key: string, ...rest: readonly string[]) => run(["limit", key, ...rest], service.env);
 const takeOne = (key: string, count: number, perMs: number, cost: number) =>

@@ -1,16 +1,9 @@
 /** `holdfast limit`: so many commands in a time, and at once; each otherwise behaves as if it ran by itself. */
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { endAll, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { describe, expect, it, vi } from "vitest";
+import { run, start } from "./holdfast.js";
+import { serveHere } from "./service.js";
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 const limit = (key: string, ...rest: readonly string[]) => run(["limit", key, ...rest], service.env);
 const takeOne = (key: string, count: number, perMs: number, cost: number) =>

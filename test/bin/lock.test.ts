@@ -1,16 +1,9 @@
 /** `holdfast lock`: one command at a time, which otherwise behaves as if it ran by itself. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endAll, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { describe, expect, it } from "vitest";
+import { run, start } from "./holdfast.js";
+import { serveHere } from "./service.js";
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 const lock = (key: string, ...rest: readonly string[]) => run(["lock", key, ...rest], service.env);
 

@@ -2,6 +2,7 @@
  * A service for child processes: the real handler behind the local gateway, on its own table, in real time; and the SDK
  * beside it, as a competing caller.
  */
+import { afterAll, beforeAll } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
@@ -11,6 +12,7 @@ import type { LogLine } from "../../lib/service/log.js";
 import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
 import type { Environment } from "./holdfast.js";
+import { endAll } from "./holdfast.js";
 
 /** A running service. */
 export interface Service {
@@ -49,4 +51,15 @@ export async function serve(): Promise<Service> {
       table.client.destroy();
     },
   };
+}
+
+/** Serves for the tests of a file, and afterwards ends what they started. The service has its members once they run. */
+export function serveHere(): Service {
+  const service = {} as Service;
+  beforeAll(async () => void Object.assign(service, await serve()));
+  afterAll(async () => {
+    await endAll();
+    await service.close();
+  });
+  return service;
 }

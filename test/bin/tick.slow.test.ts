@@ -1,18 +1,11 @@
 /** `holdfast once --tick`: a command once for each occurrence of a schedule. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { endAll, run } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { describe, expect, it } from "vitest";
+import { run } from "./holdfast.js";
+import { serveHere } from "./service.js";
 
 /** An interval whose multiples are a year apart: none falls into a test of some seconds. */
 const INTERVAL = "365d";
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 const once = (name: string, ...rest: readonly string[]) => run(["once", "--tick", INTERVAL, name, ...rest], service.env);
 

@@ -1,21 +1,14 @@
 /** `holdfast watch`: on a pipe, one line for each change; in a terminal, the current state. */
 import { spawnSync } from "node:child_process";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { changesBetween, endingOf } from "../../bin/inspect/watch.js";
-import { endAll, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { start } from "./holdfast.js";
+import { serve, serveHere } from "./service.js";
 import { inTerminal } from "./terminal.js";
 
 const HAS_SCRIPT = spawnSync("script", ["--version"]).status === 0;
 
-let service: Service;
-
-beforeAll(async () => void (service = await serve()));
-afterAll(async () => {
-  await endAll();
-  await service.close();
-});
+const service = serveHere();
 
 const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
 

@@ -1,5 +1,4 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
-import { pick } from "../../core/members.js";
 import type { Held } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import { instantOf } from "../../core/time.js";
@@ -10,7 +9,7 @@ import { fromHandle } from "../lease/detached-lease.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { LockClient, Work } from "../lock-client.js";
 import type { AcquireOptions, WhenUnavailable } from "../options.js";
-import { checkAcquire, checkOptions, CHECKS, checkTryAcquire, checkWork, WHEN_UNAVAILABLE, withDefaults } from "../options.js";
+import { checkAcquire, CHECKS, checkOptions, checkTryAcquire, checkWork, WHEN_UNAVAILABLE, withDefaults } from "../options.js";
 import type { Session } from "../session.js";
 import { CALL_BUDGET_MS } from "../session.js";
 import type { Answered } from "../transport/retry.js";
@@ -92,7 +91,8 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
 
     async attach(handle, options = {}) {
       const { key, leaseId, leaseMs } = fromHandle(handle);
-      checkOptions("attach", options, pick(CHECKS, { leaseMs: true, owner: true, heartbeat: true, maxHoldMs: true }));
+      const { leaseMs: lengthMs, owner, heartbeat, maxHoldMs } = CHECKS;
+      checkOptions("attach", options, { leaseMs: lengthMs, owner, heartbeat, maxHoldMs });
       const params = session.acquireParams(key, withDefaults({ leaseMs }, options));
       return registry.run(undefined, async (signal) =>
         session.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),

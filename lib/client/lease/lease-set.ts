@@ -84,9 +84,9 @@ export function setAsLease(api: ServiceApi, name: string, locks: AcquireSetReque
         return { ok: true, state: WORST.find((state) => ended.has(state)) ?? "unknown" };
       },
     },
-    acquire: async ({ leaseId, leaseMs, scope, ...rest }, options) => {
-      const answer = await api.acquireSet({ ...pick(rest, DETAILS), leaseId, locks, leaseMs, scope }, options);
-      return answer.ok ? asLease(answer, rest.owner) : answer;
+    acquire: async ({ leaseId, leaseMs, scope, ...details }, options) => {
+      const answer = await api.acquireSet({ ...pick(details, DETAILS), leaseId, locks, leaseMs, scope }, options);
+      return answer.ok ? asLease(answer, details.owner) : answer;
     },
     tokens: () => tokens,
     states: () => states,

@@ -30,7 +30,7 @@ import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
-import { checkOptions, CHECKS, metaOf } from "../options.js";
+import { CHECKS, checkOptions, metaOf } from "../options.js";
 import { untilUpgraded } from "./upgrade.js";
 
 export type { Lease, LeaseKind, State, WaitOptions } from "./contract.js";
@@ -204,8 +204,8 @@ export class HeldLease implements Lease, WaitingLease {
   async wait(condition: string, options: WaitOptions = {}): Promise<void> {
     checkWait(condition, options);
     this.assertHeld();
-    const back = { ...pick(this.#view, DETAILS), leaseMs: this.leaseMs, scope: this.#deps.scope };
-    await waitForCondition(this, this.#ref, condition, options, back, this.#deps);
+    const acquire = { ...pick(this.#view, DETAILS), leaseMs: this.leaseMs, scope: this.#deps.scope };
+    await waitForCondition(this, this.#ref, condition, options, acquire, this.#deps);
     this.assertHeld();
   }
 

@@ -3,7 +3,7 @@ import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError, LockTimeoutError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
 import type { AcquireOptions, WhenUnavailable } from "../options.js";
-import { checkOneOf, refused } from "../options.js";
+import { CHECKS, checkOneOf, refused } from "../options.js";
 import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
 
@@ -111,5 +111,5 @@ function keysOf<This, Args extends readonly unknown[]>(
 function check({ key, whenHeld, whenUnavailable }: LockedOptions<never, never>): void {
   if (typeof key !== "function") throw refused("key", key, "it must be a function of the arguments");
   checkOneOf("whenHeld", whenHeld, "wait", "skip", "throw");
-  checkOneOf("whenUnavailable", whenUnavailable, "throw", "skip", "proceed");
+  if (whenUnavailable !== undefined) CHECKS.whenUnavailable("whenUnavailable", whenUnavailable);
 }
