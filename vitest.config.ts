@@ -29,8 +29,10 @@ const WAITING = [
   "test/bin/{console-*,ending,in-terminal,lease-lost,once,watch}.slow.test.ts",
   "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted,upgrade/rolling}.slow.test.ts",
 ];
-/** The files that run in both tiers, with less in the quick one (test/support/tier.ts). */
+/** The files that run in both tiers, with less in the quick one, or with other backends (test/support/tier.ts). */
 const SIZED = [
+  "test/client/conformance/*.test.ts",
+  "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
   "test/core/{kinds,queue,rate}.property.test.ts",
@@ -42,7 +44,7 @@ const SIZED = [
 const LONGEST = [
   ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
   ...["chaos", "upgrade/rolling", "store/differential", "simulation"],
-  ...["client/run/runs.test", "e2e/conformance.test", "client/conformance", "lambda/secrets"],
+  ...["client/run/runs.test", "e2e/conformance.test", "client/conformance"],
 ].map((beginning) => `/test/${beginning}`);
 
 /**

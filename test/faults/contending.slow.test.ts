@@ -19,7 +19,7 @@ interface Report {
 }
 
 const MINUTE_MS = 60_000;
-/** What a client that lies idle straight on the table may be ahead of another, at most: its clock comes from answers in whole seconds. */
+/** The most by which the clocks of two clients straight on the table may differ: each has its own from answers in whole seconds. */
 const CLOCKS_APART_MS = 2500;
 const ORDER = { clients: 1, callers: 1, rounds: 1, workMs: 0, leaseMs: 10_000, waitMs: 5 * MINUTE_MS };
 

@@ -1,4 +1,4 @@
-/** The same client with three backends: in memory, over HTTP to the real handler, and directly on the table. */
+/** The same client with three backends: in memory, over HTTP to the real handler, and directly on the table, which the slow tier tests. */
 import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import { startGateway } from "../../../infra/local/gateway.js";
 import { compose } from "../../../lambda/compose.js";
@@ -11,6 +11,7 @@ import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { createLockClient as createMemoryClient } from "../../../lib/testing.js";
 import type { FreshTable } from "../../support/engine.js";
 import { freshTable } from "../../support/engine.js";
+import { isThorough } from "../../support/tier.js";
 
 /** One service and its clients. */
 export interface Backend {
@@ -33,8 +34,8 @@ export const IN_REAL_TIME: Backends = [
   ["over HTTP", openHttp],
   ["straight on the table", openTable],
 ];
-/** Every backend, by its name in test titles. */
-export const BACKENDS: Backends = [...IN_MEMORY, ...IN_REAL_TIME];
+/** The backends of the tier, by their names in test titles: the quick one has those of most users. */
+export const BACKENDS: Backends = isThorough() ? [["straight on the table", openTable]] : [...IN_MEMORY, ["over HTTP", openHttp]];
 
 async function openMemory(): Promise<Backend> {
   const { clock, store } = createMemoryClient();
@@ -49,7 +50,7 @@ async function openMemory(): Promise<Backend> {
 }
 
 /** The service behind the gateway, on its own table. */
-export async function openHttp(): Promise<Backend> {
+async function openHttp(): Promise<Backend> {
   const table = await freshTable();
   const lines: LogLine[] = [];
   const handler = compose(table.env, { log: (line) => void lines.push(line) });
@@ -67,7 +68,7 @@ export async function openHttp(): Promise<Backend> {
 }
 
 /** The service within the client, on its own table. */
-export async function openTable(): Promise<Backend> {
+async function openTable(): Promise<Backend> {
   const table = await freshTable();
   const lines: LogLine[] = [];
   return {

@@ -1,21 +1,9 @@
-/**
- * A service and clients for each backend, for the conformance tests of all kinds of locks: in memory, over HTTP to the
- * real handler, directly on the table. Two clients stand for two processes.
- */
+/** A service and clients for each backend, for the conformance tests of all kinds of locks. Two clients stand for two processes. */
 import { afterAll, beforeAll, describe } from "vitest";
-import { startGateway } from "../../../infra/local/gateway.js";
-import { compose } from "../../../lambda/compose.js";
-import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
 import type { ClientOptions, Inspection, LockClient } from "../../../lib/index.js";
-import { createLockClient as createHttpClient, key } from "../../../lib/index.js";
-import { createLockClient as createMemoryClient } from "../../../lib/testing.js";
-import { freshTable } from "../../support/engine.js";
-
-interface Backend {
-  client(options?: ClientOptions): LockClient;
-  passing<T>(promise: Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
+import { key } from "../../../lib/index.js";
+import type { Backend } from "./backends.js";
+import { BACKENDS, IN_MEMORY } from "./backends.js";
 
 /** The fixture that the tests share. */
 export interface KindsFixture {
@@ -37,44 +25,11 @@ export interface KindsFixture {
   freshScope(): string;
 }
 
-const BACKENDS: readonly (readonly [name: string, open: () => Promise<Backend>])[] = [
-  ["in memory", inMemory],
-  ["over HTTP", overHttp],
-  ["straight on the table", onTheTable],
-];
-
-async function inMemory(): Promise<Backend> {
-  const { clock, store } = createMemoryClient();
-  return {
-    client: (options) => createMemoryClient({ ...options, clock, store }),
-    passing: (promise) => clock.settle(promise),
-    close: () => Promise.resolve(),
-  };
-}
-
-async function overHttp(): Promise<Backend> {
-  const { env } = await freshTable();
-  const gateway = await startGateway({ handler: compose(env, { log: () => undefined }), port: 0 });
-  return {
-    client: (options) => createHttpClient({ ...options, url: gateway.url }),
-    passing: (promise) => promise,
-    close: () => gateway.close(),
-  };
-}
-
-async function onTheTable(): Promise<Backend> {
-  const { place } = await freshTable();
-  return {
-    client: (options) => createTableClient({ ...options, ...place }),
-    passing: (promise) => promise,
-    close: () => Promise.resolve(),
-  };
-}
-
 /** Defines `tests` for the clients of every backend. Where they wait in real time, several wait together. */
 export function describeEverywhere(what: string, ...tests: readonly ((fixture: KindsFixture) => void)[]): void {
-  for (const [name, open] of BACKENDS)
-    (open === inMemory ? describe : describe.concurrent)(`${what}, ${name}`, () => {
+  for (const backendOfTier of BACKENDS) {
+    const [name, open] = backendOfTier;
+    (IN_MEMORY.includes(backendOfTier) ? describe : describe.concurrent)(`${what}, ${name}`, () => {
       let used = 0;
       const fixture = {
         fresh: () => key("kinds", ++used),
@@ -98,6 +53,7 @@ export function describeEverywhere(what: string, ...tests: readonly ((fixture: K
       });
       for (const define of tests) define(fixture);
     });
+  }
 }
 
 async function untilInspected(fixture: KindsFixture, name: string, isReached: (key: Inspection) => boolean): Promise<void> {
