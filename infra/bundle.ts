@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import type { OutputFile, Plugin, PluginBuild } from "esbuild";
 import { build } from "esbuild";
 import type { BundledPackage } from "./bundled-licences.js";
+import { assertLimits } from "../lib/core/limit-relations.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
 
 /**
@@ -55,12 +56,16 @@ export function bundleAgent(directory = AGENT_DIRECTORY): Promise<readonly Bundl
   return writeBundles(directory, [[entry, "index.mjs"]]);
 }
 
-/** Bundles each source as the file beside it, and writes all files with the licences. */
+/**
+ * Bundles each source as the file beside it, and writes all files with the licences.
+ * @throws Error if a constant breaks an assumption of the protocol.
+ */
 async function writeBundles(
   directory: string,
   files: readonly (readonly [from: string, to: string])[],
   plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
+  assertLimits();
   const inputs: string[] = [];
   for (const [from, to] of files) {
     const { outputFiles, metafile } = await bundled(directory, from, to, plugins);

@@ -1,6 +1,6 @@
 /**
- * Relations between limits that the protocol depends on. In a file of their own because every client bundle includes
- * the limits, and a client makes no decisions.
+ * Relations between limits that the protocol depends on. They are asserted when the function's code is made (infra/bundle.ts): no
+ * constant changes after that, so no function asserts them again at each start.
  */
 import * as limits from "./limits.js";
 import { FOREVER_MS, RETENTION_MIN_MS } from "./limits.js";

@@ -1,7 +1,7 @@
 /**
  * Every limit and default of the protocol, with its unit, in one place; those that a client needs come from files that
- * its bundle can have in parts. limit-relations.ts asserts the relations that safety rests on, so a service with a wrong
- * constant never starts.
+ * its bundle can have in parts. limit-relations.ts asserts the relations that safety rests on, so no function is made with
+ * a wrong constant.
  */
 import * as REQUEST_DEFAULTS from "./request-defaults.js";
 import * as REQUEST_LIMITS from "./request-limits.js";

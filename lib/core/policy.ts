@@ -1,9 +1,6 @@
 /** The policy of a deployment, made from its few options, with the reasons for their bounds. */
-import { assertLimits } from "./limit-relations.js";
 import { DEFAULTS, RETENTION_MIN_MS, takeoverMarginMs } from "./limits.js";
 import type { LockPolicy } from "./record.js";
-
-assertLimits();
 
 /** The options of a deployment. */
 export interface PolicyOptions {
