@@ -12,18 +12,19 @@ import * as DEFAULTS from "../core/request-defaults.js";
 import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";
-import { CANCEL_HOLDS_MS } from "./acquire/acquire.js";
+import { CANCEL_HOLDS_MS, tryOnce } from "./acquire/acquire.js";
 import type { StopSignal } from "./transport/lazy-abort.js";
 import type { Answered } from "./transport/retry.js";
-import { retry } from "./transport/retry.js";
+import { boundsFor, retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import { capBudgetMs, capLeaseMs, capWaitMs } from "./invocation.js";
+import { capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "./invocation.js";
 import type { KeepAliveDeps } from "./lease/keep-alive.js";
 import { KeepAlive } from "./lease/keep-alive.js";
 import type { LeaseKind } from "./lease/lease.js";
 import { HeldLease } from "./lease/lease.js";
+import type { SetAsLease } from "./lease/lease-set.js";
 import { tellQuietly } from "./tell.js";
 import type { LeaseOptions, WhenUnavailable } from "./options.js";
 import { checkKey, metaOf, PARAMETERS } from "./options.js";
@@ -131,6 +132,17 @@ export class Session {
     const { options } = this;
     const byDefault = options.waitMs ?? Math.max(DEFAULTS.waitMs, Math.ceil((options.leaseMs ?? 0) * WAITED_LEASES));
     return capWaitMs(waitMs ?? byDefault, this.context);
+  }
+
+  /** Asks once for the key of `params`, or for `set`. Returns the lease, or null if others hold it. */
+  async tryOnce(params: AcquireParams, options: LeaseOptions & Pick<AcquireParams, "signal">, set?: SetAsLease): Promise<HeldLease | null> {
+    const api = set?.api ?? this.deps.api;
+    return this.registry.run(options.signal, async (signal) => {
+      const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, this.context)));
+      const answered = await tryOnce({ ...params, signal }, within, { ...this.deps, api }, set?.acquire);
+      const { answer } = answered;
+      return answer.ok ? this.adopt({ ...answered, answer }, options, { api }) : null;
+    });
   }
 
   /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */

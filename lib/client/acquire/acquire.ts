@@ -126,7 +126,7 @@ export async function tryOnce(
   return answered;
 }
 
-/** Asks until there is a refusal, or a grant with enough of the lease left for a caller that still wants it. */
+/** Asks until there is a refusal, or a grant with enough of the lease left. */
 export async function untilFresh(
   ask: () => Promise<Answered<Held | Refusal>>,
   bounds: () => RetryBounds,
@@ -136,12 +136,7 @@ export async function untilFresh(
     const answered = await ask();
     const { answer } = answered;
     if (!answer.ok) return answered;
-    const within = bounds();
-    const fresh = await ensureFresh({ ...answered, answer }, within, deps);
-    if (fresh.answer.ok && within.signal?.aborted) {
-      await cancel(fresh.answer.lease, deps);
-      throw abortError(within.signal);
-    }
+    const fresh = await ensureFresh({ ...answered, answer }, bounds(), deps);
     if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
 }
@@ -155,6 +150,7 @@ async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | 
 /**
  * Returns a grant with at least one renewal interval left. A grant whose answer took too long is renewed first; if that fails too, it is
  * cancelled and no caller ever gets it.
+ * @throws an AbortError if the caller has given up by then; the grant is cancelled
  */
 export async function ensureFresh(
   answered: Answered<Held>,
@@ -165,13 +161,19 @@ export async function ensureFresh(
   const { key, leaseId, leaseMs, renewAfterMs } = answered.answer.lease;
   const isFresh = ({ answer, sentAt }: Answered<Held>): boolean =>
     deadlineLeftMs(deadlineFrom(answer.lease, sentAt), deps.clock) >= renewAfterMs;
-  if (isFresh(answered)) return answered;
   const { signal, attemptMs } = bounds;
-  const renewal = { attemptMs, budgetMs: capBudgetMs(Math.min(bounds.budgetMs, leaseMs), deps.context), signal };
-  const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
-  if (renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer })) return renewed;
-  await cancel({ kind, key, leaseId }, deps);
-  return { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over" }) };
+  let fresh: Answered<Held | Refusal> = answered;
+  if (!isFresh(answered)) {
+    const renewal = { attemptMs, budgetMs: capBudgetMs(Math.min(bounds.budgetMs, leaseMs), deps.context), signal };
+    const renewed = await retry((options) => deps.api.renew({ kind, key, leaseId, leaseMs }, options), renewal, deps);
+    const isHeld = renewed.answer.ok && isFresh({ ...renewed, answer: renewed.answer });
+    fresh = isHeld
+      ? renewed
+      : { ...renewed, answer: refuseLocally("unavailable", { definite: true, detail: "the lease was nearly over" }) };
+  }
+  if (!fresh.answer.ok || signal?.aborted) await cancel({ kind, key, leaseId }, deps);
+  throwIfAborted(signal);
+  return fresh;
 }
 
 /**

@@ -105,6 +105,24 @@ class ConditionWait extends Wait {
   }
 }
 
+/** One wait, as its steps share it. */
+interface Course {
+  readonly lease: WaitingLease;
+  /** The lease's id until it waits. */
+  readonly ref: LeaseRef;
+  readonly condition: string;
+  /** The acquire by which the key is taken back. */
+  readonly params: Omit<AcquireParams, "signal">;
+  /** The place in the wait set, and in the queue after a notify. */
+  readonly place: { readonly key: string; leaseId: LeaseId };
+  readonly wait: ConditionWait;
+  readonly bounds: RetryBounds;
+  /** Aborts when the caller gives up, or the lease ends. */
+  readonly stop: StopSignal;
+  readonly what: string;
+  readonly deps: AcquireDeps;
+}
+
 /**
  * Frees the key that `ref` holds, and resolves when the lease holds it again after a notify.
  * @throws LockTimeoutError without a notify in `waitMs`; the lease holds again. LockLostError, LockUnavailableError or an AbortError:
@@ -114,84 +132,97 @@ export async function waitForCondition(
   lease: WaitingLease,
   ref: LeaseRef,
   condition: string,
-  options: WaitOptions,
+  { waitMs = DEFAULTS.waitMs, takeBackMs = DEFAULTS.takeBackMs, signal }: WaitOptions,
   to: Omit<AcquireParams, "key" | "signal">,
   deps: ConditionDeps,
 ): Promise<void> {
   const { ending } = lease;
-  await deps.run(options.signal, async (giveUp) => {
-    const end = (): void => giveUp.abort(ending.reason);
+  const { key } = ref;
+  await deps.run(signal, async (stop) => {
+    const end = (): void => stop.abort(ending.reason);
     ending.addEventListener("abort", end);
+    const params = { key, ...to, leaseMs: capLeaseMs(to.leaseMs, deps.context) };
+    const bounds = boundsFor(params.leaseMs, capBudgetMs(CALL_BUDGET_MS, deps.context));
+    const wait = new ConditionWait(waitMs, takeBackMs, deps);
+    const what = `wait for ${condition} of ${key}`;
     try {
-      await untilHeldAgain(lease, ref, condition, options, { ...to, leaseMs: capLeaseMs(to.leaseMs, deps.context) }, giveUp, deps);
+      await untilHeldAgain({ lease, ref, condition, params, place: { key, leaseId: "" }, wait, bounds, stop, what, deps });
     } catch (error) {
-      throw lease.isWaiting ? endedBy(error, lease, ref.key) : error;
+      throw lease.isWaiting ? endedBy(error, lease, key) : error;
     } finally {
       ending.removeEventListener("abort", end);
     }
   });
 }
 
-// Over 60 lines: the ways in which a wait ends share what it has begun.
-async function untilHeldAgain(
-  lease: WaitingLease,
-  ref: LeaseRef,
-  condition: string,
-  { waitMs = DEFAULTS.waitMs, takeBackMs = DEFAULTS.takeBackMs }: WaitOptions,
-  to: Omit<AcquireParams, "key" | "signal">,
-  stop: StopSignal,
-  deps: AcquireDeps,
-): Promise<void> {
-  const { key } = ref;
-  const { leaseMs } = to;
-  const params = { key, ...to };
-  const what = `wait for ${condition} of ${key}`;
-  const wait = new ConditionWait(waitMs, takeBackMs, deps);
-  const bounds = boundsFor(leaseMs, capBudgetMs(CALL_BUDGET_MS, deps.context));
-  const place = { key, leaseId: "" };
-  const { ending } = lease;
-  const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
-  const cancelPlace = async (): Promise<Ended | Refusal> => (await retry((call) => deps.api.release(place, call), bounds, deps)).answer;
-
+async function untilHeldAgain(course: Course): Promise<void> {
+  const { lease, ref, condition, params, place, bounds, stop, deps } = course;
+  const { key, ...to } = params;
   throwIfAborted(stop);
   lease.suspend();
   const free = (leaseId: LeaseId, call: CallOptions) =>
     deps.api.waitForCondition({ ...ref, condition, to: { ...to, leaseId: (place.leaseId = leaseId) } }, call);
   const { answer, ambiguous } = await withFreshLeaseId({ key }, bounds, deps, free);
-  let failure: unknown;
-  let ended: Ended | Refusal | undefined;
   if (answer.ok) {
     lease.freed();
+    let failure: unknown;
     try {
-      const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
-      const answered = await polls(place, answer, { ...params, signal: stop }, wait, deps, ask);
-      const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
-      if (granted.answer.ok && !hasAborted(ending)) return void lease.resume(granted as Answered<Held>);
-      // Any other refusal says only that the place is gone. Then a notify may have come.
-      if (wait.wasCutShort) throw wait.over(what);
-      const refused = !granted.answer.ok && errorOf(granted.answer, what);
-      if (refused && (refused instanceof LockUnavailableError || refused.retry === "never")) throw refused;
+      if (await isGranted(course, answer)) return;
     } catch (error) {
       failure = error;
     }
-    ended = await cancelPlace();
-  } else if (answer.code === "lease-lost" && answer.reason === "released" && ambiguous) {
-    // An earlier attempt was carried out, and its place is gone by now: the notify may have come.
-    lease.freed();
-  } else {
-    const refused = errorOf(answer, what);
-    if (refused instanceof LockUnavailableError) await cancel(ref, deps, ambiguous);
-    else if (!(refused instanceof LockLostError)) {
-      // The lease goes on. First no late duplicate may free the key, and none may have come since.
-      ended = await cancelPlace();
-      if (!ended.ok) throw errorOf(ended, what);
-      const renewed = await retry((call) => deps.api.renew({ ...ref, leaseMs }, call), bounds, deps);
-      if (!renewed.answer.ok) throw errorOf(renewed.answer, what);
-      lease.resume(renewed as Answered<Held>);
-    }
-    throw refused;
+    return takeBack(course, failure, await cancelPlace(course));
   }
+  // An earlier attempt was carried out, and its place is gone by now: the notify may have come.
+  const isGone = answer.code === "lease-lost" && answer.reason === "released" && ambiguous;
+  if (!isGone) throw await refusedWith(course, answer, ambiguous);
+  lease.freed();
+  return takeBack(course);
+}
 
+/**
+ * Polls until the lease has the key, and goes on by it. Returns false if the place is gone: then a notify may have come.
+ * @throws whatever else ends the wait
+ */
+async function isGranted({ lease, params, place, wait, bounds, stop, what, deps }: Course, joined: Waiting): Promise<boolean> {
+  const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
+  const answered = await polls(place, joined, { ...params, signal: stop }, wait, deps, ask);
+  const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
+  if (granted.answer.ok && !lease.ending.aborted) {
+    lease.resume(granted as Answered<Held>);
+    return true;
+  }
+  if (wait.wasCutShort) throw wait.over(what);
+  const refused = !granted.answer.ok && errorOf(granted.answer, what);
+  if (refused && (refused instanceof LockUnavailableError || refused.retry === "never")) throw refused;
+  return false;
+}
+
+/** Cancels the place. The answer tells whether it held the key. */
+async function cancelPlace({ place, bounds, deps }: Course): Promise<Ended | Refusal> {
+  return (await retry((call) => deps.api.release(place, call), bounds, deps)).answer;
+}
+
+/** Ends a wait that the service refused, and returns its error. The lease goes on, unless it is lost or nobody answered. */
+async function refusedWith(course: Course, answer: Refusal, ambiguous: boolean): Promise<LockError> {
+  const { lease, ref, params, bounds, what, deps } = course;
+  const refused = errorOf(answer, what);
+  if (refused instanceof LockUnavailableError) await cancel(ref, deps, ambiguous);
+  else if (!(refused instanceof LockLostError)) {
+    // First no late duplicate may free the key, and none may have come since.
+    const ended = await cancelPlace(course);
+    if (!ended.ok) return errorOf(ended, what);
+    const renewed = await retry((call) => deps.api.renew({ ...ref, leaseMs: params.leaseMs }, call), bounds, deps);
+    if (!renewed.answer.ok) return errorOf(renewed.answer, what);
+    lease.resume(renewed as Answered<Held>);
+  }
+  return refused;
+}
+
+/** Takes the key back after a wait that ended without it: by `failure`, if there is one, and with the place cancelled by `ended`. */
+async function takeBack({ lease, params, wait, stop, what, deps }: Course, failure?: unknown, ended?: Ended | Refusal): Promise<void> {
+  const { ending } = lease;
+  const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
   // It held the key, or may have: then its notify has gone to no other.
   const held = ended?.ok && ended.state !== "never";
   const isOver = failure instanceof LockTimeoutError && !wait.isNotified;
@@ -203,8 +234,7 @@ async function untilHeldAgain(
     throw abortError(ending);
   }
   lease.resume(granted);
-  if (isOver && ended?.ok && !held)
-    throw new LockTimeoutError(`${what}: no notify in ${(failure as LockTimeoutError).waitedMs} ms`, failure as LockTimeoutError);
+  if (isOver && ended?.ok && !held) throw new LockTimeoutError(`${what}: no notify in ${failure.waitedMs} ms`, failure);
 }
 
 /** Ends the lease, which holds nothing now. Returns the error for the caller: a loss, unless the caller itself gave up. */

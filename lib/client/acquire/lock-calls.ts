@@ -1,9 +1,9 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
-import type { Refusal } from "../../core/errors.js";
+import type { Named } from "../../core/members.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
-import { capWaitMs, firstAnswerMs } from "../invocation.js";
+import { capWaitMs } from "../invocation.js";
 import type { Detached } from "../lease/detached-lease.js";
 import { fromHandle } from "../lease/detached-lease.js";
 import type { HeldLease } from "../lease/lease.js";
@@ -17,51 +17,23 @@ import { atMost, boundsFor } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 import type { AcquireParams } from "./acquire.js";
-import { abortError, CANCEL_HOLDS_MS, cancel, ensureFresh, throwIfAborted, tryOnce } from "./acquire.js";
+import { abortError, CANCEL_HOLDS_MS, ensureFresh, throwIfAborted } from "./acquire.js";
 import type { LocalQueues } from "./local-queue.js";
 import { transferHold } from "./transfer.js";
 
 /** Returns the calls of `session` for a single key. Callers of one process wait for it in `localQueues`. */
-// Over 60 lines: the calls share the session, and each of them is short.
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
-  const { deps, registry, context, scope } = session;
-
-  /** Waits for the key, with checked options. */
-  async function obtain(name: string, options: AcquireOptions): Promise<HeldLease> {
-    const key = session.keyOf(name);
-    if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
-    const params = session.acquireParams(key, options);
-    const waitMs = session.waitMsOf(options);
-    return registry.run(options.signal, async (signal) => {
-      const began = instantOf(deps.clock);
-      const { answered, handoff } = await localQueues
-        .join({ ...params, signal }, waitMs, deps)
-        .catch((error: unknown) => session.refuseWait(error, key, began, waitMs));
-      const lease = await session.adopt(answered, options, { handoff });
-      if (!signal.aborted) return lease;
-      await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
-      throw abortError(signal);
-    });
-  }
-
   return {
     async tryAcquire(name, options = {}) {
-      const key = session.keyOf(name);
+      session.keyOf(name);
       checkTryAcquire(options);
-      if (scope === undefined) refuseOwn({ ...options, key }, deps.api);
-      const params = session.acquireParams(key, options);
-      return registry.run(options.signal, async (signal) => {
-        const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, context)));
-        const answered = await tryOnce({ ...params, signal }, within, deps);
-        const { answer } = answered;
-        return answer.ok ? session.adopt({ ...answered, answer }, options) : null;
-      });
+      return session.tryOnce(paramsOf(session, name, options), options);
     },
 
     async acquire(name, options = {}) {
       session.keyOf(name);
       checkAcquire(options);
-      return obtain(name, options);
+      return obtained(session, localQueues, name, options);
     },
 
     async withLock<T>(name: string, ...rest: [work: Work<T>] | [AcquireOptions & WhenUnavailable, Work<T>]): Promise<T> {
@@ -72,7 +44,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       return session.unlessUnavailable(
         options,
         key,
-        () => obtain(name, options),
+        () => obtained(session, localQueues, name, options),
         work,
         (lease) => {
           // A getter, because upgrade and downgrade change the mode.
@@ -94,11 +66,35 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       const { leaseMs: lengthMs, owner, heartbeat, maxHoldMs } = CHECKS;
       checkOptions("attach", options, { leaseMs: lengthMs, owner, heartbeat, maxHoldMs });
       const params = session.acquireParams(key, withDefaults({ leaseMs }, options));
-      return registry.run(undefined, async (signal) =>
+      return session.registry.run(undefined, async (signal) =>
         session.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),
       );
     },
   };
+}
+
+/** Returns the parameters of an acquire with checked options. @throws LockError if it would wait for a lease of its own caller. */
+function paramsOf(session: Session, name: string, options: AcquireOptions): Named<Omit<AcquireParams, "signal">> {
+  const key = session.keyOf(name);
+  if (session.scope === undefined) refuseOwn({ ...options, key }, session.deps.api);
+  return session.acquireParams(key, options);
+}
+
+/** Waits for the key, with checked options. */
+async function obtained(session: Session, localQueues: LocalQueues, name: string, options: AcquireOptions): Promise<HeldLease> {
+  const { deps } = session;
+  const params = paramsOf(session, name, options);
+  const waitMs = session.waitMsOf(options);
+  return session.registry.run(options.signal, async (signal) => {
+    const began = instantOf(deps.clock);
+    const { answered, handoff } = await localQueues
+      .join({ ...params, signal }, waitMs, deps)
+      .catch((error: unknown) => session.refuseWait(error, params.key, began, waitMs));
+    const lease = await session.adopt(answered, options, { handoff });
+    if (!signal.aborted) return lease;
+    await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
+    throw abortError(signal);
+  });
 }
 
 /** Transfers the detached lease to a leaseId that only this process knows. */
@@ -110,8 +106,7 @@ async function takeOver(
   const bounds = { ...boundsFor(detachedMs, capWaitMs(Math.min(detachedMs, CALL_BUDGET_MS), context)), signal };
   const handed = await transferHold({ key, leaseId }, { leaseMs, ...(owner !== "" && { owner }) }, bounds, deps);
   const { answer, ...rest } = handed.answer.ok ? await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps) : handed;
-  if (answer.ok && !signal?.aborted) return { ...rest, answer };
-  if (answer.ok) await cancel(answer.lease, deps);
+  if (answer.ok) return { ...rest, answer };
   throwIfAborted(signal);
-  throw errorOf(answer as Refusal, `attach ${key}`);
+  throw errorOf(answer, `attach ${key}`);
 }

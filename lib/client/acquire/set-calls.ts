@@ -9,7 +9,7 @@ import type { Session } from "../session.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 import type { SetParams } from "./sets.js";
-import { setParams, trySet, untilSet } from "./sets.js";
+import { setParams, untilSet } from "./sets.js";
 
 /** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
@@ -28,7 +28,7 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
     async tryAcquireAll(names, options = {}) {
       checkSet("tryAcquireAll", options);
       const params = paramsOf(names, options);
-      const lease = await trySet(session, params, options);
+      const lease = await session.tryOnce(params.params, options, params.set);
       return lease && leaseSetOf(lease, params);
     },
 

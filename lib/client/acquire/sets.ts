@@ -11,10 +11,9 @@ import * as LIMITS from "../../core/request-limits.js";
 import type { AcquireParams } from "./acquire.js";
 import { throwIfAborted, tryOnce } from "./acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
-import { boundsFor, retry, pause } from "../transport/retry.js";
+import { retry, pause } from "../transport/retry.js";
 import { InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
-import { firstAnswerMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { SetAsLease, SetKey } from "../lease/lease-set.js";
 import { setAsLease } from "../lease/lease-set.js";
@@ -56,17 +55,6 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
   const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
   const name = [...modes.keys()].join(" ");
   return { uses, names: called, modes, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
-}
-
-/** Asks once. Returns the whole set, or null. */
-export async function trySet(session: Session, { set, params }: SetParams, options: SetOptions): Promise<HeldLease | null> {
-  const view = { ...session.deps, api: set.api };
-  return session.registry.run(options.signal, async (signal) => {
-    const within = boundsFor(params.leaseMs, Math.min(params.leaseMs, firstAnswerMs(0, session.context)));
-    const answered = await tryOnce({ ...params, signal }, within, view, set.acquire);
-    const { answer } = answered;
-    return answer.ok ? session.adopt({ ...answered, answer }, options, { api: set.api }) : null;
-  });
 }
 
 /** Asks until the whole set is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */

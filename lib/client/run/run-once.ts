@@ -13,7 +13,7 @@ import { backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
-import { abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
+import { ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import { pause } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
@@ -135,12 +135,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
 async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
   const { lease } = started.answer;
   const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
-  const { key, leaseId } = lease;
-  if (bounds.signal?.aborted) {
-    await cancel({ kind: "runs", key, leaseId }, deps);
-    throw abortError(bounds.signal);
-  }
-  if (!held.answer.ok) throw errorOf(held.answer, `run ${key}`);
+  if (!held.answer.ok) throw errorOf(held.answer, `run ${lease.key}`);
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
 }
 
