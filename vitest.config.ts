@@ -14,6 +14,7 @@
  */
 import { transform } from "esbuild";
 import { createHash } from "node:crypto";
+import { availableParallelism } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 import { defineConfig } from "vitest/config";
 import type { TestSpecification } from "vitest/node";
@@ -78,6 +79,13 @@ const SHARED: TestProjectInlineConfiguration["test"] = {
   provide: { tier: "quick" },
 };
 
+/** Both projects of the slow tier: they come last, with one worker more than there are cores, since some files mostly wait. */
+const SLOW_TIER: TestProjectInlineConfiguration["test"] = {
+  maxWorkers: availableParallelism() + 1,
+  sequence: { groupOrder: 1 },
+  provide: { tier: "slow" },
+};
+
 /** A project of that name. */
 function project(name: string, test: TestProjectInlineConfiguration["test"]): TestProjectInlineConfiguration {
   return {
@@ -119,8 +127,8 @@ export default defineConfig({
       project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, TREE], ...SHARED }),
       project("tree", { include: [TREE], exclude: [SLOW, ISOLATED], ...SHARED }),
       project("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
-      project("slow", { include: [SLOW, ...SIZED], exclude: WAITING, provide: { tier: "slow" } }),
-      project("waiting", { include: WAITING, provide: { tier: "slow" } }),
+      project("slow", { include: [SLOW, ...SIZED], exclude: WAITING, ...SLOW_TIER }),
+      project("waiting", { include: WAITING, ...SLOW_TIER }),
     ],
   },
 });
