@@ -1,7 +1,12 @@
 /** Parses option values. The parser refuses an invalid value and names the option. */
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { Rate } from "../lib/index.js";
 import { parseDuration } from "./duration.js";
+
+/** Returns an option that has the value of `text` if it isn't given. Its help shows the default as people write it. */
+export function defaulted(flags: string, description: string, parse: (text: string) => unknown, text: string): Option {
+  return new Option(flags, description).argParser(parse).default(parse(text), text);
+}
 
 /** Parses a duration into ms. */
 export function duration(text: string): number {
