@@ -6,7 +6,7 @@ import { bucketsOf, refusalsSince } from "../activity.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import type { Polled } from "./hooks.js";
+import type { ViewProps } from "./hooks.js";
 import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
@@ -20,18 +20,7 @@ const PARTS = 60;
 const PLOT_PX = 84;
 
 /** The view. */
-export function ActivityView({
-  lines,
-  logFromMs,
-  polled,
-  query,
-}: {
-  readonly lines: readonly Line[];
-  /** The poll that brings the lines. */
-  readonly polled: Polled<unknown>;
-  readonly logFromMs: number | undefined;
-  readonly query: URLSearchParams;
-}): Content {
+export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const { isKnown } = useAge(polled);
   const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };

@@ -23,7 +23,13 @@ import "./style.css";
 /** The largest number of lines that the page keeps. */
 const LINES_MAX = 10_000;
 const LINES_MS = 1000;
-const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", limits: "Limits", activity: "Activity" };
+/** The views of each place: its list, and one of its keys. */
+const VIEWS = {
+  locks: { title: "Locks", list: LocksView, one: KeyView },
+  runs: { title: "Runs", list: RunsView, one: RunView },
+  limits: { title: "Limits", list: LimitsView, one: LimitsView },
+  activity: { title: "Activity", list: ActivityView, one: ActivityView },
+} satisfies Readonly<Record<Place, object>>;
 
 /** Settings that this browser remembers. */
 function useSetting(name: string, initial: boolean): readonly [boolean, () => void] {
@@ -64,18 +70,19 @@ function Page(props: PageProps): Content {
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
   const exhausted = useExhausted(about.data);
   const [news, setNews] = useState("");
-  useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);
+  useEffect(() => void (document.title = `${route.key ?? VIEWS[route.place].title} · holdfast`), [route]);
   useEffect(() => {
     setNews("");
     scrollTo(0, 0);
   }, [route.place, route.key]);
   const { place, key: name, query } = route;
-  const shared = { about: about.data, lines, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, announce: setNews };
+  const View = VIEWS[place][name === undefined ? "list" : "one"];
+  const shown = { lines, polledLines: polled, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, exhausted, announce: setNews };
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
       <nav aria-label="Views">
-        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${TITLES[each]}${each === "runs" && badge(exhausted)}</a>`)}
+        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${VIEWS[each].title}${each === "runs" && badge(exhausted)}</a>`)}
       </nav>
       <${Status} about=${about} ...${props} />
     </header>
@@ -86,16 +93,11 @@ function Page(props: PageProps): Content {
         <button type="button" onClick=${() => setNews("")}>Close</button>
       </div>`
     }
-    ${!about.data && html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`} ${about.data && view()}`;
-
-  function view(): Content {
-    if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
-    if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
-    if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
-    if (place === "limits") return html`<${LimitsView} about=${about.data} query=${query} />`;
-    if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} polled=${polled} query=${query} />`;
-    return html`<${LocksView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
-  }
+    ${
+      about.data
+        ? html`<${View} key=${name} name=${name} about=${about.data} query=${query} ...${shown} />`
+        : html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`
+    }`;
 }
 
 /** Polls the runs that need a person. A service that charges for its requests is asked seldom. */
@@ -166,15 +168,8 @@ function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PagePr
   </div>`;
 }
 
-function Help({
-  hasKeys,
-  toggleKeys,
-  onClose,
-}: {
-  readonly hasKeys: boolean;
-  readonly toggleKeys: () => void;
-  readonly onClose: () => void;
-}): Content {
+function Help(given: { readonly hasKeys: boolean; readonly toggleKeys: () => void; readonly onClose: () => void }): Content {
+  const { hasKeys, toggleKeys, onClose } = given;
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <table class="help"><tbody>${KEYS.map(
       ([keys, meaning]) =>

@@ -2,10 +2,11 @@
 import { useContext, useMemo, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
-import type { About, Line } from "../data.js";
+import type { Line } from "../data.js";
 import { Events } from "./events.js";
 import { Choice, EventChoice, isOf } from "./filters.js";
 import { HistoryBox } from "./history-box.js";
+import type { OneProps } from "./hooks.js";
 import { SharedContext } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
@@ -47,16 +48,6 @@ function FilteredEvents({ name, own }: { readonly name: string; readonly own: re
       <p class="count" role="status">${fits.length < own.length && `${fits.length} of ${own.length} events`}</p>
     </form>
     ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
-}
-
-/** The properties of the view of one key or run. */
-export interface OneProps {
-  readonly about: About;
-  readonly name: string;
-  /** All lines of the log. */
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-  readonly announce: (news: string) => void;
 }
 
 /** The lines of one key or run: those that a query found, and those of the console's own log. */

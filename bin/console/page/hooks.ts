@@ -2,7 +2,7 @@
 import { createContext } from "preact";
 import type { RefObject } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { KeyView, Locks } from "../data.js";
+import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
 import { read } from "./api.js";
 import { isOld, poll } from "./poll.js";
 import { timeText } from "./words.js";
@@ -16,6 +16,25 @@ export interface Shared {
 
 /** The shared things. */
 export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true });
+
+/** The properties of every view. */
+export interface ViewProps {
+  readonly about: About;
+  /** The filters of the address. */
+  readonly query: URLSearchParams;
+  /** All lines of the log, and the poll that brings them. */
+  readonly lines: readonly Line[];
+  readonly polledLines: Polled<unknown>;
+  readonly logFromMs: number | undefined;
+  readonly exhausted: Exhausted | undefined;
+  /** Tells the user what was done. */
+  readonly announce: (news: string) => void;
+}
+
+/** The properties of the view of one key or run. */
+export interface OneProps extends ViewProps {
+  readonly name: string;
+}
 
 /** The latest answer, the time at which it arrived, and the failure since, if any. */
 export interface Polled<T> {

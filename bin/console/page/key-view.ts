@@ -6,6 +6,7 @@ import type { About, KeyView as Key, Line } from "../data.js";
 import type { Lane } from "../lanes.js";
 import { ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
+import type { OneProps } from "./hooks.js";
 import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
@@ -13,7 +14,6 @@ import { chip, copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerN
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
-import type { OneProps } from "./history.js";
 import { History, SPANS, useOwnLines } from "./history.js";
 import type { LastHold, Reading, Tone } from "./words.js";
 import { breakCommand, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";

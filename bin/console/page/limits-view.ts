@@ -1,9 +1,9 @@
 /** The limits in use: what is left of each rate, and when they are full again. */
 import { useContext } from "preact/hooks";
 import { exactDuration, formatSeconds } from "../../duration.js";
-import type { About, LimitOfKey, Listed } from "../data.js";
+import type { LimitOfKey, Listed } from "../data.js";
 import { Search } from "./filters.js";
-import type { Polled } from "./hooks.js";
+import type { Polled, ViewProps } from "./hooks.js";
 import { SharedContext, useIsOld } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
@@ -14,7 +14,7 @@ import { timeText } from "./words.js";
 const FILTERS = { find: "", all: "" };
 
 /** The view. */
-export function LimitsView({ about, query }: { readonly about: About; readonly query: URLSearchParams }): Content {
+export function LimitsView({ about, query }: ViewProps): Content {
   const { filters, set, polled, partOf, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
   const { data, error } = polled;
   return html`<main id="main" tabindex="-1">

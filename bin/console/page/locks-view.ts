@@ -1,12 +1,12 @@
 /** The first view: is anything wrong, and which keys are held now. */
 import { useContext, useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
-import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
+import type { About, KeyView, Locks } from "../data.js";
 import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { Figures, NeedsALook } from "./first-look.js";
-import type { Polled, Since } from "./hooks.js";
+import type { Polled, Since, ViewProps } from "./hooks.js";
 import { SharedContext, useIsOld, useSince } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
@@ -29,13 +29,7 @@ const FILTERS = { find: "", only: "", order: "wait", all: "" };
 type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
 
 /** The view. */
-export function LocksView(given: {
-  readonly about: About;
-  readonly query: URLSearchParams;
-  readonly lines: readonly Line[];
-  readonly exhausted: Exhausted | undefined;
-}): Content {
-  const { about, query, lines, exhausted } = given;
+export function LocksView({ about, query, lines, exhausted }: ViewProps): Content {
   const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);
   const { filters, set, polled } = list;
   const { data, atMs = 0, error } = polled;

@@ -3,15 +3,14 @@ import { useContext, useMemo, useState } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../inspect/run-text.js";
 import { plain } from "../../plain-text.js";
-import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
+import type { Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
-import type { OneProps } from "./history.js";
 import { History, SPANS, useOwnLines } from "./history.js";
-import type { Polled } from "./hooks.js";
+import type { OneProps, Polled, ViewProps } from "./hooks.js";
 import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
@@ -57,13 +56,7 @@ function useFailures(lines: readonly Line[]): (run: RunOfKey) => Line | undefine
 }
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
-export function RunsView(given: {
-  readonly about: About;
-  readonly query: URLSearchParams;
-  readonly lines: readonly Line[];
-  readonly exhausted: Exhausted | undefined;
-}): Content {
-  const { about, query, lines, exhausted } = given;
+export function RunsView({ about, query, lines, exhausted }: ViewProps): Content {
   const { filters, set, polled, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const failureOf = useFailures(lines);
   const { data } = polled;
