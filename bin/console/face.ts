@@ -28,7 +28,7 @@ export interface FaceOptions {
   /** The options with which the command line finds the same locks. @default none: it finds them by itself */
   readonly cliOptions?: string;
   /** The log of a deployed service, and how to query it for a key's lines of the last `sinceMs`. @default unknown: the query is only shown */
-  readonly deployedLog?: DeployedLog;
+  readonly deployedLog?: DeployedLog | undefined;
   /** Returns the parts that a key was made from, if they don't show in it. @default none are shown */
   readonly partsOf?: (key: string) => string | undefined;
 }

@@ -1,7 +1,7 @@
 /** Requests to the console's own server, on this machine. A cookie that this script can't read goes with them. */
 import type { Failure } from "../data.js";
 import type { Way } from "./api.js";
-import { ApiError } from "./api.js";
+import { ApiError, send } from "./api.js";
 
 /**
  * Exchanges the secret in the address for the cookie. The secret leaves the address first, and is good for one exchange: a history, a
@@ -17,19 +17,12 @@ export async function openSession(): Promise<void> {
 
 /** The way to the console's own server. */
 export const OWN_SERVER: Way = {
-  read: (path, query, signal) => send(`${path}?${query.toString()}`, { signal }),
-  change: (path, body) => send(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
+  read: (path, query, signal) => ask(`${path}?${query.toString()}`, { signal }),
+  change: (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
 };
 
-async function send(path: string, options: RequestInit): Promise<unknown> {
-  let response: Response;
-  let value: unknown;
-  try {
-    response = await fetch(`/console/api/${path}`, options);
-    value = await response.json();
-  } catch {
-    throw new ApiError({ code: "unreachable", message: "The server of this page does not answer. Was it stopped?" });
-  }
+async function ask(path: string, init: RequestInit): Promise<unknown> {
+  const { response, value } = await send(`/console/api/${path}`, init, "The server of this page does not answer. Was it stopped?");
   if (!response.ok) throw new ApiError(value as Failure);
   return value;
 }
