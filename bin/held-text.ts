@@ -8,6 +8,13 @@ interface Told {
   readonly lapsedMs?: number | undefined;
 }
 
+interface Facts {
+  readonly mode?: string | undefined;
+  readonly position?: number | undefined;
+  readonly condition?: string | undefined;
+  readonly waitedMs?: number | undefined;
+}
+
 /** The ends of a lease, as the log and a key's record name them: the verb, and the words that may follow it. */
 const ENDS: Readonly<Record<string, readonly [verb: string, more: string]>> = {
   released: ["released", ""],
@@ -52,6 +59,21 @@ export function endOf(line: Told, format = formatDuration): { readonly why: stri
   if (name === "taken" && lapsedMs === 0) return { why: `${why}, taken after ${format(heldMs)}`, held: "" };
   const held = `held ${SEEN_LATER.includes(name) ? "at most " : ""}${format(heldMs - lapsedMs)}`;
   return { why, held: name === "taken" ? `${held}, taken ${format(lapsedMs)} later` : held };
+}
+
+/** Returns what a line tells of a mode and a wait, each in words or `""`. */
+export function factsOf({ mode, position, condition, waitedMs }: Facts, format = formatDuration): readonly string[] {
+  return [
+    saying("now", mode),
+    saying("place", position),
+    saying("condition", condition),
+    saying("waited", waitedMs === undefined ? undefined : format(waitedMs)),
+  ];
+}
+
+/** Returns a value after its name; `""` if there is none. */
+export function saying(name: string, value: string | number | undefined): string {
+  return value === undefined ? "" : `${name} ${value}`;
 }
 
 function nameOf(reason: string): string {

@@ -15,8 +15,8 @@ export interface Span {
 
 /** The hold of a lane. */
 export interface HoldSpan extends Span {
-  readonly fencingToken?: number;
-  readonly attempt?: number;
+  readonly fencingToken?: number | undefined;
+  readonly attempt?: number | undefined;
 }
 
 /** A moment of a lane: an offer, a change of mode, a break that lets it drain, or a run's outcome. */
@@ -40,7 +40,7 @@ export interface Lane {
   /** The lease's hash, or the token of a hold whose grant no line shows. */
   readonly id: string;
   readonly owner: string;
-  readonly wait?: Span;
+  readonly wait?: Span | undefined;
   readonly hold?: HoldSpan;
   readonly end?: LaneEnd;
   readonly moments: readonly Moment[];
@@ -140,22 +140,19 @@ export function arranged<T extends Lane>(lanes: readonly T[], most: number): rea
 function next(lane: Lane, line: Line): Lane {
   const { event, atMs, fencingToken, attempt } = line;
   const owner = lane.owner || (line.owner ?? "");
-  const token = fencingToken === undefined ? {} : { fencingToken };
-  const number = attempt === undefined ? {} : { attempt };
+  const hold = lane.hold ?? { fromMs: atMs, fencingToken, attempt };
+  const waited = lane.wait && { ...lane.wait, toMs: atMs };
   switch (event) {
     case "queued":
     case "waiting":
       return { ...lane, owner, wait: lane.wait ?? { fromMs: atMs } };
     case "granted":
-    case "transferred": {
-      const hold = lane.hold ?? { fromMs: atMs, ...token, ...number };
-      const wait = lane.wait ? { ...lane.wait, toMs: atMs } : waitBefore(line);
-      return { ...lane, owner, hold, ...(wait && { wait }) };
-    }
+    case "transferred":
+      return { ...lane, owner, hold, wait: waited ?? waitBefore(line) };
     case "replayed":
-      return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold: { fromMs: atMs, ...token, ...number } };
+      return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold };
     case "skipped":
-      return { ...lane, owner, ...(lane.wait && { wait: { ...lane.wait, toMs: atMs } }), end: { atMs, kind: "skipped", why: "" } };
+      return { ...lane, owner, wait: waited, end: { atMs, kind: "skipped", why: "" } };
     case "ended":
       return ended({ ...lane, owner }, line);
     case "offered":
