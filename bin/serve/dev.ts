@@ -11,7 +11,7 @@ import { silenceNodeWarning } from "../connection.js";
 import { RecentLines } from "../console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
-import { statusOf, supervise } from "../exec/supervise.js";
+import { NO_LEASE, statusOf, supervise } from "../exec/supervise.js";
 import { SIGNAL_BASE } from "../exit-codes.js";
 import { plainJson } from "../plain-text.js";
 import { PLAIN } from "../terminal.js";
@@ -81,9 +81,8 @@ function logFor({ command, verbose }: DevArgs, { asJson, print, say, screen }: P
 /** Runs the command with the service's URL in its environment, and returns its status. */
 async function runBeside(url: string, command: readonly string[], { env, signals }: ProcessContext): Promise<number> {
   const { HOLDFAST_TABLE: _none, ...others } = env;
-  const held = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
   const work = { command, env: { ...others, HOLDFAST_URL: url }, killAfterMs: KILL_AFTER_MS };
-  return statusOf(await supervise(work, held, signals));
+  return statusOf(await supervise(work, NO_LEASE, signals));
 }
 
 function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {
