@@ -1,19 +1,8 @@
 /** A line of the log in words that it can vouch for: the event, and for an end how it came and how long the hold lasted. */
+import type { LogLine } from "../lib/dynamodb.js";
 import { formatDuration } from "./duration.js";
 
-interface Told {
-  readonly event?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly heldMs?: number | undefined;
-  readonly lapsedMs?: number | undefined;
-}
-
-interface Facts {
-  readonly mode?: string | undefined;
-  readonly position?: number | undefined;
-  readonly condition?: string | undefined;
-  readonly waitedMs?: number | undefined;
-}
+type Told = Partial<Omit<LogLine, "event">> & { readonly event?: string };
 
 /** The ends of a lease, as the log and a key's record name them: the verb, and the words that may follow it. */
 const ENDS: Readonly<Record<string, readonly [verb: string, more: string]>> = {
@@ -62,7 +51,7 @@ export function endOf(line: Told, format = formatDuration): { readonly why: stri
 }
 
 /** Returns what a line tells of a mode and a wait, each in words or `""`. */
-export function factsOf({ mode, position, condition, waitedMs }: Facts, format = formatDuration): readonly string[] {
+export function factsOf({ mode, position, condition, waitedMs }: Told, format = formatDuration): readonly string[] {
   return [
     saying("now", mode),
     saying("place", position),

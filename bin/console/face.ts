@@ -17,16 +17,10 @@ export type Operator = Pick<LockClient, "health" | "list" | "inspect" | "limits"
 };
 
 /** The parts of a console. */
-export interface FaceOptions {
+export interface FaceOptions extends Pick<About, "where" | "canChange" | "pollMs" | "cliOptions"> {
   readonly locks: Operator;
-  /** The address of the service, or the name of the table. */
-  readonly where: string;
-  readonly canChange: boolean;
-  readonly pollMs: number;
   /** The log. With it the service is in this process: its requests are free, and a look reads everything. @default none */
   readonly lines?: RecentLines;
-  /** The options with which the command line finds the same locks. @default none: it finds them by itself */
-  readonly cliOptions?: string;
   /** The log of a deployed service, and how to query it for a key's lines of the last `sinceMs`. @default unknown: the query is only shown */
   readonly deployedLog?: DeployedLog | undefined;
   /** Returns the parts that a key was made from, if they don't show in it. @default none are shown */

@@ -2,7 +2,7 @@
  * Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. The console draws them,
  * and so can anything else that has the lines.
  */
-import type { Line } from "./data.js";
+import type { KeyView, Line } from "./data.js";
 
 /** The end of a wait or of a hold. `unknown`: it is over, and no line says how. */
 export type EndKind = "released" | "expired" | "taken" | "broken" | "transferred" | "cancelled" | "skipped" | "unknown";
@@ -46,12 +46,8 @@ export interface Lane {
   readonly moments: readonly Moment[];
 }
 
-/** A present holder, and the time since when it holds the key. */
-export interface Present {
-  readonly fencingToken: number;
-  readonly owner: string;
-  readonly heldMs: number;
-}
+/** A present holder. */
+export type Present = Pick<KeyView["holders"][number], "fencingToken" | "owner" | "heldMs">;
 
 const ENDS: readonly string[] = ["released", "expired", "taken", "broken", "transferred", "cancelled"] satisfies EndKind[];
 

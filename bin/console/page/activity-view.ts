@@ -10,7 +10,7 @@ import type { ViewProps } from "./hooks.js";
 import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { EventChoice, HolderFilters, isOf } from "./filters.js";
+import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { hrefOf, replaceRoute } from "./route.js";
 import { spanText, timeText } from "./words.js";
@@ -46,7 +46,19 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
     <section class="panel" aria-label="Log">
       <h2 class="visually-hidden">Log</h2>
       <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-        ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
+        <${TextFilter}
+          label="Key begins with"
+          value=${filters.prefix}
+          placeholder="ORDER_"
+          isFirst
+          onChange=${(prefix: string) => set({ prefix })}
+        />
+        <${TextFilter}
+          label="Owner (exact match)"
+          value=${filters.owner}
+          placeholder="worker-7"
+          onChange=${(owner: string) => set({ owner })}
+        />
         ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
       </form>
       <${Log} lines=${fits} of=${JSON.stringify(filters)} />

@@ -68,7 +68,9 @@ function Page(props: PageProps): Content {
   const route = useRoute();
   const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
-  const exhausted = useExhausted(about.data);
+  // A service that charges for its requests is asked seldom.
+  const exhaustedMs = about.data?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.data.pollMs;
+  const { data: exhausted } = usePolled<Exhausted>(about.data && "exhausted", {}, exhaustedMs);
   const [news, setNews] = useState("");
   useEffect(() => void (document.title = `${route.key ?? VIEWS[route.place].title} · holdfast`), [route]);
   useEffect(() => {
@@ -100,16 +102,6 @@ function Page(props: PageProps): Content {
     }`;
 }
 
-/** Polls the runs that need a person. A service that charges for its requests is asked seldom. */
-function useExhausted(about: About | undefined): Exhausted | undefined {
-  const { data } = usePoll<Exhausted>(
-    async (reader) => (about ? read<Exhausted>("exhausted", {}, reader) : new Promise<Exhausted>(() => undefined)),
-    about?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.pollMs,
-    `exhausted ${about !== undefined}`,
-  );
-  return data;
-}
-
 function badge(exhausted: Exhausted | undefined): Content | false {
   const count = exhausted?.items.length ?? 0;
   return (
@@ -126,26 +118,22 @@ function skip(event: Event): void {
 function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly polled: Polled<Lines> } {
   const next = useRef(0);
   const [lines, setLines] = useState<readonly Line[]>([]);
-  const polled = usePoll<Lines>(
-    async (reader) => {
-      if (!isOn) return new Promise<Lines>(() => undefined); // There is no log: one question that has no answer.
-      let answer = await read<Lines>("lines", { from: next.current }, reader);
-      const added = [...answer.lines];
-      // A full answer has more behind it.
-      for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
-        from = answer.next;
-        answer = await read<Lines>("lines", { from }, reader);
-        added.push(...answer.lines);
-      }
-      // A service that was started anew counts from 0.
-      if (answer.next < next.current) setLines([]);
-      next.current = answer.next;
-      if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
-      return answer;
-    },
-    LINES_MS,
-    `lines ${isOn}`,
-  );
+  const ask = async (reader: AbortSignal): Promise<Lines> => {
+    let answer = await read<Lines>("lines", { from: next.current }, reader);
+    const added = [...answer.lines];
+    // A full answer has more behind it.
+    for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
+      from = answer.next;
+      answer = await read<Lines>("lines", { from }, reader);
+      added.push(...answer.lines);
+    }
+    // A service that was started anew counts from 0.
+    if (answer.next < next.current) setLines([]);
+    next.current = answer.next;
+    if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
+    return answer;
+  };
+  const polled = usePoll(isOn ? ask : undefined, LINES_MS, "lines");
   return { lines, polled };
 }
 

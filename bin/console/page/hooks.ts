@@ -47,13 +47,14 @@ export interface Polled<T> {
   readonly again: () => void;
 }
 
-/** Polls data for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
-export function usePolled<T>(path: string, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
-  return usePoll((reader) => read<T>(path, query, reader), everyMs, `${path} ${JSON.stringify(query)}`);
+/** Polls data, if there is a path, for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
+export function usePolled<T>(path: string | undefined, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
+  const ask = path === undefined ? undefined : (reader: AbortSignal) => read<T>(path, query, reader);
+  return usePoll(ask, everyMs, `${path} ${JSON.stringify(query)}`);
 }
 
-/** Polls `ask`; another `of` starts anew. */
-export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: number, of: string): Polled<T> {
+/** Polls `ask`, if there is something to ask; another `of` starts anew. */
+export function usePoll<T>(ask: ((reader: AbortSignal) => Promise<T>) | undefined, everyMs: number, of: string): Polled<T> {
   const { isPaused } = useContext(SharedContext);
   const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({});
   const wake = useRef<() => void>(() => undefined);
@@ -62,8 +63,9 @@ export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: nu
   const latest = useRef(ask);
   latest.current = ask;
   useEffect(() => {
+    if (!ask) return undefined;
     const polling = poll<T>({
-      ask: (reader) => latest.current(reader),
+      ask: (reader) => (latest.current ?? ask)(reader),
       everyMs,
       isIdle: () => document.hidden || paused.current,
       later(ms, run) {
@@ -79,7 +81,7 @@ export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: nu
       document.removeEventListener("visibilitychange", polling.wake);
       polling.stop();
     };
-  }, [of, everyMs]);
+  }, [of, everyMs, ask === undefined]);
   useEffect(() => {
     if (!isPaused) wake.current();
   }, [isPaused]);
