@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { About, Listed } from "../data.js";
 import type { Polled } from "./hooks.js";
-import { usePolled } from "./hooks.js";
+import { useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import type { Place } from "./route.js";
@@ -11,7 +11,6 @@ import { hrefOf, replaceRoute } from "./route.js";
 /** The number of rows at first and with each further click, and the largest number. */
 export const ROWS = { first: 100, most: 500 };
 
-/** The filters of every list. */
 interface Filters {
   /** A part of a key or an owner. */
   readonly find: string;
@@ -25,6 +24,8 @@ export interface List<T, F> {
   /** Changes some of the filters. */
   readonly set: (changed: Partial<F>) => void;
   readonly polled: Polled<T>;
+  /** The class of what shows the answer: `old` once that is old. */
+  readonly age: "old" | "";
   /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
   readonly partOf: (done: string, what: string) => Content | false;
   /** Offers more rows, if there are more. */
@@ -49,6 +50,7 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
       ),
     );
   const polled = usePolled<T>(place, { ...filters, max }, about.pollMs);
+  const age = useIsOld(polled) ? "old" : "";
   const { data } = polled;
   const partOf = (done: string, what: string): Content | false =>
     data?.more === true &&
@@ -61,7 +63,7 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
     if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${data.fits} are shown. Search for the others.</p>`;
     return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more ${what}</button></p>`;
   };
-  return { filters, set, polled, partOf, more };
+  return { filters, set, polled, age, partOf, more };
 }
 
 function mapped<F extends Readonly<Record<string, string>>>(filters: F, change: (value: string, name: string) => string): F {
