@@ -7,7 +7,7 @@ import { StartError } from "../../infra/local/start-error.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
-import { silenceNodeWarning } from "../connection.js";
+import { needing, silenceNodeWarning, TABLE_PACKAGES } from "../connection.js";
 import { RecentLines } from "../console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
@@ -33,7 +33,6 @@ export interface DevArgs {
   readonly command: readonly string[];
 }
 
-/** The owner of the locks of a seed. */
 const SEED_OWNER = "seed";
 /** The interval of the console's polls, in ms: on one machine they cost nothing. */
 const CONSOLE_POLL_MS = 1000;
@@ -53,7 +52,8 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const service = await startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure }).catch((error: unknown) => {
+  const start = () => startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure });
+  const service = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
     throw inOptions(error);
   });
   const { url } = service;
@@ -104,18 +104,12 @@ function readyLine(url: string, table: LocalTable | undefined, { version }: Proc
   return `${JSON.stringify({ event: "ready", url, pid: process.pid, version, locks: table ?? "memory" })}\n`;
 }
 
-/** Returns the error in the words of the command line. */
 function inOptions(error: unknown): unknown {
-  if (error instanceof StartError) {
-    const message = error.message
-      .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
-      .replace("HOLDFAST_ALLOWED_HOSTS=", "--allow-host ")
-      .replace(/PORT=0/, "--port 0")
-      .replace(/\bPORT\b/, "--port");
-    return new CliError("config", message);
-  }
-  if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return error;
-  return new CliError("config", "--endpoint: this needs packages of AWS that are not installed", {
-    next: "npm install [-g] @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb",
-  });
+  if (!(error instanceof StartError)) return error;
+  const message = error.message
+    .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
+    .replace("HOLDFAST_ALLOWED_HOSTS=", "--allow-host ")
+    .replace(/PORT=0/, "--port 0")
+    .replace(/\bPORT\b/, "--port");
+  return new CliError("config", message);
 }
