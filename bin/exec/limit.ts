@@ -4,7 +4,7 @@ import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { RunContext } from "../context.js";
 import { formatDuration, formatDurationUp } from "../duration.js";
-import { ratesText } from "../inspect/limit-text.js";
+import { ratesText } from "../values.js";
 import { sayLater } from "../inspect/waiting.js";
 import type { CommandArgs } from "./lock.js";
 import { notGot, runWhenGranted } from "./lock.js";

@@ -10,7 +10,7 @@ import type { OneProps } from "./hooks.js";
 import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
+import { chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
@@ -132,7 +132,7 @@ function howToBreak({ key, holders }: Key, { cliOptions }: About): Content | nul
   const [first, second] = holders;
   if (!first) return null;
   return html`<p class="command">
-    Read-only. To end ${second ? "the oldest hold" : "this hold"}: ${copyable(breakCommand(key, first.fencingToken, cliOptions))}
+    Read-only. To end ${second ? "the oldest hold" : "this hold"}: <${Copyable} text=${breakCommand(key, first.fencingToken, cliOptions)} />
   </p>`;
 }
 
