@@ -108,7 +108,6 @@ function exitOf({ code, message }: LockError): ExitName {
   return EXIT_OF.get(code) ?? "internal";
 }
 
-/** Returns the advice, including whether the change may have happened. */
 function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
   const { definite } = error;
   if (exit === "config") {

@@ -132,7 +132,6 @@ export function arranged<T extends Lane>(lanes: readonly T[], most: number): rea
   return [...holding.toReversed(), ...(waiting.length > WAITERS ? [crowd] : waiting), ...over.toReversed()].slice(0, most);
 }
 
-/** Returns the lane after one more line. */
 function next(lane: Lane, line: Line): Lane {
   const { event, atMs, fencingToken, attempt } = line;
   const owner = lane.owner || (line.owner ?? "");

@@ -113,7 +113,6 @@ function errorText(error: unknown): string {
 export function BreakDialog(
   given: ChangeProps & {
     readonly view: KeyView;
-    /** The age of the view. */
     readonly agoMs: number;
   },
 ): Content {

@@ -12,7 +12,6 @@ import { head, keyName, ownerName } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { shortToken, timeText } from "./words.js";
 
-/** The colour of a line. */
 function toneOf(line: Line): string {
   if (isLoss(line)) return (line.reason ?? "").startsWith("broken") ? "broken" : "over";
   const tones: Readonly<Partial<Record<Line["event"], string>>> = {
@@ -70,7 +69,6 @@ export function Events(given: { readonly lines: readonly Line[]; readonly withKe
     ${lines.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
 }
 
-/** The deeds in words. */
 const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "run reset" };
 /** The number of deeds at first. */
 const DEED_ROWS = 5;

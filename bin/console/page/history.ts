@@ -68,7 +68,6 @@ export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnL
 export function History(
   given: OneProps &
     OwnLines & {
-      /** The title of the picture. */
       readonly title: string;
       readonly firstSpanMs: number;
       readonly lanes: readonly DrawnLane[];

@@ -22,8 +22,7 @@ const AXIS_PX = 26;
 const LABEL_PX = 158;
 /** The part of the width that shows the future, in which present leases end. */
 const FUTURE = 0.14;
-/** The largest number of lanes. */
-const LANES = 24;
+const LANES_MAX = 24;
 /** The smallest distance of two labels of the axis, in px. */
 const TICK_PX = 96;
 const TICKS_MS = [
@@ -71,7 +70,7 @@ export function Timeline(given: {
   const nowMs = useNow(spanMs <= 60_000 ? 200 : 1000);
   const fromMs = nowMs - spanMs;
   const inSpan = lanes.filter((lane) => ending(lane) > fromMs && beginning(lane) <= nowMs + 1000);
-  const shown: readonly DrawnLane[] = arranged(inSpan, LANES);
+  const shown: readonly DrawnLane[] = arranged(inSpan, LANES_MAX);
   const notDrawn = inSpan.filter((lane) => ending(lane) !== Infinity && !shown.includes(lane)).length;
   const isNarrow = width < 560;
   const left = isNarrow ? 8 : LABEL_PX;
@@ -200,7 +199,6 @@ function momentOf({ atMs, kind }: Moment, y: number, place: Place): Content {
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }
 
-/** Returns a lane in words. */
 function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: boolean): string {
   const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
   const between = end?.afterMs === undefined ? "" : `; it ended between ${timeText(end.afterMs, isUtc)} and ${timeText(end.atMs, isUtc)}`;
