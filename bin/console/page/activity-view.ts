@@ -12,7 +12,7 @@ import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import { filtersOf } from "./route.js";
 import { spanText, timeText } from "./words.js";
 
 /** The number of parts of the time. */
@@ -23,8 +23,7 @@ const PLOT_PX = 84;
 export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const { isKnown } = useAge(polled);
-  const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
+  const { filters, set } = filtersOf({ place: "activity", query }, { prefix: "", owner: "", event: "" });
   const fits = useMemo(
     () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
     [lines, filters.prefix, filters.owner, filters.event],

@@ -11,7 +11,7 @@ import { SharedContext } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { empty } from "./parts.js";
-import { hrefOf, replaceRoute, useRoute } from "./route.js";
+import { filtersOf, useRoute } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
@@ -36,9 +36,7 @@ export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefi
 
 /** The events of a kind or an owner, as the address says. */
 function FilteredEvents({ name, own }: { readonly name: string; readonly own: readonly Line[] }): Content {
-  const { place, query } = useRoute();
-  const filters = { event: query.get("event") ?? "", owner: query.get("owner") ?? "" };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf(place, name, { ...filters, ...changed }));
+  const { filters, set } = filtersOf({ ...useRoute(), key: name }, { event: "", owner: "" });
   const owners = new Set(["", filters.owner, ...own.map(({ owner = "" }) => owner)]);
   const choices = [...owners].toSorted().map((owner) => [owner, owner === "" ? "All" : plain(owner)] as const);
   const fits = own.filter((line) => isOf(line, filters));

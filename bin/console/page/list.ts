@@ -5,8 +5,8 @@ import type { Polled } from "./hooks.js";
 import { useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import type { Place } from "./route.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import type { Filtered, Place } from "./route.js";
+import { filtersOf } from "./route.js";
 
 /** The number of rows at first and with each further click, and the largest number. */
 export const ROWS = { first: 100, most: 500 };
@@ -19,10 +19,7 @@ interface Filters {
 }
 
 /** A list. */
-export interface List<T, F> {
-  readonly filters: F;
-  /** Changes some of the filters. */
-  readonly set: (changed: Partial<F>) => void;
+export interface List<T, F> extends Filtered<F> {
   readonly polled: Polled<T>;
   /** The class of what shows the answer: `old` once that is old. */
   readonly age: "old" | "";
@@ -32,7 +29,7 @@ export interface List<T, F> {
   readonly more: (what: string) => Content | false;
 }
 
-/** Returns the list of a place. A filter that has its value of `initial` is not in the address. */
+/** Returns the list of a place. */
 export function useList<T extends Listed<unknown>, F extends Filters & Readonly<Record<string, string>>>(
   place: Place,
   about: About,
@@ -40,15 +37,7 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
   initial: F,
 ): List<T, F> {
   const [max, setMax] = useState(ROWS.first);
-  const filters = mapped(initial, (value, name) => query.get(name) ?? value);
-  const set = (changed: Partial<F>): void =>
-    replaceRoute(
-      hrefOf(
-        place,
-        undefined,
-        mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value)),
-      ),
-    );
+  const { filters, set } = filtersOf({ place, query }, initial);
   const polled = usePolled<T>(place, { ...filters, max }, about.pollMs);
   const age = useIsOld(polled) ? "old" : "";
   const { data } = polled;
@@ -64,8 +53,4 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
     return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more ${what}</button></p>`;
   };
   return { filters, set, polled, age, partOf, more };
-}
-
-function mapped<F extends Readonly<Record<string, string>>>(filters: F, change: (value: string, name: string) => string): F {
-  return Object.fromEntries(Object.entries(filters).map(([name, value]) => [name, change(value, name)])) as F;
 }
