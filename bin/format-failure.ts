@@ -2,14 +2,13 @@
  * Formats failures in one or two lines with an exit status: what happened, whether the change may have been made, and advice. The refusal's
  * own fields decide that, not just the type of the error.
  */
-import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
 import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
 import type { Where } from "./connection.js";
 import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
-import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
+import { EXITS, statusOfSignal } from "./exit-codes.js";
 import { plain, plainJson } from "./plain-text.js";
 import { DEV_PORT } from "./serve/commands.js";
 
@@ -74,7 +73,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where, comm
   if (error instanceof Interrupted) {
     const { message, by } = error;
     const definite = mode !== "changes";
-    return { status: SIGNAL_BASE + constants.signals[by], code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
+    return { status: statusOfSignal(by), code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
   }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);

@@ -5,9 +5,8 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
-import { constants } from "node:os";
 import { isatty } from "node:tty";
-import { SIGNAL_BASE } from "../exit-codes.js";
+import { statusOfSignal } from "../exit-codes.js";
 import type { Ending } from "./guard.js";
 import type { Watchdog } from "./watchdog.js";
 import { startWatchdog } from "./watchdog.js";
@@ -126,7 +125,7 @@ function endOf(child: ChildProcess, file: string): Promise<Ended> {
     });
     child.once("exit", (status, by) => {
       if (by === null) resolve({ started: true, status: status ?? 0 });
-      else resolve({ started: true, status: SIGNAL_BASE + constants.signals[by], by });
+      else resolve({ started: true, status: statusOfSignal(by), by });
     });
   });
 }

@@ -2,11 +2,10 @@
  * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
  * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
-import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
-import { EXITS, SIGNAL_BASE } from "../exit-codes.js";
+import { EXITS, statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import { verbOf } from "../held-text.js";
 import type { HoldView } from "./holds.js";
@@ -46,7 +45,7 @@ export async function watch(args: WatchArgs, context: CommandContext): Promise<n
   const display = context.screen.columns === undefined || context.asJson ? undefined : new AlternateScreen(process.stdout);
   try {
     const by = await Promise.race([signalled, looks(args, context, display, end.signal).then(() => signalled)]);
-    return SIGNAL_BASE + constants.signals[by];
+    return statusOfSignal(by);
   } finally {
     end.abort();
     display?.close();

@@ -1,5 +1,4 @@
 /** `holdfast dev`: serves the API on this machine, for development and for a project's own tests. It checks nobody's identity. */
-import { constants } from "node:os";
 import type { Gateway } from "../../infra/local/gateway.js";
 import type { LocalTable } from "../../infra/local/local-service.js";
 import { startLocalService } from "../../infra/local/local-service.js";
@@ -12,7 +11,7 @@ import { RecentLines } from "../console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
 import { NO_LEASE, statusOf, supervise } from "../exec/supervise.js";
-import { SIGNAL_BASE } from "../exit-codes.js";
+import { statusOfSignal } from "../exit-codes.js";
 import { plainJson } from "../plain-text.js";
 import { PLAIN } from "../terminal.js";
 import { logText } from "./log-text.js";
@@ -65,7 +64,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (command.length > 0) return await runBeside(url, command, context);
     const ended = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
     await context.print(context.asJson ? readyLine(url, table, context) : greeting(service, args, context));
-    return SIGNAL_BASE + constants.signals[await ended];
+    return statusOfSignal(await ended);
   } finally {
     // Not awaited: a signal ends it at once, and without one the process ends when both are done.
     void seeding.close().finally(() => service.close());
