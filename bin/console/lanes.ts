@@ -4,8 +4,10 @@
  */
 import type { KeyView, Line } from "./data.js";
 
+/** The ends of a lease, as a line names them. */
+const ENDS = ["released", "expired", "taken", "broken", "transferred", "cancelled"] as const;
 /** The end of a wait or of a hold. `unknown`: it is over, and no line says how. */
-export type EndKind = "released" | "expired" | "taken" | "broken" | "transferred" | "cancelled" | "skipped" | "unknown";
+export type EndKind = (typeof ENDS)[number] | "skipped" | "unknown";
 
 /** A time of waiting or holding. Without `toMs` it goes on. */
 export interface Span {
@@ -48,8 +50,6 @@ export interface Lane {
 
 /** A present holder. */
 export type Present = Pick<KeyView["holders"][number], "fencingToken" | "owner" | "heldMs">;
-
-const ENDS: readonly string[] = ["released", "expired", "taken", "broken", "transferred", "cancelled"] satisfies EndKind[];
 
 /** Returns the lanes of one key from its lines, in the order of their beginnings. Lines of other keys must not be among them. */
 export function lanesOf(lines: readonly Line[]): readonly Lane[] {
@@ -164,7 +164,7 @@ function next(lane: Lane, line: Line): Lane {
 function ended(lane: Lane, line: Line): Lane {
   const { atMs, reason = "", heldMs, fencingToken } = line;
   const [name = "", ...words] = reason.split(": ");
-  const kind = ENDS.includes(name) ? (name as EndKind) : "unknown";
+  const kind: EndKind = ENDS.find((end) => end === name) ?? "unknown";
   const why = words.join(": ");
   // A line is a little later than what it tells, so the earlier of two beginnings counts. A log may begin in the middle of a hold.
   const fromMs = Math.min(lane.hold?.fromMs ?? Infinity, heldMs === undefined ? Infinity : atMs - heldMs);

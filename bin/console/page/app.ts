@@ -6,10 +6,11 @@ import { ActivityView } from "./activity-view.js";
 import { read } from "./api.js";
 import { Dialog } from "./dialog.js";
 import { SharedContext, useNow, usePoll, usePolled } from "./hooks.js";
-import type { Polled } from "./hooks.js";
+import type { Polled, Shared } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { KeyView } from "./key-view.js";
+import type { KeyActions } from "./keys.js";
 import { KEYS, useKeys } from "./keys.js";
 import { LimitsView } from "./limits-view.js";
 import { LocksView } from "./locks-view.js";
@@ -49,20 +50,15 @@ export function App(): Content {
   const [hasKeys, toggleKeys] = useSetting("keys", true);
   const [isHelping, setHelping] = useState(false);
   const togglePause = (): void => setPaused((before) => !before);
-  useKeys(hasKeys, { toggleUtc, togglePause, help: () => setHelping(true) });
+  const actions: KeyActions = { toggleUtc, togglePause, help: () => setHelping(true) };
+  useKeys(hasKeys, actions);
   return html`<${SharedContext.Provider} value=${{ isPaused, isUtc }}>
-    <${Page} isPaused=${isPaused} isUtc=${isUtc} togglePause=${togglePause} toggleUtc=${toggleUtc} help=${() => setHelping(true)} />
+    <${Page} isPaused=${isPaused} isUtc=${isUtc} ...${actions} />
     ${isHelping && html`<${Help} hasKeys=${hasKeys} toggleKeys=${toggleKeys} onClose=${() => setHelping(false)} />`}
   </${SharedContext.Provider}>`;
 }
 
-interface PageProps {
-  readonly isPaused: boolean;
-  readonly isUtc: boolean;
-  readonly togglePause: () => void;
-  readonly toggleUtc: () => void;
-  readonly help: () => void;
-}
+type PageProps = Shared & KeyActions;
 
 function Page(props: PageProps): Content {
   const route = useRoute();
