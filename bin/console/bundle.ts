@@ -12,7 +12,7 @@ import { assetsOf } from "./files.js";
 /** The entries: the page of the console's own server, and the page that a deployed API serves. */
 export type Entry = "main.ts" | "hosted-main.ts";
 
-/** What the page's bundle and the function's have in common. */
+/** The common options of both bundles. */
 const BUILD = { bundle: true, write: false, format: "esm", minify: true, logLevel: "warning" } as const;
 
 /** Bundles the page, minified, and returns the files that went into it too. */

@@ -66,32 +66,8 @@ function ChangeDialog(
   };
   return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit} autocomplete="off">
     ${given.children}
-    <label class="field wide">
-      <span>Reason. It is logged.</span>
-      <input
-        required
-        maxlength="200"
-        autofocus
-        value=${reason}
-        placeholder="for example: its machine is gone"
-        onInput=${(event: Typed) => setReason(event.currentTarget.value)}
-      />
-    </label>
-    ${
-      keyToType !== undefined &&
-      html`<label class="field wide">
-        <span
-          >Type the key to confirm: <code class="to-type"><bdi>${keyToType}</bdi></code></span
-        >
-        <input
-          required
-          spellcheck="false"
-          autocapitalize="off"
-          value=${typed}
-          onInput=${(event: Typed) => setTyped(event.currentTarget.value)}
-        />
-      </label>`
-    }
+    ${field("Reason. It is logged.", reason, setReason, { maxlength: "200", autofocus: true, placeholder: "for example: its machine is gone" })}
+    ${keyToType !== undefined && field(toType(keyToType), typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
     ${!isKnown && html`<p class="notice bad" role="alert">The console gets no answer: what is so now is not known.</p>`}
     ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
     <div class="buttons">
@@ -99,6 +75,17 @@ function ChangeDialog(
       <button type="submit" class="danger" disabled=${!canMake}>${state.isBusy ? "Working…" : action}</button>
     </div>
   </form></${Dialog}>`;
+}
+
+function field(label: Children, value: string, set: (value: string) => void, attributes: object): Content {
+  return html`<label class="field wide">
+    <span>${label}</span>
+    <input required ...${attributes} value=${value} onInput=${(event: Typed) => set(event.currentTarget.value)} />
+  </label>`;
+}
+
+function toType(key: string): Content {
+  return html`Type the key to confirm: <code class="to-type"><bdi>${key}</bdi></code>`;
 }
 
 function errorText(error: unknown): string {
