@@ -26,7 +26,6 @@ export const INTERRUPTED = "interrupted";
 export interface CliErrorDetails {
   /** The code. @default that of its kind */
   readonly code?: string;
-  /** The advice. */
   readonly next?: string;
   /** The exit status. @default that of its kind */
   readonly status?: number;

@@ -39,7 +39,7 @@ export async function connect(
   const { url, table } = whereOf(options, env);
   silenceNodeWarning();
   const { owner = ownerHere(), leaseMs } = options;
-  const common = { owner, ...(leaseMs !== undefined && { leaseMs }), ...(onEvent && { onEvent }) };
+  const common = { owner, leaseMs, onEvent };
   if (table !== undefined) return onTable(table, options, common);
 
   const { createLockClient } = await import("../lib/index.js");
@@ -49,7 +49,7 @@ export async function connect(
   // The client itself refuses a URL that is none.
   const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
-  return createLockClient({ url, token, ...(sign && { sign }), ...common });
+  return createLockClient({ url, token, sign, ...common });
 }
 
 /** Suppresses the AWS SDK's warning that it will drop Node 20, which this project supports. */
@@ -86,10 +86,10 @@ export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEn
 }
 
 async function onTable(tableName: string, { namespace, region }: ConnectionOptions, common: object): Promise<LockClient> {
-  const { createLockClient } = await needing(() => import("../lib/dynamodb.js"), ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"]);
+  const { createLockClient } = await needing(() => import("../lib/dynamodb.js"), TABLE_PACKAGES);
   // Sets only the region; the SDK's default limits on calls stay.
   if (region !== undefined) process.env["AWS_REGION"] = region;
-  return createLockClient({ tableName, ...(namespace !== undefined && { namespace }), ...common });
+  return createLockClient({ tableName, namespace, ...common });
 }
 
 /**
@@ -98,7 +98,7 @@ async function onTable(tableName: string, { namespace, region }: ConnectionOptio
  */
 export async function signer(region: string, url: string, service?: string): Promise<Sign> {
   const { sigv4 } = await needing(() => import("../lib/sigv4.js"), ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"]);
-  const sign = sigv4({ ...(region !== OF_THE_ENVIRONMENT && { region }), ...(service !== undefined && { service }) });
+  const sign = sigv4({ region: region === OF_THE_ENVIRONMENT ? undefined : region, service });
   try {
     await sign({ method: "GET", url, headers: {} }); // If this can't be signed, later requests can't either, so fail now.
   } catch (error) {
@@ -109,13 +109,18 @@ export async function signer(region: string, url: string, service?: string): Pro
   return sign;
 }
 
-/** Returns the result of `load`. Only some users need these packages, so they are not installed by default. */
-async function needing<T>(load: () => Promise<T>, packages: readonly string[]): Promise<T> {
+/** The packages for using a table directly. */
+export const TABLE_PACKAGES: readonly string[] = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
+
+/** Returns the result of `load`. Only some users need these packages, so they are not installed by default. @throws CliError without one */
+export async function needing<T>(load: () => Promise<T>, packages: readonly string[], what = "this"): Promise<T> {
   try {
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new CliError("config", "this needs packages of AWS that are not installed", { next: `npm install [-g] ${packages.join(" ")}` });
+    throw new CliError("config", `${what} needs packages of AWS that are not installed`, {
+      next: `npm install [-g] ${packages.join(" ")}`,
+    });
   }
 }
 

@@ -10,10 +10,8 @@ import type { Screen } from "./terminal.js";
 export interface ProcessContext {
   /** The environment, as this process received it. */
   readonly env: NodeJS.ProcessEnv;
-  /** The version of the package. */
   readonly version: string;
   readonly signals: Signals;
-  /** The screen of stdout. */
   readonly screen: Screen;
   readonly asJson: boolean;
   /** Prints to stdout. Resolves when more can be printed. */
@@ -50,10 +48,8 @@ export interface CliHost {
   runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
   /** Returns the context of a command that needs no locks from elsewhere. */
   processContext(options: GlobalOptions): ProcessContext;
-  /** All arguments, in order. */
   readonly argv: readonly string[];
   readonly print: CommandContext["print"];
-  /** Sets the exit status. */
   ends(status: number): void;
 }
 

@@ -2,6 +2,7 @@
  * The exit statuses of `holdfast`: the numbers of sysexits.h where it has one, and those of the shell for running a command.
  * docs/command-line.md has the same table; a test compares them.
  */
+import { constants } from "node:os";
 
 interface Exit {
   readonly status: number;
@@ -57,3 +58,8 @@ export type ExitName = keyof typeof EXITS;
 
 /** The status of a process that a signal ended is this plus the signal's number, as in a shell. */
 export const SIGNAL_BASE = 128;
+
+/** Returns the status of a process that a signal ended. */
+export function statusOfSignal(name: NodeJS.Signals): number {
+  return SIGNAL_BASE + constants.signals[name];
+}

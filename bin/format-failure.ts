@@ -2,14 +2,13 @@
  * Formats failures in one or two lines with an exit status: what happened, whether the change may have been made, and advice. The refusal's
  * own fields decide that, not just the type of the error.
  */
-import { constants } from "node:os";
 import type { LockError } from "../lib/index.js";
 import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
 import type { Where } from "./connection.js";
 import { AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
 import type { ExitName } from "./exit-codes.js";
-import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
+import { EXITS, statusOfSignal } from "./exit-codes.js";
 import { plain, plainJson } from "./plain-text.js";
 import { DEV_PORT } from "./serve/commands.js";
 
@@ -24,46 +23,29 @@ export interface Failure {
   readonly definite: boolean;
 }
 
-/** The status for each code of the service and of the SDK. An unknown code comes from a newer service. */
-const EXIT_OF: Readonly<Record<string, ExitName>> = {
-  "invalid-request": "usage",
-  "too-large": "usage",
-  forbidden: "forbidden",
-  "not-found": "notFound",
-  "limit-mismatch": "refused",
-  "fingerprint-mismatch": "refused",
-  "attempts-exhausted": "refused",
-  "run-failed": "refused",
-  "other-hold": "refused",
-  "outcome-differs": "refused",
-  "upgrade-conflict": "refused",
-  "not-exclusive": "refused",
-  "token-mismatch": "refused",
-  locked: "notGot",
-  "rate-limited": "notGot",
-  "queue-full": "notGot",
-  "key-full": "notGot",
-  "run-in-progress": "notGot",
-  contended: "notGot",
-  "wait-timeout": "notGot",
-  "lease-lost": "lost",
-  "lease-over": "unavailable",
-  "lease-reused": "unavailable",
-  "lease-id-time": "unavailable",
-  throttled: "unavailable",
-  "clock-skew": "unavailable",
-  "newer-format": "unavailable",
-  unavailable: "unavailable",
-  "not-configured": "config",
-  "result-omitted": "notKept",
-  internal: "internal",
-  "method-not-allowed": "internal",
-  "unsupported-media-type": "internal",
+/** The codes of the service and of the SDK with each status. An unknown code comes from a newer service. */
+const CODES_OF: Readonly<Partial<Record<ExitName, readonly string[]>>> = {
+  usage: ["invalid-request", "too-large"],
+  forbidden: ["forbidden"],
+  notFound: ["not-found"],
+  refused: [
+    ...["limit-mismatch", "fingerprint-mismatch", "token-mismatch", "outcome-differs", "attempts-exhausted", "run-failed"],
+    ...["other-hold", "not-exclusive", "upgrade-conflict"],
+  ],
+  notGot: ["locked", "rate-limited", "queue-full", "key-full", "run-in-progress", "contended", "wait-timeout"],
+  lost: ["lease-lost"],
+  unavailable: ["lease-over", "lease-reused", "lease-id-time", "throttled", "clock-skew", "newer-format", "unavailable"],
+  config: ["not-configured"],
+  notKept: ["result-omitted"],
+  internal: ["internal", "method-not-allowed", "unsupported-media-type"],
 };
+const EXIT_OF = new Map(Object.entries(CODES_OF).flatMap(([exit, codes]) => codes.map((code) => [code, exit as ExitName])));
 
-/** The command-line options by their names in the SDK. */
+/** The command-line options that have the names of the SDK. */
+const SAME_NAMES = ["url", "limit", "permits", "priority", "cost", "concurrent", "owner", "max", "namespace", "reason"];
+/** All options, by their names in the SDK. */
 const OPTIONS: Readonly<Record<string, string>> = {
-  url: "--url",
+  ...Object.fromEntries(SAME_NAMES.map((name) => [name, `--${name}`])),
   tableName: "--table",
   leaseMs: "--lease",
   waitMs: "--wait",
@@ -72,19 +54,10 @@ const OPTIONS: Readonly<Record<string, string>> = {
   maxAttempts: "--max-attempts",
   drainMs: "--drain",
   fencingToken: "--token",
-  limit: "--limit",
-  permits: "--permits",
-  priority: "--priority",
   rates: "--rate",
   count: "--rate",
   perMs: "--rate",
   burst: "--rate",
-  cost: "--cost",
-  concurrent: "--concurrent",
-  owner: "--owner",
-  max: "--max",
-  namespace: "--namespace",
-  reason: "--reason",
   key: "KEY",
 };
 
@@ -100,7 +73,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where, comm
   if (error instanceof Interrupted) {
     const { message, by } = error;
     const definite = mode !== "changes";
-    return { status: SIGNAL_BASE + constants.signals[by], code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
+    return { status: statusOfSignal(by), code: INTERRUPTED, message, next: definite ? "" : PERHAPS_DONE, definite };
   }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);
@@ -131,10 +104,9 @@ const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 /** Returns the status's name. A wrong URL counts as a wrong configuration. */
 function exitOf({ code, message }: LockError): ExitName {
   if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
-  return EXIT_OF[code] ?? "internal";
+  return EXIT_OF.get(code) ?? "internal";
 }
 
-/** Returns the advice, including whether the change may have happened. */
 function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
   const { definite } = error;
   if (exit === "config") {

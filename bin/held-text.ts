@@ -1,12 +1,8 @@
 /** A line of the log in words that it can vouch for: the event, and for an end how it came and how long the hold lasted. */
+import type { LogLine } from "../lib/dynamodb.js";
 import { formatDuration } from "./duration.js";
 
-interface Told {
-  readonly event?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly heldMs?: number | undefined;
-  readonly lapsedMs?: number | undefined;
-}
+type Told = Partial<Omit<LogLine, "event">> & { readonly event?: string };
 
 /** The ends of a lease, as the log and a key's record name them: the verb, and the words that may follow it. */
 const ENDS: Readonly<Record<string, readonly [verb: string, more: string]>> = {
@@ -52,6 +48,21 @@ export function endOf(line: Told, format = formatDuration): { readonly why: stri
   if (name === "taken" && lapsedMs === 0) return { why: `${why}, taken after ${format(heldMs)}`, held: "" };
   const held = `held ${SEEN_LATER.includes(name) ? "at most " : ""}${format(heldMs - lapsedMs)}`;
   return { why, held: name === "taken" ? `${held}, taken ${format(lapsedMs)} later` : held };
+}
+
+/** Returns what a line tells of a mode and a wait, each in words or `""`. */
+export function factsOf({ mode, position, condition, waitedMs }: Told, format = formatDuration): readonly string[] {
+  return [
+    saying("now", mode),
+    saying("place", position),
+    saying("condition", condition),
+    saying("waited", waitedMs === undefined ? undefined : format(waitedMs)),
+  ];
+}
+
+/** Returns a value after its name; `""` if there is none. */
+export function saying(name: string, value: string | number | undefined): string {
+  return value === undefined ? "" : `${name} ${value}`;
 }
 
 function nameOf(reason: string): string {

@@ -1,6 +1,5 @@
 /** Carries out a command line and reports a failure once, in a line or two, with a status for its kind. */
 import { createRequire } from "node:module";
-import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { CommanderError } from "commander";
@@ -10,7 +9,7 @@ import type { KeyKind } from "./completion.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import type { CliHost, CommandContext, GlobalOptions, ProcessContext, RunContext } from "./context.js";
 import { Signals } from "./context.js";
-import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
+import { EXITS, statusOfSignal } from "./exit-codes.js";
 import type { CommandMode } from "./format-failure.js";
 import { failureOf, formatFailure, RUNNING } from "./format-failure.js";
 import { plain } from "./plain-text.js";
@@ -50,7 +49,7 @@ class CommandLine implements CliHost {
     this.#givenUp.catch(() => undefined); // Avoids an unhandled rejection.
     this.print = printerOn(host.stdout, {
       onClosed: () => {
-        if (this.#mode !== "runs") process.exit(SIGNAL_BASE + constants.signals.SIGPIPE);
+        if (this.#mode !== "runs") process.exit(statusOfSignal("SIGPIPE"));
       },
       // A running command goes on, and so does the record of its run.
       onFailed: ({ message }) => {

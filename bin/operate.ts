@@ -13,12 +13,12 @@ export interface BreakArgs {
   readonly key: string;
   readonly reason: string;
   /** The token of the hold. Absent: the only hold of the key. */
-  readonly fencingToken?: number;
+  readonly fencingToken: number | undefined;
   /**
    * Ends the hold within this time by force, even if its lease is longer, in ms. The holder's work may run on beyond it. Absent: the hold
    * ends with its lease, and the work before it.
    */
-  readonly drainMs?: number;
+  readonly drainMs: number | undefined;
   /** True to ask for confirmation first, on a terminal. */
   readonly asks: boolean;
 }
@@ -32,7 +32,7 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
   if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}? [y/N] `, context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
-  const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, ...(drainMs !== undefined && { drainMs }) });
+  const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
   if (asJson) {
     await print(`${plainJson({ key, fencingToken: token, ...(hold && { owner: hold.owner }), breakInMs })}\n`);
     return 0;

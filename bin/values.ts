@@ -1,7 +1,12 @@
-/** Parses option values. The parser refuses an invalid value and names the option. */
-import { InvalidArgumentError } from "commander";
+/** Parses option values, and formats rates as they are parsed. The parser refuses an invalid value and names the option. */
+import { InvalidArgumentError, Option } from "commander";
 import type { Rate } from "../lib/index.js";
-import { parseDuration } from "./duration.js";
+import { exactDuration, parseDuration } from "./duration.js";
+
+/** Returns an option that has the value of `text` if it isn't given. Its help shows the default as people write it. */
+export function defaulted(flags: string, description: string, parse: (text: string) => unknown, text: string): Option {
+  return new Option(flags, description).argParser(parse).default(parse(text), text);
+}
 
 /** Parses a duration into ms. */
 export function duration(text: string): number {
@@ -16,17 +21,25 @@ export function durationOrForever(text: string): number | "forever" {
 }
 
 /** Parses a whole number of at least 0. */
-export function count(text: string): number {
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(number)) throw new InvalidArgumentError("It must be a whole number.");
-  return number;
-}
+export const count = whole((number) => number >= 0, "It must be a whole number.");
 
 /** Parses a whole number of at least 1. */
-export function some(text: string): number {
-  const number = count(text);
-  if (number < 1) throw new InvalidArgumentError("It must be at least 1.");
-  return number;
+export const some = whole((number) => number >= 1, "It must be at least 1.");
+
+/** Parses a TCP port; 0 means any free one. */
+export const port = whole((number) => number <= 65_535, "A port is from 0 to 65535.");
+
+/** Parses the exit status of a process. */
+export const exitStatus = whole((number) => number <= 255, "A status is from 0 to 255.");
+
+/** Returns what parses a whole number, and refuses one that breaks a rule. */
+function whole(fits: (number: number) => boolean, rule: string): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(number)) throw new InvalidArgumentError("It must be a whole number.");
+    if (!fits(number)) throw new InvalidArgumentError(rule);
+    return number;
+  };
 }
 
 /** Parses a rate, such as `100/1m` or `5/1s/2`, and adds it to those before it. */
@@ -36,11 +49,10 @@ export function rate(text: string, before: readonly Rate[] = []): readonly Rate[
   return [...before, { count: some(many), perMs: duration(per), ...(burst !== undefined && { burst: some(burst) }) }];
 }
 
-/** Parses a TCP port; 0 means any free one. */
-export function port(text: string): number {
-  const number = count(text);
-  if (number > 65_535) throw new InvalidArgumentError("A port is from 0 to 65535.");
-  return number;
+/** Returns rates as the command line takes them, `100/1m, 5/1s/2`: with a burst if fewer may start at once than in the time. */
+export function ratesText(rates: readonly Rate[]): string {
+  const texts = rates.map(({ count: many, perMs, burst = many }) => `${many}/${exactDuration(perMs)}${burst === many ? "" : `/${burst}`}`);
+  return texts.join(", ");
 }
 
 /** The number of ports to try if none is given. */
@@ -55,13 +67,6 @@ export function portsFrom(first: number, given?: number): readonly number[] {
 export function countAfterDashes(argv: readonly string[]): number {
   const dashes = argv.indexOf("--");
   return dashes < 0 ? 0 : argv.length - dashes - 1;
-}
-
-/** Parses the exit status of a process. */
-export function exitStatus(text: string): number {
-  const status = count(text);
-  if (status > 255) throw new InvalidArgumentError("A status is from 0 to 255.");
-  return status;
 }
 
 /** Parses exit statuses separated by commas. */

@@ -12,20 +12,19 @@ import { assetsOf } from "./files.js";
 /** The entries: the page of the console's own server, and the page that a deployed API serves. */
 export type Entry = "main.ts" | "hosted-main.ts";
 
+/** The common options of both bundles. */
+const BUILD = { bundle: true, write: false, format: "esm", minify: true, logLevel: "warning" } as const;
+
 /** Bundles the page, minified, and returns the files that went into it too. */
 export async function bundlePage(entry: Entry = "main.ts"): Promise<Bundled & { readonly inputs: Metafile["inputs"] }> {
   const { build } = await import("esbuild");
   const { outputFiles, metafile } = await build({
     entryPoints: [here(`page/${entry}`)],
     outfile: "console.js",
-    bundle: true,
-    write: false,
     metafile: true,
-    format: "esm",
     target: "es2022",
-    minify: true,
     legalComments: "none",
-    logLevel: "warning",
+    ...BUILD,
   });
   const textOf = (end: string): string => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? "";
   // In minified code only templates have lines: their indentation means nothing in the page, and a break beside a tag is no text at all.
@@ -45,13 +44,9 @@ export async function bundleHosted(directory: string): Promise<Metafile["inputs"
   const contents = `import { serveFiles } from "./hosted.js"; export const handler = serveFiles(${JSON.stringify(assets)});`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: here("."), sourcefile: "handler.ts", loader: "ts" },
-    bundle: true,
-    write: false,
-    format: "esm",
     platform: "node",
     target: "node24",
-    minify: true,
-    logLevel: "warning",
+    ...BUILD,
   });
   mkdirSync(directory, { recursive: true });
   // Renamed, so that a concurrent reader sees the old or the new code.

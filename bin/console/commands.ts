@@ -36,8 +36,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const where = url === undefined ? `table ${table}` : new URL(url).host;
       const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
       const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
-      const deployedLog =
-        group === undefined ? undefined : await (await import("./deployed-log.js")).deployedLog(group, globals, context.env);
+      const deployedLog = group === undefined ? undefined : await (await import("./insights.js")).deployedLog(group, globals, context.env);
       host.ends(await ui({ ports: portsFrom(UI_PORT, given), where, canChange: allowChanges, cliOptions, deployedLog }, context));
     });
 }

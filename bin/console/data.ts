@@ -12,9 +12,9 @@ export interface About {
   /** The interval of the list's requests, in ms. A page about one key polls at least every 2 s. */
   readonly pollMs: number;
   /** The time from which the log is known, in epoch ms. Absent: there is no log here. */
-  readonly logFromMs?: number;
+  readonly logFromMs?: number | undefined;
   /** The options with which the command line finds the same locks, such as `--url https://…`. */
-  readonly cliOptions?: string;
+  readonly cliOptions?: string | undefined;
 }
 
 /** A line of the log without ids of requests and callers' principals. `lease` is a hash, as in the log. */
@@ -47,12 +47,12 @@ export interface Listed<T> {
   /** True if there are more than were read, or may be. */
   readonly more: boolean;
   /** The requests that the look took. The next one waits as many intervals. Absent: they are free. */
-  readonly requests?: number;
+  readonly requests?: number | undefined;
 }
 
 /** The held keys: the rows that fit, and what there is to say about all that were read. */
 export interface Locks extends Listed<KeyView> {
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly figures: {
     readonly held: number;
     /** The callers in the queues, and the number of these queues. */
@@ -73,12 +73,12 @@ export interface Exhausted {
   readonly items: readonly RunOfKey[];
   /** True if there are more, or may be. */
   readonly more: boolean;
-  readonly requests?: number;
+  readonly requests?: number | undefined;
 }
 
 /** The parts that a key was made from, if they don't show in it. */
-interface Parts {
-  readonly parts?: string;
+export interface Parts {
+  readonly parts?: string | undefined;
 }
 
 /** A key with its holders and waiters. */
@@ -90,9 +90,9 @@ export type LimitOfKey = LimitView & Parts;
 /** A run, with its values as JSON text if it was asked for by itself. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &
   Parts & {
-    readonly checkpoint?: string;
-    readonly result?: string;
-    readonly error?: string;
+    readonly checkpoint?: string | undefined;
+    readonly result?: string | undefined;
+    readonly error?: string | undefined;
   };
 
 /** The history of a key that is not in a log of the console's own. */
@@ -104,7 +104,7 @@ export interface History {
   /** True if the console may run the query. */
   readonly canRun: boolean;
   /** The query's lines, if it ran. */
-  readonly lines?: readonly Line[];
+  readonly lines?: readonly Line[] | undefined;
 }
 
 /** A refusal or failure. */

@@ -1,10 +1,16 @@
 /**
- * Runs a query of CloudWatch Logs Insights with the caller's own credentials: two calls of its JSON API, signed as any request to AWS, so no
- * package of AWS's for it is needed. CloudWatch charges for each query, so it runs only on demand. It has not been run on AWS.
+ * The log of a deployed service in CloudWatch Logs, as `holdfast ui` reads it with the caller's own credentials: a query of Logs Insights is
+ * two calls of its JSON API, signed as any request to AWS, so no package of AWS's for it is needed. CloudWatch charges for each query, so it
+ * runs only on demand. It has not been run on AWS.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sign } from "../../lib/index.js";
+import { CliError } from "../cli-error.js";
+import type { ConnectionOptions } from "../connection.js";
+import { signer, signingRegion } from "../connection.js";
+import type { DeployedLog } from "./face.js";
 import type { Row } from "./insights-query.js";
+import { linesOfRows } from "./insights-query.js";
 
 /** The log, and how it is reached. */
 export interface InsightsOptions {
@@ -29,6 +35,28 @@ const PAUSE_MS = 500;
 const LOOKS = 60;
 /** The longest time for one call, in ms. */
 const CALL_MS = 10_000;
+
+/**
+ * Returns the log in `logGroup`. Its region is the given one, the environment's, or that of the API's host.
+ * @throws CliError if there is no region, no credentials, or a package for signing is missing
+ */
+export async function deployedLog(logGroup: string, options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<DeployedLog> {
+  const url = options.url ?? (env["HOLDFAST_URL"] || undefined);
+  const ofHost = url === undefined ? undefined : signingRegion(new URL(url), {});
+  const region = [options.region, env["AWS_REGION"], env["AWS_DEFAULT_REGION"], ofHost].find(Boolean);
+  if (region === undefined)
+    throw new CliError("config", "--log-group: the region of the log is not known", { next: "Pass --region or set AWS_REGION." });
+  const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+  const endpoint = (env["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS"] || undefined) ?? `https://logs.${region}.${domain}/`;
+  const sign = await signer(region, endpoint, "logs");
+  return {
+    logGroup,
+    async linesOf(key, query, sinceMs) {
+      const toMs = Date.now();
+      return linesOfRows(await runQuery(query, { fromMs: toMs - sinceMs, toMs }, { logGroup, endpoint, sign }), key);
+    },
+  };
+}
 
 /** Runs `query` and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
 export async function runQuery(query: string, { fromMs, toMs }: Span, options: InsightsOptions): Promise<readonly Row[]> {

@@ -2,10 +2,12 @@
  * Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. The console draws them,
  * and so can anything else that has the lines.
  */
-import type { Line } from "./data.js";
+import type { KeyView, Line } from "./data.js";
 
+/** The ends of a lease, as a line names them. */
+const ENDS = ["released", "expired", "taken", "broken", "transferred", "cancelled"] as const;
 /** The end of a wait or of a hold. `unknown`: it is over, and no line says how. */
-export type EndKind = "released" | "expired" | "taken" | "broken" | "transferred" | "cancelled" | "skipped" | "unknown";
+export type EndKind = (typeof ENDS)[number] | "skipped" | "unknown";
 
 /** A time of waiting or holding. Without `toMs` it goes on. */
 export interface Span {
@@ -15,8 +17,8 @@ export interface Span {
 
 /** The hold of a lane. */
 export interface HoldSpan extends Span {
-  readonly fencingToken?: number;
-  readonly attempt?: number;
+  readonly fencingToken?: number | undefined;
+  readonly attempt?: number | undefined;
 }
 
 /** A moment of a lane: an offer, a change of mode, a break that lets it drain, or a run's outcome. */
@@ -40,20 +42,14 @@ export interface Lane {
   /** The lease's hash, or the token of a hold whose grant no line shows. */
   readonly id: string;
   readonly owner: string;
-  readonly wait?: Span;
+  readonly wait?: Span | undefined;
   readonly hold?: HoldSpan;
   readonly end?: LaneEnd;
   readonly moments: readonly Moment[];
 }
 
-/** A present holder, and the time since when it holds the key. */
-export interface Present {
-  readonly fencingToken: number;
-  readonly owner: string;
-  readonly heldMs: number;
-}
-
-const ENDS: readonly string[] = ["released", "expired", "taken", "broken", "transferred", "cancelled"] satisfies EndKind[];
+/** A present holder. */
+export type Present = Pick<KeyView["holders"][number], "fencingToken" | "owner" | "heldMs">;
 
 /** Returns the lanes of one key from its lines, in the order of their beginnings. Lines of other keys must not be among them. */
 export function lanesOf(lines: readonly Line[]): readonly Lane[] {
@@ -136,26 +132,22 @@ export function arranged<T extends Lane>(lanes: readonly T[], most: number): rea
   return [...holding.toReversed(), ...(waiting.length > WAITERS ? [crowd] : waiting), ...over.toReversed()].slice(0, most);
 }
 
-/** Returns the lane after one more line. */
 function next(lane: Lane, line: Line): Lane {
   const { event, atMs, fencingToken, attempt } = line;
   const owner = lane.owner || (line.owner ?? "");
-  const token = fencingToken === undefined ? {} : { fencingToken };
-  const number = attempt === undefined ? {} : { attempt };
+  const hold = lane.hold ?? { fromMs: atMs, fencingToken, attempt };
+  const waited = lane.wait && { ...lane.wait, toMs: atMs };
   switch (event) {
     case "queued":
     case "waiting":
       return { ...lane, owner, wait: lane.wait ?? { fromMs: atMs } };
     case "granted":
-    case "transferred": {
-      const hold = lane.hold ?? { fromMs: atMs, ...token, ...number };
-      const wait = lane.wait ? { ...lane.wait, toMs: atMs } : waitBefore(line);
-      return { ...lane, owner, hold, ...(wait && { wait }) };
-    }
+    case "transferred":
+      return { ...lane, owner, hold, wait: waited ?? waitBefore(line) };
     case "replayed":
-      return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold: { fromMs: atMs, ...token, ...number } };
+      return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold };
     case "skipped":
-      return { ...lane, owner, ...(lane.wait && { wait: { ...lane.wait, toMs: atMs } }), end: { atMs, kind: "skipped", why: "" } };
+      return { ...lane, owner, wait: waited, end: { atMs, kind: "skipped", why: "" } };
     case "ended":
       return ended({ ...lane, owner }, line);
     case "offered":
@@ -172,7 +164,7 @@ function next(lane: Lane, line: Line): Lane {
 function ended(lane: Lane, line: Line): Lane {
   const { atMs, reason = "", heldMs, fencingToken } = line;
   const [name = "", ...words] = reason.split(": ");
-  const kind = ENDS.includes(name) ? (name as EndKind) : "unknown";
+  const kind: EndKind = ENDS.find((end) => end === name) ?? "unknown";
   const why = words.join(": ");
   // A line is a little later than what it tells, so the earlier of two beginnings counts. A log may begin in the middle of a hold.
   const fromMs = Math.min(lane.hold?.fromMs ?? Infinity, heldMs === undefined ? Infinity : atMs - heldMs);

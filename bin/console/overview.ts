@@ -12,16 +12,11 @@ export const LONG_WAIT_MS = 60_000;
 /** The largest number of keys that are named as worth a look. */
 export const LOOKS_MAX = 5;
 
-/** A search in a list, and the rows that are shown of it. */
-export interface Search {
+/** A search in the held keys. */
+export interface LocksSearch {
   /** A part of the key's name or of an owner's; `""` for all. */
   readonly find: string;
-  /** The largest number of rows. */
   readonly rowsMax: number;
-}
-
-/** A search in the held keys. */
-export interface LocksSearch extends Search {
   readonly order: Order;
   /** True for those alone that are waited for. */
   readonly onlyWaited: boolean;

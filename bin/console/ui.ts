@@ -9,30 +9,24 @@ import type { AddressInfo } from "node:net";
 import { createLocalServer } from "../../infra/local/local-server.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
-import type { DeployedLog } from "./face.js";
+import type { FaceOptions } from "./face.js";
 import { PAID_POLL_MS } from "./face.js";
 import { CONSOLE_PATH, consoleOf } from "./server.js";
 
 /** The ports, the place of the locks, and the rights of the page. */
-export interface UiArgs {
+export interface UiArgs extends Pick<FaceOptions, "where" | "canChange" | "cliOptions" | "deployedLog"> {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];
-  /** The address of the service, or the name of the table. */
-  readonly where: string;
-  readonly canChange: boolean;
-  /** The options with which the command line finds the same locks. */
-  readonly cliOptions: string;
-  /** The log of the deployed service. Absent: the page shows the query for a key's history, and can't run it. */
-  readonly deployedLog?: DeployedLog | undefined;
 }
 
 const HOST = "127.0.0.1";
 
 /** Serves the page until a signal, which counts as success. @throws CliError if no port is free */
-export async function ui({ ports, where, canChange, cliOptions, deployedLog }: UiArgs, context: CommandContext): Promise<number> {
+export async function ui({ ports, ...shown }: UiArgs, context: CommandContext): Promise<number> {
   const { locks, version, print, asJson, screen, signals } = context;
+  const { where, canChange } = shown;
   const secret = randomBytes(24).toString("base64url");
-  const page = consoleOf({ locks, where, canChange, pollMs: PAID_POLL_MS, secret, cliOptions, ...(deployedLog && { deployedLog }) });
+  const page = consoleOf({ locks, ...shown, pollMs: PAID_POLL_MS, secret });
   const server = createLocalServer((request, response) => {
     if (!page(request, response)) response.writeHead(404).end();
   });

@@ -5,9 +5,8 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
-import { constants } from "node:os";
 import { isatty } from "node:tty";
-import { SIGNAL_BASE } from "../exit-codes.js";
+import { statusOfSignal } from "../exit-codes.js";
 import type { Ending } from "./guard.js";
 import type { Watchdog } from "./watchdog.js";
 import { startWatchdog } from "./watchdog.js";
@@ -35,38 +34,29 @@ const LAST_WORDS_MS = 1000;
 /** A running command. */
 export class Child {
   readonly ended: Promise<Ended>;
+  /** Ends the command when it is told to, or when this process is gone. */
+  readonly watchdog: Watchdog;
   readonly #process: ChildProcess;
   readonly #ownSession: boolean;
   readonly #killAfterMs: number;
-  readonly #watchdog: Watchdog;
 
-  /** Starts the command. Its watchdog ends it as `ending` says, unless {@link endsIn} says otherwise before. */
+  /** Starts the command. Its watchdog ends it as `ending` says, unless it is told otherwise before. */
   constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: Ending) {
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
     this.#killAfterMs = killAfterMs;
     const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
-    this.#watchdog = startWatchdog(killAfterMs);
-    this.endsIn(ending);
+    this.watchdog = startWatchdog(killAfterMs);
+    this.watchdog.tell(ending);
     this.#process = spawn(file, args, { env, stdio: [...stdio], detached: this.#ownSession });
-    if (this.#process.pid !== undefined) this.#watchdog.watch(this.#target(this.#process.pid));
+    if (this.#process.pid !== undefined) this.watchdog.watch(this.#target(this.#process.pid));
     this.ended = this.#end(file, onOutput);
-  }
-
-  /** Tells the watchdog when to end the command. */
-  endsIn(ending: Ending): void {
-    this.#watchdog.tell(ending);
-  }
-
-  /** Ends the watchdog. Returns true if it asked the command to end. */
-  dismissWatchdog(): Promise<boolean> {
-    return this.#watchdog.dismiss();
   }
 
   /** Asks the command to end. The watchdog kills it later if this process doesn't. */
   terminate(): void {
     this.signal("SIGTERM");
     this.signal("SIGCONT"); // A stopped process would not handle SIGTERM.
-    this.endsIn({ termInMs: null, killInMs: this.#killAfterMs });
+    this.watchdog.tell({ termInMs: null, killInMs: this.#killAfterMs });
   }
 
   /** Sends a signal to the command and all processes that it started; does nothing after its end. */
@@ -135,7 +125,7 @@ function endOf(child: ChildProcess, file: string): Promise<Ended> {
     });
     child.once("exit", (status, by) => {
       if (by === null) resolve({ started: true, status: status ?? 0 });
-      else resolve({ started: true, status: SIGNAL_BASE + constants.signals[by], by });
+      else resolve({ started: true, status: statusOfSignal(by), by });
     });
   });
 }

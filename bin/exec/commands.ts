@@ -4,10 +4,10 @@ import { Option } from "commander";
 import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
 import type { LimitArgs } from "./limit.js";
-import type { LockArgs } from "./lock.js";
+import type { CommandArgs, LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
-import type { CliHost, GlobalOptions } from "../context.js";
-import { count, countAfterDashes, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
+import type { CliHost, GlobalOptions, RunContext } from "../context.js";
+import { count, countAfterDashes, defaulted, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
 
 /** The parsed options of all three. */
 interface RunOptions extends GlobalOptions {
@@ -21,20 +21,14 @@ interface RunOptions extends GlobalOptions {
 
 type LockOptions = RunOptions & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
 
-interface OnceOptions extends RunOptions {
+interface OnceOptions extends RunOptions, Pick<OnceArgs, "maxAttempts" | "fingerprint" | "largeOutput"> {
   readonly keep: number | "forever";
-  readonly maxAttempts: number;
-  readonly fingerprint?: string;
   readonly tick?: number;
   readonly final?: readonly number[];
-  readonly largeOutput: OnceArgs["largeOutput"];
 }
 
 type LimitOptions = RunOptions & Pick<LimitArgs, "cost" | "concurrent"> & { readonly rate: LimitArgs["rates"] };
 
-const DEFAULT_LEASE = "30s";
-const DEFAULT_WAIT = "45s";
-const DEFAULT_KEEP = "1d";
 /** The default share of its lease that a command has to end. */
 const ENDING_PART = 1 / 6;
 /** The longest default time to end, in ms. */
@@ -69,38 +63,41 @@ export function addRunCommands(program: Command, host: CliHost): void {
 }
 
 function addLock(program: Command, host: CliHost): void {
-  withCommon(program.command("lock"))
+  withCommon<LockOptions>(program.command("lock"), host, ({ limit, permits, priority, shared }, args) => {
+    if (permits !== undefined && permits > 1 && limit === undefined) {
+      throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
+        next: "All who use the key say the same limit.",
+      });
+    }
+    return async (context) => {
+      const { lock } = await import("./lock.js");
+      return lock({ ...args, mode: shared ? "shared" : "exclusive", limit, permits, priority }, context);
+    };
+  })
     .summary("run a command while the key is held")
     .description("Run a command while a key is held, and end with its status.")
     .option("-s, --shared", "share the key with other --shared holders; exclude writers")
     .option("--limit <n>", "use the key as a semaphore with this many permits", count)
     .option("--permits <n>", "how many of the semaphore's permits to take", count)
     .option("--priority <n>", "priority in the queue, 0 to 9; higher goes first", count)
-    .addHelpText("after", LOCK_EXAMPLE)
-    .action(async (key: string, words: readonly string[], options: LockOptions) => {
-      const command = commandAfterDashes("lock", key, host.argv, words);
-      const args = { ...commonOf(key, command, options), mode: options.shared ? ("shared" as const) : ("exclusive" as const) };
-      const { limit, permits, priority } = options;
-      if (permits !== undefined && permits > 1 && limit === undefined) {
-        throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
-          next: "All who use the key say the same limit.",
-        });
-      }
-      const asked = { ...args, ...given({ limit, permits, priority }) };
-      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
-      const { lock } = await import("./lock.js");
-      host.ends(await lock(asked, context));
-    });
+    .addHelpText("after", LOCK_EXAMPLE);
 }
 
 function addOnce(program: Command, host: CliHost): void {
-  withCommon(program.command("once"))
+  withCommon<OnceOptions>(program.command("once"), host, ({ keep, tick, final = [], ...options }, args) => {
+    const { maxAttempts, fingerprint, largeOutput } = options;
+    if (tick !== undefined && fingerprint !== undefined)
+      throw new CliError("usage", "--fingerprint: not with --tick, whose input is the time");
+    return async (context) => {
+      const { once } = await import("./once.js");
+      const kept = { keepResultMs: keep, finalStatuses: final, largeOutput };
+      return once({ ...args, ...kept, maxAttempts, fingerprint, tickMs: tick }, context);
+    };
+  })
     .summary("run a command once per key")
     .description("Run a command once per key. Later callers get its output and its status.")
     .addOption(
-      new Option("--keep <duration>", "how long to keep the output and the exit status: up to 365d, or forever")
-        .argParser(durationOrForever)
-        .default(durationOrForever(DEFAULT_KEEP), DEFAULT_KEEP),
+      defaulted("--keep <duration>", "how long to keep the output and the exit status: up to 365d, or forever", durationOrForever, "1d"),
     )
     .option("--fingerprint <text>", "identifies the input: the same key with another one is refused")
     .option(
@@ -115,40 +112,31 @@ function addOnce(program: Command, host: CliHost): void {
         .choices(["error", "drop"] satisfies OnceArgs["largeOutput"][])
         .default("error"),
     )
-    .addHelpText("after", ONCE_EXAMPLE)
-    .action(async (key: string, words: readonly string[], options: OnceOptions) => {
-      const command = commandAfterDashes("once", key, host.argv, words);
-      const { keep: keepResultMs, maxAttempts, fingerprint, tick: tickMs, final: finalStatuses = [], largeOutput } = options;
-      if (tickMs !== undefined && fingerprint !== undefined)
-        throw new CliError("usage", "--fingerprint: not with --tick, whose input is the time");
-      const args = { ...commonOf(key, command, options), keepResultMs, maxAttempts, finalStatuses, largeOutput };
-      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options });
-      const { once } = await import("./once.js");
-      host.ends(await once({ ...args, ...given({ fingerprint, tickMs }) }, context));
-    });
+    .addHelpText("after", ONCE_EXAMPLE);
 }
 
 function addLimit(program: Command, host: CliHost): void {
-  withCommon(program.command("limit"))
+  withCommon<LimitOptions>(program.command("limit"), host, ({ rate: rates, cost, concurrent }, args, called) => {
+    if (concurrent === undefined && called.getOptionValueSource("lease") === "cli")
+      throw new CliError("usage", "--lease: needs --concurrent: without it nothing is held");
+    return async (context) => {
+      const { limit } = await import("./limit.js");
+      return limit({ ...args, rates, cost, concurrent }, context);
+    };
+  })
     .summary("run a command when a limit lets it start")
     .description("Run a command when a limit lets it start: so many in a time and, with --concurrent, so many at once.")
     .requiredOption("--rate <rate>", "so many in a time, as 100/1m; 5/1s/2: at most 2 at once; repeat it for more", rate)
     .option("--cost <n>", "how much to take of each rate (default: 1)", some)
     .option("--concurrent <n>", "how many may run at once; each holds a permit with a lease", some)
-    .addHelpText("after", LIMIT_EXAMPLE)
-    .action(async (key: string, words: readonly string[], options: LimitOptions, called: Command) => {
-      const command = commandAfterDashes("limit", key, host.argv, words);
-      const { rate: rates, cost, concurrent } = options;
-      if (concurrent === undefined && called.getOptionValueSource("lease") === "cli")
-        throw new CliError("usage", "--lease: needs --concurrent: without it nothing is held");
-      const { leaseMs, ...args } = commonOf(key, command, options);
-      const context = await host.runContext({ ...program.opts<GlobalOptions>(), ...options, leaseMs });
-      const { limit } = await import("./limit.js");
-      host.ends(await limit({ ...args, rates, ...given({ cost, concurrent }) }, context));
-    });
+    .addHelpText("after", LIMIT_EXAMPLE);
 }
 
-function withCommon(command: Command): Command {
+/** Checks the options of one command. Returns what runs it in its context. */
+type Prepare<Options> = (options: Options, args: CommandArgs, called: Command) => (context: RunContext) => Promise<number>;
+
+/** Gives a command the arguments and options of all three, and its action. */
+function withCommon<Options extends RunOptions>(command: Command, host: CliHost, prepare: Prepare<Options>): Command {
   const said = new Set<string>();
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
@@ -160,14 +148,8 @@ function withCommon(command: Command): Command {
     .argument("<key>")
     .argument("[command...]")
     .usage("KEY [options] -- COMMAND [ARGUMENT...]")
-    .addOption(
-      new Option("--lease <duration>", "how long it is held if this machine dies")
-        .argParser(duration)
-        .default(duration(DEFAULT_LEASE), DEFAULT_LEASE),
-    )
-    .addOption(
-      new Option("-w, --wait <duration>", "how long to wait for it").argParser(duration).default(duration(DEFAULT_WAIT), DEFAULT_WAIT),
-    )
+    .addOption(defaulted("--lease <duration>", "how long it is held if this machine dies", duration, "30s"))
+    .addOption(defaulted("-w, --wait <duration>", "how long to wait for it", duration, "45s"))
     .option("-n, --no-wait", "fail immediately if it would have to wait")
     .option("--owner <text>", "a label for people (default: user@host:pid)")
     .option(
@@ -175,16 +157,18 @@ function withCommon(command: Command): Command {
       `from SIGTERM to SIGKILL when the lease is lost (default: a sixth of it, at most ${LONGEST_ENDING_MS / 1000}s)`,
       duration,
     )
-    .addOption(
-      new Option("-E, --conflict-exit-code <status>", "exit status if it was not granted")
-        .argParser(exitStatus)
-        .default(EXITS.notGot.status),
-    )
-    .option("-v, --verbose", "say on stderr what happens");
+    .option("-E, --conflict-exit-code <status>", "exit status if it was not granted", exitStatus, EXITS.notGot.status)
+    .option("-v, --verbose", "say on stderr what happens")
+    .action(async (key: string, words: readonly string[], _options: Options, called: Command) => {
+      const options = called.optsWithGlobals<Options>();
+      const args = argsOf(key, commandAfterDashes(called.name(), key, host.argv, words), options);
+      const run = prepare(options, args, called);
+      host.ends(await run(await host.runContext({ ...options, leaseMs: options.lease })));
+    });
 }
 
 /** Returns the common arguments of all three commands. @throws CliError if options contradict each other */
-function commonOf(key: string, command: readonly string[], options: RunOptions) {
+function argsOf(key: string, command: readonly string[], options: RunOptions): CommandArgs {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
   const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS, Math.floor(leaseMs * ENDING_PART));
   if (killAfterMs > leaseMs / 2) {
@@ -192,7 +176,7 @@ function commonOf(key: string, command: readonly string[], options: RunOptions) 
       next: "The command is asked to end that long before the lease is over; before that there must be time to renew it.",
     });
   }
-  return { key, command, leaseMs, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
+  return { key, command, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
 }
 
 /** Returns the command: everything after `--`. @throws CliError if it is missing or in the wrong place */
@@ -207,11 +191,4 @@ function commandAfterDashes(name: string, key: string, argv: readonly string[], 
   throw new CliError("usage", `${name}: ${after === 0 ? "there is no command after --" : misplaced}`, {
     next: `holdfast ${name} KEY -- COMMAND`,
   });
-}
-
-/** Returns the options that were given. */
-function given<T extends object>(options: T): { [name in keyof T]?: Exclude<T[name], undefined> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as {
-    [name in keyof T]?: Exclude<T[name], undefined>;
-  };
 }

@@ -21,7 +21,6 @@ export interface GuardDeps {
   readonly clock: Clock;
   /** The time between SIGTERM and SIGKILL once the holder is gone, in ms. */
   readonly killAfterMs: number;
-  /** Sends a signal to the command. */
   readonly signal: (target: number, name: NodeJS.Signals) => void;
   /** Called when the guard, not the holder, has sent SIGTERM. */
   readonly onTerm: () => void;

@@ -4,17 +4,17 @@ import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { RunContext } from "../context.js";
 import { formatDuration, formatDurationUp } from "../duration.js";
-import { ratesText } from "../inspect/limit-text.js";
+import { ratesText } from "../values.js";
 import { sayLater } from "../inspect/waiting.js";
-import type { LockArgs } from "./lock.js";
+import type { CommandArgs } from "./lock.js";
 import { notGot, runWhenGranted } from "./lock.js";
 
 /** The limit, how much to take of it, and the command. */
-export interface LimitArgs extends Pick<LockArgs, "key" | "command" | "waitMs" | "killAfterMs" | "conflictStatus"> {
+export interface LimitArgs extends CommandArgs {
   readonly rates: readonly Rate[];
-  readonly cost?: number;
+  readonly cost: number | undefined;
   /** The most commands at once. Each holds a permit with a lease. */
-  readonly concurrent?: number;
+  readonly concurrent: number | undefined;
 }
 
 /** Takes from the limit, and runs the command. @throws CliError, or the error that prevented the command from running */

@@ -1,27 +1,25 @@
 /** `holdfast lock`: runs a command while its key is held. */
-import type { HolderView, Lease, LockClient } from "../../lib/index.js";
+import type { AcquireOptions, Lease, LockClient } from "../../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
-import type { RunContext } from "../context.js";
+import type { RunContext, Signals } from "../context.js";
 import type { Outcome } from "./supervise.js";
 import { tellWaiting } from "../inspect/waiting.js";
 
-/** The key, the way to hold it, and the command. */
-export interface LockArgs {
+/** A command, and the key under which it runs. */
+export interface CommandArgs {
   readonly key: string;
   readonly command: readonly string[];
-  readonly leaseMs: number;
   readonly waitMs: number;
   readonly killAfterMs: number;
-  readonly mode: "exclusive" | "shared";
-  readonly limit?: number;
-  readonly permits?: number;
-  readonly priority?: number;
   /** The exit status if the key was not granted. */
   readonly conflictStatus: number;
 }
+
+/** The command, its key, and the way to hold it. */
+export type LockArgs = CommandArgs & Pick<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
 
 /** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
@@ -46,22 +44,22 @@ export interface Gate {
 
 /** Runs the command when the gate grants it, and returns its status. @throws CliError, or the error that prevented the command from running */
 export async function runWhenGranted(
-  { key, command, waitMs, killAfterMs }: Pick<LockArgs, "key" | "command" | "waitMs" | "killAfterMs">,
+  { key, command, waitMs, killAfterMs }: Omit<CommandArgs, "conflictStatus">,
   context: RunContext,
   gate: Gate,
 ): Promise<number> {
   const { signals, env, tell, tellsWaits } = context;
-  const waiting = new AbortController();
-  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  const waiting = waitFor(key, signals);
   const course: { outcome?: Outcome } = {};
   const got = new AbortController();
   if (tellsWaits && waitMs > 0) void gate.tellWaiting(got.signal);
   try {
-    await gate.grant(waiting.signal, async (lease) => {
+    await gate.grant(waiting, async (lease) => {
       got.abort();
-      waiting.signal.throwIfAborted();
+      waiting.throwIfAborted();
       tell(lease ? `${key} is held under token ${lease.fencingToken}` : `${key} lets it start`);
-      const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...(lease && environmentOf(lease)) } };
+      const tokens = lease && { HOLDFAST_FENCING_TOKEN: `${lease.fencingToken}`, HOLDFAST_FENCE_FLOOR: `${lease.fenceFloor}` };
+      const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...tokens } };
       course.outcome = await supervise(work, lease ?? NO_LEASE, signals);
     });
   } catch (error) {
@@ -77,13 +75,16 @@ export async function runWhenGranted(
   return statusOf(outcome);
 }
 
-function environmentOf({ fencingToken, fenceFloor }: Lease): NodeJS.ProcessEnv {
-  return { HOLDFAST_FENCING_TOKEN: String(fencingToken), HOLDFAST_FENCE_FLOOR: String(fenceFloor) };
+/** Returns a signal that aborts when a signal of this process ends the wait for a key. */
+export function waitFor(key: string, signals: Signals): AbortSignal {
+  const waiting = new AbortController();
+  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  return waiting.signal;
 }
 
 /** Returns the error for a key that was not granted in time. It names the holder, if that can be read. */
 export async function notGot(key: string, waitMs: number, locks: LockClient, status: number): Promise<CliError> {
-  const holders = await holdersOf(key, locks);
+  const { holders } = await locks.inspect(key).catch(() => ({ holders: [] }));
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const who = first
@@ -94,13 +95,4 @@ export async function notGot(key: string, waitMs: number, locks: LockClient, sta
     next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
     status,
   });
-}
-
-/** Returns the holders for an error message; an empty list if they can't be read. */
-async function holdersOf(key: string, locks: LockClient): Promise<readonly HolderView[]> {
-  try {
-    return (await locks.inspect(key)).holders;
-  } catch {
-    return [];
-  }
 }

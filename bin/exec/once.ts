@@ -1,33 +1,28 @@
 /** `holdfast once`: runs a command once per key. Later callers get its output and its status. */
-import type { LockClient, Run, RunOptions, RunResult } from "../../lib/index.js";
+import type { LockClient, Run, RunResult } from "../../lib/index.js";
 import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
-import { CliError, Interrupted } from "../cli-error.js";
+import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { Kept } from "./kept-output.js";
+import type { CommandArgs } from "./lock.js";
+import { waitFor } from "./lock.js";
 import { Output, replayOf } from "./kept-output.js";
 import type { RunContext } from "../context.js";
 import { plainLines } from "../plain-text.js";
 import type { Outcome } from "./supervise.js";
 
 /** The command, its key, and the storage of its result. */
-export interface OnceArgs {
-  readonly key: string;
-  readonly command: readonly string[];
-  readonly leaseMs: number;
-  readonly waitMs: number;
-  readonly killAfterMs: number;
+export interface OnceArgs extends CommandArgs {
   readonly keepResultMs: number | "forever";
   readonly maxAttempts: number;
-  readonly fingerprint?: string;
+  readonly fingerprint: string | undefined;
   /** The key is a schedule's name, and the command runs once for each multiple of this interval, in ms. */
-  readonly tickMs?: number;
+  readonly tickMs: number | undefined;
   /** The statuses other than 0 that are stored and replayed. After any other, the next caller runs the command again. */
   readonly finalStatuses: readonly number[];
   /** The treatment of output that can't be stored: an error, or left out. */
   readonly largeOutput: "error" | "drop";
-  /** The exit status if another process still runs the command. */
-  readonly conflictStatus: number;
 }
 
 /** The attempt failed, and the next caller runs the command again. `holdfast runs` shows its message. */
@@ -39,12 +34,11 @@ class Failed extends Error {
 export async function once(args: OnceArgs, context: RunContext): Promise<number> {
   const { key } = args;
   const { locks, signals, tell } = context;
-  const waiting = new AbortController();
-  signals.handTo((name) => waiting.abort(new Interrupted(name, `given up by ${name} while waiting for ${key}: the command was not run`)));
+  const waiting = waitFor(key, signals);
   const course: { outcome?: Outcome } = {};
   try {
-    const { value, replayed, attempt } = await begun(args, locks, waiting.signal, async (run) => {
-      waiting.signal.throwIfAborted();
+    const { value, replayed, attempt } = await begun(args, locks, waiting, async (run) => {
+      waiting.throwIfAborted();
       const { idempotencyKey, takeover, fencingToken } = run;
       tell(`${idempotencyKey}: attempt ${run.attempt}${takeover ? ", taken over from one that did not end" : ""}, token ${fencingToken}`);
       return attemptOf(run, args, context, course);
@@ -63,7 +57,14 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
     if (!outcome) throw error;
     if (outcome.cutOff || error instanceof LockLostError) throw lostUnder(key, outcome, error instanceof Error ? error.message : "");
     if (error instanceof Failed) return statusOf(outcome);
-    throw notRecorded(key, outcome, error);
+    if (!(error instanceof LockError) || !outcome.started) throw error;
+    throw new CliError(
+      "unavailable",
+      `${key}: the command ended with ${outcome.status}, and that was perhaps not recorded: ${error.message}`,
+      {
+        next: "The next caller may run it again.",
+      },
+    );
   }
 }
 
@@ -76,10 +77,11 @@ async function begun(
 ): Promise<RunResult<unknown>> {
   // In an invocation, a run ends when its outcome is recorded or can't be any more: with this process, its record would end too early.
   const view = locks.forInvocation({ getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY });
-  const { key, tickMs, leaseMs, waitMs, keepResultMs, maxAttempts, conflictStatus: status } = args;
-  if (tickMs === undefined) return view.runOnce<unknown>(key, optionsOf(args, signal), work);
+  const { key, tickMs, waitMs, keepResultMs, maxAttempts, fingerprint: payload, conflictStatus: status } = args;
+  const options = { waitMs, maxAttempts, signal };
+  if (tickMs === undefined) return view.runOnce<unknown>(key, { ...options, keepResultMs, payload }, work);
   const keepMs = keepResultMs === "forever" ? keepResultMs : Math.max(keepResultMs, tickMs);
-  const result = await view.tick<unknown>(key, { everyMs: tickMs, leaseMs, waitMs, keepMs, maxAttempts, signal }, work);
+  const result = await view.tick<unknown>(key, { ...options, everyMs: tickMs, keepMs }, work);
   if (result.how === "running") throw stillRun(args);
   if (result.how === "skipped") {
     const who = result.running.map(({ owner, heldMs }) => `${owner || "another"} for ${formatDuration(heldMs)}`).join(", ");
@@ -101,11 +103,6 @@ function stillRun({ key, tickMs, waitMs, conflictStatus: status }: OnceArgs): Cl
     next: `The command was not run. Wait longer by --wait, or look: ${look}`,
     status,
   });
-}
-
-function optionsOf(args: OnceArgs, signal: AbortSignal): RunOptions {
-  const { leaseMs, waitMs, keepResultMs, maxAttempts, fingerprint } = args;
-  return { leaseMs, waitMs, keepResultMs, maxAttempts, signal, ...(fingerprint !== undefined && { payload: fingerprint }) };
 }
 
 /** Makes one attempt. Returns the result to store. @throws Failed if the command is to be tried again */
@@ -156,16 +153,4 @@ async function shown(
   }
   if (replayed) say(`${key}: ${what}`);
   return replay.exitCode;
-}
-
-/** Returns the error for a command that ended without a confirmation that its outcome was recorded. */
-function notRecorded(key: string, outcome: Outcome, error: unknown): unknown {
-  if (!(error instanceof LockError) || !outcome.started) return error;
-  return new CliError(
-    "unavailable",
-    `${key}: the command ended with ${outcome.status}, and that was perhaps not recorded: ${error.message}`,
-    {
-      next: "The next caller may run it again.",
-    },
-  );
 }

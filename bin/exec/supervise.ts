@@ -64,7 +64,7 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
     const remainingMs = hold.remainingMs();
     const leftMs = remainingMs - killAfterMs - aheadMs;
     if (leftMs <= 0) return cut();
-    child.endsIn(endingAfter(remainingMs));
+    child.watchdog.tell(endingAfter(remainingMs));
     timer = setTimeout(look, Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
   };
 
@@ -74,13 +74,13 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
   try {
     const ended = await child.ended;
     const inTime = hold.remainingMs() > 0;
-    const cutOff = (await child.dismissWatchdog()) || cutting.signal.aborted;
+    const cutOff = (await child.watchdog.dismiss()) || cutting.signal.aborted;
     if (cutOff) child.signal("SIGKILL"); // Processes that it started and left behind must end too.
     return { ...ended, cutOff, inTime };
   } finally {
     clearTimeout(timer);
     hold.signal.removeEventListener("abort", cut);
-    await child.dismissWatchdog();
+    await child.watchdog.dismiss();
   }
 }
 

@@ -11,16 +11,14 @@ import { cutEnd } from "../terminal.js";
 export type HoldView = Inspection["holders"][number] & {
   readonly key: string;
   /** The number of permits of the key, for a semaphore. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** The number of callers that wait for the key. */
   readonly waiting: number;
 };
 
 /** Returns the holds of these keys, in order. */
 export function holdsOf(keys: readonly Inspection[]): readonly HoldView[] {
-  return keys.flatMap(({ key, limit, holders, waiters }) =>
-    holders.map((holder) => ({ ...holder, key, ...(limit !== undefined && { limit }), waiting: waiters.length })),
-  );
+  return keys.flatMap(({ key, limit, holders, waiters }) => holders.map((holder) => ({ ...holder, key, limit, waiting: waiters.length })));
 }
 
 /** Returns a key, and after it the parts that it was made from, if they don't show: `stripe_evt~5F1 (stripe, evt_1)`. */

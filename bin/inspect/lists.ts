@@ -6,8 +6,8 @@ import type { Column } from "../table.js";
 import { cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import { formatSeconds } from "../duration.js";
+import { ratesText } from "../values.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
-import { ratesText } from "./limit-text.js";
 import type { Listing } from "./pages.js";
 import { firstOf } from "./pages.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
@@ -58,39 +58,32 @@ const OUT_OF_ATTEMPTS = `a run out of attempts is refused until it is reset, unl
 /** Lists held keys in order, and says their namespace if it is not the default one. */
 export async function ls({ prefix, max, ...query }: LsArgs, context: CommandContext): Promise<number> {
   let namespace: string | undefined;
-  const listing = await firstOf<Inspection>(max, async (page) => {
+  const { items, more } = await firstOf<Inspection>(max, async (page) => {
     const listed = await context.locks.list({ prefix, ...query, ...page });
     ({ namespace } = listed);
     return listed;
   });
-  const { items, more } = listing;
-  const holds = holdsOf(items);
-  const table = {
-    columns: keyColumns(holds),
-    rows: holds,
-    none: `nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`,
-  };
+  const rows = holdsOf(items);
+  const none = `nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`;
   if (!context.asJson && namespace !== undefined && namespace !== DEFAULT_NAMESPACE) context.say(`namespace ${namespace}`);
-  return printList(listing, table, { ...(namespace !== undefined && { namespace }), items, more }, context);
+  return printList({ columns: keyColumns(rows), rows, none }, { namespace, items, more }, context);
 }
 
 /** Lists runs in the order of their keys, but those first that need a person. */
 export async function runs({ prefix, max, ...query }: RunsArgs, context: CommandContext): Promise<number> {
-  const listing = await firstOf<RunInspection>(max, (page) => context.locks.runs.list({ prefix, ...query, ...page }));
-  const { items, more } = listing;
+  const { items, more } = await firstOf<RunInspection>(max, (page) => context.locks.runs.list({ prefix, ...query, ...page }));
   const usedUp = items.filter(hasUsedUp);
   const rows = [...usedUp, ...items.filter((run) => !hasUsedUp(run))];
-  const table = { columns: RUN_COLUMNS, rows, none: "there are no such runs", advice: usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined };
-  return printList(listing, table, { items: items.map(jsonOf), more }, context);
+  const advice = usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined;
+  return printList({ columns: RUN_COLUMNS, rows, none: "there are no such runs", advice }, { items: items.map(jsonOf), more }, context);
 }
 
 /** Lists the limits that are not full, in order. */
 export async function limits({ prefix, max }: ListArgs, context: CommandContext): Promise<number> {
-  const listing = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
-  const { items, more } = listing;
+  const { items, more } = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
   const none = `no limit${prefix === "" ? "" : ` that begins with ${prefix}`} is in use: each is full`;
   const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;
-  return printList(listing, { columns: LIMIT_COLUMNS, rows: items, none, advice }, { items, more }, context);
+  return printList({ columns: LIMIT_COLUMNS, rows: items, none, advice }, { items, more }, context);
 }
 
 interface Table<Row> {
@@ -103,15 +96,15 @@ interface Table<Row> {
 
 /** Prints a list as JSON, or as a table with what a person should know beside it. */
 async function printList<Row>(
-  { items, more }: Listing<unknown>,
   { columns, rows, none, advice }: Table<Row>,
-  json: object,
+  json: Pick<Listing<unknown>, "items" | "more"> & { readonly namespace?: string | undefined },
   { screen, asJson, print, say }: CommandContext,
 ): Promise<number> {
   if (asJson) {
     await print(`${plainJson(json)}\n`);
     return 0;
   }
+  const { items, more } = json;
   if (items.length === 0) say(none);
   else await print(`${tableOf(columns, rows, screen).join("\n")}\n`);
   if (advice !== undefined) say(advice);

@@ -17,7 +17,7 @@ export interface Listing<T> {
 /** The bounds of a reading. */
 export interface Reading {
   /** The largest number of requests. @default 1000 */
-  readonly requestsMax?: number;
+  readonly requestsMax?: number | undefined;
   /** Ends the reading before its next request. */
   readonly signal?: AbortSignal;
 }

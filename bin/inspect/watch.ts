@@ -2,11 +2,10 @@
  * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
  * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
-import { constants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Inspection, LockClient } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
-import { EXITS, SIGNAL_BASE } from "../exit-codes.js";
+import { EXITS, statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import { verbOf } from "../held-text.js";
 import type { HoldView } from "./holds.js";
@@ -25,18 +24,12 @@ export interface WatchArgs {
   readonly max: number;
 }
 
-/** The result of a poll. */
-interface Look {
-  readonly holds: readonly HoldView[];
-  readonly more: boolean;
-}
-
 /** A change since the previous poll. */
 export interface Change {
   readonly event: "held" | "ended";
   readonly hold: HoldView;
   /** The way in which it ended, as a key's record names it. Absent: it goes on, or nobody knows. */
-  readonly ending?: string;
+  readonly ending?: string | undefined;
 }
 
 /** The width of most verbs. */
@@ -52,7 +45,7 @@ export async function watch(args: WatchArgs, context: CommandContext): Promise<n
   const display = context.screen.columns === undefined || context.asJson ? undefined : new AlternateScreen(process.stdout);
   try {
     const by = await Promise.race([signalled, looks(args, context, display, end.signal).then(() => signalled)]);
-    return SIGNAL_BASE + constants.signals[by];
+    return statusOfSignal(by);
   } finally {
     end.abort();
     display?.close();
@@ -71,17 +64,18 @@ async function looks(
   const isOver = (): boolean => end.aborted;
   while (!isOver()) {
     try {
-      const look = await lookAt(locks, prefix, max);
+      const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ prefix, ...page }));
       if (isOver()) return;
       failures = 0;
-      if (display) display.draw(linesOf(look, prefix, intervalMs, screen));
+      const holds = holdsOf(items);
+      if (display) display.draw(linesOf(holds, more, prefix, intervalMs, screen));
       else {
-        for (const change of changesBetween(seen ?? [], look.holds)) {
-          const told = change.event === "ended" ? { ...change, ...(await howEnded(locks, change.hold)) } : change;
+        for (const change of changesBetween(seen ?? [], holds)) {
+          const told = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;
           await print(`${asJson ? jsonOf(told, new Date()) : lineOf(told, new Date(), seen === undefined)}\n`);
         }
       }
-      seen = look.holds;
+      seen = holds;
     } catch (error) {
       const failure = failureOf(error, "looks", undefined, "watch");
       const mayPass = !failure.definite || failure.status === EXITS.unavailable.status;
@@ -93,11 +87,6 @@ async function looks(
     const nextMs = Math.min(intervalMs * 2 ** Math.min(failures, 10), Math.max(intervalMs, LONGEST_INTERVAL_MS));
     await delay(nextMs, undefined, { signal: end }).catch(() => undefined);
   }
-}
-
-async function lookAt(locks: LockClient, prefix: string, max: number): Promise<Look> {
-  const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ prefix, ...page }));
-  return { holds: holdsOf(items), more };
 }
 
 /**
@@ -114,12 +103,9 @@ export function changesBetween(before: readonly HoldView[], after: readonly Hold
 }
 
 /** Asks how a hold ended. A failure is one of the next look too. */
-async function howEnded(locks: LockClient, hold: HoldView): Promise<Pick<Change, "ending">> {
-  const ending = await locks.inspect(hold.key).then(
-    (inspection) => endingOf(hold, inspection),
-    () => undefined,
-  );
-  return ending === undefined ? {} : { ending };
+async function howEnded(locks: LockClient, hold: HoldView): Promise<string | undefined> {
+  const inspection = await locks.inspect(hold.key).catch(() => undefined);
+  return inspection && endingOf(hold, inspection);
 }
 
 /**
@@ -135,7 +121,7 @@ export function endingOf(hold: HoldView, { fencingToken, lapsed = [], recent = [
 }
 
 function jsonOf({ event, hold, ending }: Change, at: Date): string {
-  return plainJson({ at: at.toISOString(), event, ...(ending !== undefined && { ending }), ...hold });
+  return plainJson({ at: at.toISOString(), event, ending, ...hold });
 }
 
 /** Returns the line of a change. A hold that the first look finds began before. */
@@ -146,7 +132,7 @@ function lineOf({ event, hold, ending = "" }: Change, at: Date, isFirst: boolean
   return plain(`${at.toISOString()} ${verb.padEnd(VERB_CHARS)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);
 }
 
-function linesOf({ holds, more }: Look, prefix: string, intervalMs: number, screen: Screen): readonly string[] {
+function linesOf(holds: readonly HoldView[], more: boolean, prefix: string, intervalMs: number, screen: Screen): readonly string[] {
   const keys = new Set(holds.map(({ key }) => key)).size;
   const which = prefix === "" ? "" : ` below ${prefix}`;
   const title = `${keys}${more ? " or more" : ""} held ${keys === 1 && !more ? "key" : "keys"}${which}, every ${formatDuration(intervalMs)}; Ctrl-C ends`;

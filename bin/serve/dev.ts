@@ -1,5 +1,4 @@
 /** `holdfast dev`: serves the API on this machine, for development and for a project's own tests. It checks nobody's identity. */
-import { constants } from "node:os";
 import type { Gateway } from "../../infra/local/gateway.js";
 import type { LocalTable } from "../../infra/local/local-service.js";
 import { startLocalService } from "../../infra/local/local-service.js";
@@ -7,12 +6,12 @@ import { StartError } from "../../infra/local/start-error.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
-import { silenceNodeWarning } from "../connection.js";
+import { needing, silenceNodeWarning, TABLE_PACKAGES } from "../connection.js";
 import { RecentLines } from "../console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
-import { statusOf, supervise } from "../exec/supervise.js";
-import { SIGNAL_BASE } from "../exit-codes.js";
+import { NO_LEASE, statusOf, supervise } from "../exec/supervise.js";
+import { statusOfSignal } from "../exit-codes.js";
 import { plainJson } from "../plain-text.js";
 import { PLAIN } from "../terminal.js";
 import { logText } from "./log-text.js";
@@ -33,7 +32,6 @@ export interface DevArgs {
   readonly command: readonly string[];
 }
 
-/** The owner of the locks of a seed. */
 const SEED_OWNER = "seed";
 /** The interval of the console's polls, in ms: on one machine they cost nothing. */
 const CONSOLE_POLL_MS = 1000;
@@ -53,7 +51,8 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const service = await startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure }).catch((error: unknown) => {
+  const start = () => startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure });
+  const service = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
     throw inOptions(error);
   });
   const { url } = service;
@@ -65,7 +64,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (command.length > 0) return await runBeside(url, command, context);
     const ended = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
     await context.print(context.asJson ? readyLine(url, table, context) : greeting(service, args, context));
-    return SIGNAL_BASE + constants.signals[await ended];
+    return statusOfSignal(await ended);
   } finally {
     // Not awaited: a signal ends it at once, and without one the process ends when both are done.
     void seeding.close().finally(() => service.close());
@@ -81,9 +80,8 @@ function logFor({ command, verbose }: DevArgs, { asJson, print, say, screen }: P
 /** Runs the command with the service's URL in its environment, and returns its status. */
 async function runBeside(url: string, command: readonly string[], { env, signals }: ProcessContext): Promise<number> {
   const { HOLDFAST_TABLE: _none, ...others } = env;
-  const held = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
   const work = { command, env: { ...others, HOLDFAST_URL: url }, killAfterMs: KILL_AFTER_MS };
-  return statusOf(await supervise(work, held, signals));
+  return statusOf(await supervise(work, NO_LEASE, signals));
 }
 
 function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {
@@ -105,18 +103,12 @@ function readyLine(url: string, table: LocalTable | undefined, { version }: Proc
   return `${JSON.stringify({ event: "ready", url, pid: process.pid, version, locks: table ?? "memory" })}\n`;
 }
 
-/** Returns the error in the words of the command line. */
 function inOptions(error: unknown): unknown {
-  if (error instanceof StartError) {
-    const message = error.message
-      .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
-      .replace("HOLDFAST_ALLOWED_HOSTS=", "--allow-host ")
-      .replace(/PORT=0/, "--port 0")
-      .replace(/\bPORT\b/, "--port");
-    return new CliError("config", message);
-  }
-  if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return error;
-  return new CliError("config", "--endpoint: this needs packages of AWS that are not installed", {
-    next: "npm install [-g] @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb",
-  });
+  if (!(error instanceof StartError)) return error;
+  const message = error.message
+    .replaceAll("DYNAMODB_ENDPOINT", "--endpoint")
+    .replace("HOLDFAST_ALLOWED_HOSTS=", "--allow-host ")
+    .replace(/PORT=0/, "--port 0")
+    .replace(/\bPORT\b/, "--port");
+  return new CliError("config", message);
 }

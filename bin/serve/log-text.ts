@@ -1,7 +1,7 @@
 /** The service's log for people: a line for each change of a key's holders and for each refusal. */
 import type { LogLine } from "../../lib/dynamodb.js";
 import { formatToTenths } from "../duration.js";
-import { endOf, wordOf } from "../held-text.js";
+import { endOf, factsOf, saying, wordOf } from "../held-text.js";
 import { plain } from "../plain-text.js";
 import { shortToken } from "../console/page/words.js";
 import { cutKey } from "../table.js";
@@ -54,18 +54,9 @@ function padded(text: string): string {
 }
 
 function detailsOf(line: LogLine): readonly string[] {
-  const { event, fencingToken, attempt, outcome, mode, position, condition, waitedMs, repeated } = line;
+  const { event, fencingToken, attempt, outcome = "", repeated } = line;
   const { why, held } = endOf(line, formatToTenths);
-  return [
-    fencingToken === undefined || event === "ended" || event === "recorded" ? "" : `token ${shortToken(fencingToken)}`,
-    attempt === undefined ? "" : `attempt ${attempt}`,
-    outcome ?? "",
-    mode === undefined ? "" : `now ${mode}`,
-    position === undefined ? "" : `place ${position}`,
-    condition === undefined ? "" : `condition ${condition}`,
-    waitedMs === undefined ? "" : `waited ${formatToTenths(waitedMs)}`,
-    why,
-    held,
-    repeated === true ? "again" : "",
-  ].filter((detail) => detail !== "");
+  const token = fencingToken === undefined || event === "ended" || event === "recorded" ? "" : `token ${shortToken(fencingToken)}`;
+  const facts = [token, saying("attempt", attempt), outcome, ...factsOf(line, formatToTenths), why, held, repeated ? "again" : ""];
+  return facts.filter((fact) => fact !== "");
 }

@@ -17,12 +17,9 @@ export interface Seed {
 
 /** Reads the file. @throws CliError if it is missing or has another shape */
 export async function readSeed(file: string): Promise<Seed> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
     throw wrong(file, `it can't be read (${(error as NodeJS.ErrnoException).code ?? "?"})`);
-  }
+  });
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -39,7 +36,7 @@ export async function readSeed(file: string): Promise<Seed> {
 /** Makes the locks and runs of the seed. @throws CliError naming the entry that the service or the SDK refused */
 export async function plant(file: string, { locks, runs }: Seed, client: LockClient): Promise<void> {
   for (const [at, { key, ...options }] of locks.entries()) {
-    const lease = await tried(file, `locks[${at}]`, () => client.tryAcquire(key as string, options as AcquireOptions));
+    const lease = await client.tryAcquire(key as string, options as AcquireOptions).catch(refused(file, `locks[${at}]`));
     if (!lease) throw wrong(file, `locks[${at}]: ${String(key)} is held already`);
   }
   for (const [at, { key, result, error, ...options }] of runs.entries()) {
@@ -47,18 +44,9 @@ export async function plant(file: string, { locks, runs }: Seed, client: LockCli
       if (typeof error === "string") throw new FinalError(error);
       return result;
     };
-    await tried(file, `runs[${at}]`, () => client.runOnce(key as string, options as RunOptions, work)).catch((failure: unknown) => {
-      if (!(failure instanceof FinalError)) throw failure;
+    await client.runOnce(key as string, options as RunOptions, work).catch((failure: unknown) => {
+      if (!(failure instanceof FinalError)) refused(file, `runs[${at}]`)(failure);
     });
-  }
-}
-
-async function tried<T>(file: string, entry: string, make: () => Promise<T>): Promise<T> {
-  try {
-    return await make();
-  } catch (error) {
-    if (error instanceof FinalError) throw error;
-    throw wrong(file, `${entry}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -69,6 +57,12 @@ function listOf(file: string, name: string, value: unknown): readonly Json[] {
 
 function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function refused(file: string, entry: string): (error: unknown) => never {
+  return (error) => {
+    throw wrong(file, `${entry}: ${error instanceof Error ? error.message : String(error)}`);
+  };
 }
 
 function wrong(file: string, what: string): CliError {

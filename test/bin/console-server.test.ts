@@ -255,14 +255,11 @@ describe("a change", () => {
 });
 
 describe("the guard", () => {
-  it.each(["evil.example", "127.0.0.1.evil.example", "evil.example:80"])("refuses a request for the host %s", async (host) => {
-    for (const path of ["/console", "/console/api/locks"]) expect((await ask(path, { host })).status).toBe(403);
-  });
-
-  it("knows this machine by each of its names, and with the port of a tunnel too", async () => {
-    for (const name of ["localhost", "127.0.0.1", "[::1]"])
-      expect((await ask("/console", { host: `${name}:${service.port}` })).status).toBe(200);
-    expect((await ask("/console", { host: `localhost:${service.port + 1}` })).status).toBe(200);
+  it("refuses a request for another host; control: for this one, by a tunnel's port, it doesn't", async () => {
+    for (const path of ["/console", "/console/api/locks"]) {
+      expect((await ask(path, { host: "evil.example" })).status).toBe(403);
+      expect((await ask(path, { host: `localhost:${service.port + 1}` })).status).toBe(200);
+    }
   });
 
   it("wants a cookie for data, and not for the page, where the secret was asked for", async () => {

@@ -34,14 +34,6 @@ describe("a command under a limit", () => {
     });
   });
 
-  it("is sent signals, and what it started too", async () => {
-    const inner = 'trap "echo inner; exit" USR1; echo in; while :; do sleep 0.05; done';
-    const running = start(["limit", "signal", "--rate", "9/1h", "--", "sh", "-c", `trap : USR1; sh -c '${inner}'; exit 9`], service.env);
-    await running.printed(/in\n/);
-    running.signal("SIGUSR1");
-    expect(await running.ended).toMatchObject({ status: 9, stdout: "in\ninner\n" });
-  });
-
   it("ends with a holdfast that is killed, as under a lock", async () => {
     const script = "trap 'echo heard' USR1; echo $$; while :; do sleep 0.05; done";
     const running = start(["limit", "killed", "--rate", "9/1h", "--", "sh", "-c", script], service.env);

@@ -6,13 +6,13 @@ import { bucketsOf, refusalsSince } from "../activity.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import type { Polled } from "./hooks.js";
+import type { ViewProps } from "./hooks.js";
 import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { EventChoice, HolderFilters, isOf } from "./filters.js";
+import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import { filtersOf } from "./route.js";
 import { spanText, timeText } from "./words.js";
 
 /** The number of parts of the time. */
@@ -20,22 +20,10 @@ const PARTS = 60;
 const PLOT_PX = 84;
 
 /** The view. */
-export function ActivityView({
-  lines,
-  logFromMs,
-  polled,
-  query,
-}: {
-  readonly lines: readonly Line[];
-  /** The poll that brings the lines. */
-  readonly polled: Polled<unknown>;
-  readonly logFromMs: number | undefined;
-  readonly query: URLSearchParams;
-}): Content {
+export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const { isKnown } = useAge(polled);
-  const filters = { prefix: query.get("prefix") ?? "", owner: query.get("owner") ?? "", event: query.get("event") ?? "" };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf("activity", undefined, { ...filters, ...changed }));
+  const { filters, set } = filtersOf({ place: "activity", query }, { prefix: "", owner: "", event: "" });
   const fits = useMemo(
     () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
     [lines, filters.prefix, filters.owner, filters.event],
@@ -57,7 +45,19 @@ export function ActivityView({
     <section class="panel" aria-label="Log">
       <h2 class="visually-hidden">Log</h2>
       <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-        ${HolderFilters({ prefix: filters.prefix, owner: filters.owner, set })}
+        <${TextFilter}
+          label="Key begins with"
+          value=${filters.prefix}
+          placeholder="ORDER_"
+          isFirst
+          onChange=${(prefix: string) => set({ prefix })}
+        />
+        <${TextFilter}
+          label="Owner (exact match)"
+          value=${filters.owner}
+          placeholder="worker-7"
+          onChange=${(owner: string) => set({ owner })}
+        />
         ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
       </form>
       <${Log} lines=${fits} of=${JSON.stringify(filters)} />
@@ -93,8 +93,6 @@ function Log({ lines, of }: { readonly lines: readonly Line[]; readonly of: stri
   </div>`;
 }
 
-type Value = Exclude<keyof Bucket, "fromMs">;
-
 /** The plots of the time up to now, or up to the last answer if that is old: a time without lines must not look like one without events. */
 function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number; readonly knownUntilMs: number | undefined }): Content {
   const { lines, spanMs, knownUntilMs } = given;
@@ -107,67 +105,61 @@ function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number
   const fromMs = (Math.floor(nowMs / stepMs) + 1 - PARTS) * stepMs;
   const buckets = useMemo(() => bucketsOf(lines, fromMs, stepMs, PARTS), [lines, fromMs, stepMs]);
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
-  const sum = (value: Value): number => buckets.reduce((total, bucket) => total + bucket[value], 0);
-  const longest = Math.max(...buckets.map(({ longestWaitMs }) => longestWaitMs));
-  const span = spanText(spanMs);
-  const reasonsText = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
-  const plot = (title: string, tone: string, value: Value, note: string, figure = String(sum(value))): Content =>
-    html`<section class="panel plot" aria-label=${title}>
-      <h2>${title}</h2>
-      <p class="figure">${figure}<small>${scale(buckets, value, stepMs)}</small></p>
-      <${Bars} label=${`${title}: ${figure}, ${note}`} tone=${tone} buckets=${buckets} value=${value} until=${until} />
-      <p class="muted note">${note}</p>
-    </section>`;
+  const refusals = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
+  const when = knownUntilMs === undefined ? `in the last ${spanText(spanMs)}` : `in the ${spanText(spanMs)} before ${until}`;
+  const plot = (title: string, tone: string, value: Value, note: string): Content =>
+    html`<${Plot} title=${title} tone=${tone} value=${value} note=${note} buckets=${buckets} stepMs=${stepMs} until=${until} />`;
   return html`<div class="plots">
-    ${plot("Grants", "held", "granted", knownUntilMs === undefined ? `in the last ${span}` : `in the ${span} before ${until}`)}
-    ${plot("Refusals", "late", "refused", reasonsText.join(" · ") || "none")}
+    ${plot("Grants", "held", "granted", when)} ${plot("Refusals", "late", "refused", refusals.join(" · ") || "none")}
     ${plot("Losses", "over", "lost", "taken over, broken, or released too late")}
-    ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant", longest > 0 ? formatDuration(longest) : "–")}
+    ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant")}
   </div>`;
 }
 
-/** Returns the height of the highest bar in words. */
-function scale(buckets: readonly Bucket[], value: Value, stepMs: number): string {
-  const most = Math.max(...buckets.map((bucket) => bucket[value]));
-  return most === 0 || value === "longestWaitMs" ? "" : `peak ${most} per ${formatDuration(stepMs)}`;
-}
+type Value = Exclude<keyof Bucket, "fromMs">;
 
-function Bars(given: {
-  readonly label: string;
+/** The counts of one kind, or the longest wait, over the time. */
+function Plot(given: {
+  readonly title: string;
   readonly tone: string;
-  readonly buckets: readonly Bucket[];
   readonly value: Value;
+  readonly note: string;
+  readonly buckets: readonly Bucket[];
+  readonly stepMs: number;
   /** The end of the time, in words. */
   readonly until: string;
 }): Content {
-  const { label, tone, buckets, value, until } = given;
+  const { title, tone, value, note, buckets, stepMs, until } = given;
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
-  const most = Math.max(1, ...buckets.map((bucket) => bucket[value]));
+  const values = buckets.map((bucket) => bucket[value]);
+  const isTime = value === "longestWaitMs";
+  const most = Math.max(...values);
+  const longest = most > 0 ? formatDuration(most) : "–";
+  const figure = isTime ? longest : String(values.reduce((sum, count) => sum + count, 0));
   const step = width / Math.max(1, buckets.length);
-  const text = (bucket: Bucket): string => (value === "longestWaitMs" ? formatDuration(bucket[value]) : String(bucket[value]));
-  return html`<div class="bars" ref=${box}>
-    ${
-      width > 0 &&
-      html`<svg width=${width} height=${PLOT_PX + 18} role="img" aria-label=${label}>
-        <line class="base" x1="0" x2=${width} y1=${PLOT_PX + 0.5} y2=${PLOT_PX + 0.5} />
-        ${buckets.map((bucket, at) => {
-          const height = (bucket[value] / most) * (PLOT_PX - 6);
-          if (height === 0) return null;
-          return html`<rect
-            class=${tone}
-            x=${at * step + 0.5}
-            y=${PLOT_PX - Math.max(2, height)}
-            width=${Math.max(1, step - 1.5)}
-            height=${Math.max(2, height)}
-            rx="1"
-            ><title>${timeText(bucket.fromMs, isUtc)}: ${text(bucket)}</title></rect
-          >`;
-        })}
-        <text x="0" y=${PLOT_PX + 14}>${timeText(buckets[0]?.fromMs ?? 0, isUtc)}</text>
-        <text x=${width} y=${PLOT_PX + 14} text-anchor="end">${until}</text>
-      </svg>`
-    }
-  </div>`;
+  return html`<section class="panel plot" aria-label=${title}>
+    <h2>${title}</h2>
+    <p class="figure">${figure}<small>${most === 0 || isTime ? "" : `peak ${most} per ${formatDuration(stepMs)}`}</small></p>
+    <div class="bars" ref=${box}>
+      ${
+        width > 0 &&
+        html`<svg width=${width} height=${PLOT_PX + 18} role="img" aria-label=${`${title}: ${figure}, ${note}`}>
+          <line class="base" x1="0" x2=${width} y1=${PLOT_PX + 0.5} y2=${PLOT_PX + 0.5} />
+          ${buckets.map(({ fromMs, [value]: count }, at) => {
+            if (count === 0) return null;
+            const height = Math.max(2, (count / most) * (PLOT_PX - 6));
+            const [x, y] = [at * step + 0.5, PLOT_PX - height];
+            return html`<rect class=${tone} x=${x} y=${y} width=${Math.max(1, step - 1.5)} height=${height} rx="1"
+              ><title>${timeText(fromMs, isUtc)}: ${isTime ? formatDuration(count) : count}</title></rect
+            >`;
+          })}
+          <text x="0" y=${PLOT_PX + 14}>${timeText(buckets[0]?.fromMs ?? 0, isUtc)}</text>
+          <text x=${width} y=${PLOT_PX + 14} text-anchor="end">${until}</text>
+        </svg>`
+      }
+    </div>
+    <p class="muted note">${note}</p>
+  </section>`;
 }

@@ -25,6 +25,20 @@ export function goBy(chosen: Way): void {
   way = chosen;
 }
 
+/** Sends a request. Returns the response with its JSON. @throws ApiError saying `silence` if there is no such answer */
+export async function send(
+  url: string,
+  init: RequestInit,
+  silence: string,
+): Promise<{ readonly response: Response; readonly value: unknown }> {
+  try {
+    const response = await fetch(url, init);
+    return { response, value: await response.json() };
+  } catch {
+    throw new ApiError({ code: "unreachable", message: silence });
+  }
+}
+
 /** Reads data. @throws ApiError */
 export async function read<T>(path: string, query: Readonly<Record<string, string | number>>, reader: AbortSignal): Promise<T> {
   const given = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));

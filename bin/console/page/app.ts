@@ -6,10 +6,11 @@ import { ActivityView } from "./activity-view.js";
 import { read } from "./api.js";
 import { Dialog } from "./dialog.js";
 import { SharedContext, useNow, usePoll, usePolled } from "./hooks.js";
-import type { Polled } from "./hooks.js";
+import type { Polled, Shared } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { KeyView } from "./key-view.js";
+import type { KeyActions } from "./keys.js";
 import { KEYS, useKeys } from "./keys.js";
 import { LimitsView } from "./limits-view.js";
 import { LocksView } from "./locks-view.js";
@@ -23,7 +24,13 @@ import "./style.css";
 /** The largest number of lines that the page keeps. */
 const LINES_MAX = 10_000;
 const LINES_MS = 1000;
-const TITLES: Readonly<Record<Place, string>> = { locks: "Locks", runs: "Runs", limits: "Limits", activity: "Activity" };
+/** The views of each place: its list, and one of its keys. */
+const VIEWS = {
+  locks: { title: "Locks", list: LocksView, one: KeyView },
+  runs: { title: "Runs", list: RunsView, one: RunView },
+  limits: { title: "Limits", list: LimitsView, one: LimitsView },
+  activity: { title: "Activity", list: ActivityView, one: ActivityView },
+} satisfies Readonly<Record<Place, object>>;
 
 /** Settings that this browser remembers. */
 function useSetting(name: string, initial: boolean): readonly [boolean, () => void] {
@@ -43,39 +50,37 @@ export function App(): Content {
   const [hasKeys, toggleKeys] = useSetting("keys", true);
   const [isHelping, setHelping] = useState(false);
   const togglePause = (): void => setPaused((before) => !before);
-  useKeys(hasKeys, { toggleUtc, togglePause, help: () => setHelping(true) });
+  const actions: KeyActions = { toggleUtc, togglePause, help: () => setHelping(true) };
+  useKeys(hasKeys, actions);
   return html`<${SharedContext.Provider} value=${{ isPaused, isUtc }}>
-    <${Page} isPaused=${isPaused} isUtc=${isUtc} togglePause=${togglePause} toggleUtc=${toggleUtc} help=${() => setHelping(true)} />
+    <${Page} isPaused=${isPaused} isUtc=${isUtc} ...${actions} />
     ${isHelping && html`<${Help} hasKeys=${hasKeys} toggleKeys=${toggleKeys} onClose=${() => setHelping(false)} />`}
   </${SharedContext.Provider}>`;
 }
 
-interface PageProps {
-  readonly isPaused: boolean;
-  readonly isUtc: boolean;
-  readonly togglePause: () => void;
-  readonly toggleUtc: () => void;
-  readonly help: () => void;
-}
+type PageProps = Shared & KeyActions;
 
 function Page(props: PageProps): Content {
   const route = useRoute();
   const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
-  const exhausted = useExhausted(about.data);
+  // A service that charges for its requests is asked seldom.
+  const exhaustedMs = about.data?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.data.pollMs;
+  const { data: exhausted } = usePolled<Exhausted>(about.data && "exhausted", {}, exhaustedMs);
   const [news, setNews] = useState("");
-  useEffect(() => void (document.title = `${route.key ?? TITLES[route.place]} · holdfast`), [route]);
+  useEffect(() => void (document.title = `${route.key ?? VIEWS[route.place].title} · holdfast`), [route]);
   useEffect(() => {
     setNews("");
     scrollTo(0, 0);
   }, [route.place, route.key]);
   const { place, key: name, query } = route;
-  const shared = { about: about.data, lines, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, announce: setNews };
+  const View = VIEWS[place][name === undefined ? "list" : "one"];
+  const shown = { lines, polledLines: polled, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, exhausted, announce: setNews };
   return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
       <nav aria-label="Views">
-        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${TITLES[each]}${each === "runs" && badge(exhausted)}</a>`)}
+        ${PLACES.map((each) => html`<a href=${hrefOf(each)} aria-current=${each === place ? "page" : undefined}>${VIEWS[each].title}${each === "runs" && badge(exhausted)}</a>`)}
       </nav>
       <${Status} about=${about} ...${props} />
     </header>
@@ -86,26 +91,11 @@ function Page(props: PageProps): Content {
         <button type="button" onClick=${() => setNews("")}>Close</button>
       </div>`
     }
-    ${!about.data && html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`} ${about.data && view()}`;
-
-  function view(): Content {
-    if (name !== undefined && place === "locks") return html`<${KeyView} key=${name} name=${name} ...${shared} />`;
-    if (name !== undefined && place === "runs") return html`<${RunView} key=${name} name=${name} ...${shared} />`;
-    if (place === "runs") return html`<${RunsView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
-    if (place === "limits") return html`<${LimitsView} about=${about.data} query=${query} />`;
-    if (place === "activity") return html`<${ActivityView} lines=${lines} logFromMs=${shared.logFromMs} polled=${polled} query=${query} />`;
-    return html`<${LocksView} about=${about.data} query=${query} lines=${lines} exhausted=${exhausted} />`;
-  }
-}
-
-/** Polls the runs that need a person. A service that charges for its requests is asked seldom. */
-function useExhausted(about: About | undefined): Exhausted | undefined {
-  const { data } = usePoll<Exhausted>(
-    async (reader) => (about ? read<Exhausted>("exhausted", {}, reader) : new Promise<Exhausted>(() => undefined)),
-    about?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.pollMs,
-    `exhausted ${about !== undefined}`,
-  );
-  return data;
+    ${
+      about.data
+        ? html`<${View} key=${name} name=${name} about=${about.data} query=${query} ...${shown} />`
+        : html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`
+    }`;
 }
 
 function badge(exhausted: Exhausted | undefined): Content | false {
@@ -124,26 +114,22 @@ function skip(event: Event): void {
 function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly polled: Polled<Lines> } {
   const next = useRef(0);
   const [lines, setLines] = useState<readonly Line[]>([]);
-  const polled = usePoll<Lines>(
-    async (reader) => {
-      if (!isOn) return new Promise<Lines>(() => undefined); // There is no log: one question that has no answer.
-      let answer = await read<Lines>("lines", { from: next.current }, reader);
-      const added = [...answer.lines];
-      // A full answer has more behind it.
-      for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
-        from = answer.next;
-        answer = await read<Lines>("lines", { from }, reader);
-        added.push(...answer.lines);
-      }
-      // A service that was started anew counts from 0.
-      if (answer.next < next.current) setLines([]);
-      next.current = answer.next;
-      if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
-      return answer;
-    },
-    LINES_MS,
-    `lines ${isOn}`,
-  );
+  const ask = async (reader: AbortSignal): Promise<Lines> => {
+    let answer = await read<Lines>("lines", { from: next.current }, reader);
+    const added = [...answer.lines];
+    // A full answer has more behind it.
+    for (let from = next.current; answer.lines.length > 0 && answer.next - from >= PAGE;) {
+      from = answer.next;
+      answer = await read<Lines>("lines", { from }, reader);
+      added.push(...answer.lines);
+    }
+    // A service that was started anew counts from 0.
+    if (answer.next < next.current) setLines([]);
+    next.current = answer.next;
+    if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
+    return answer;
+  };
+  const polled = usePoll(isOn ? ask : undefined, LINES_MS, "lines");
   return { lines, polled };
 }
 
@@ -166,15 +152,8 @@ function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PagePr
   </div>`;
 }
 
-function Help({
-  hasKeys,
-  toggleKeys,
-  onClose,
-}: {
-  readonly hasKeys: boolean;
-  readonly toggleKeys: () => void;
-  readonly onClose: () => void;
-}): Content {
+function Help(given: { readonly hasKeys: boolean; readonly toggleKeys: () => void; readonly onClose: () => void }): Content {
+  const { hasKeys, toggleKeys, onClose } = given;
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <table class="help"><tbody>${KEYS.map(
       ([keys, meaning]) =>

@@ -28,17 +28,26 @@ export function Dialog(given: { readonly title: string; readonly onClose: () => 
   </dialog>`;
 }
 
-/** A form that makes a change after a reason and, if one is given, the typed key. */
-function ChangeForm(given: {
-  readonly keyToType?: string | undefined;
-  readonly action: string;
-  readonly children?: Children;
-  /** False while what the dialog tells is not known any more: then nothing is changed. @default true */
-  readonly isKnown?: boolean;
+/** The properties of a dialog that makes a change. */
+interface ChangeProps {
+  /** False if the view is old: then nothing is changed. */
+  readonly isKnown: boolean;
   readonly onClose: () => void;
-  readonly make: (reason: string) => Promise<void>;
-}): Content {
-  const { keyToType, action, isKnown = true, make, onClose } = given;
+  readonly onDone: (news: string) => void;
+}
+
+/** A dialog that makes a change after a reason and, if one is given, the typed key. */
+function ChangeDialog(
+  given: ChangeProps & {
+    readonly title: string;
+    readonly keyToType?: string | undefined;
+    readonly action: string;
+    readonly children?: Children;
+    /** Makes the change. Resolves with the news of it. */
+    readonly make: (reason: string) => Promise<string>;
+  },
+): Content {
+  const { title, keyToType, action, isKnown, make, onClose, onDone } = given;
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [state, setState] = useState<{ readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
@@ -47,43 +56,36 @@ function ChangeForm(given: {
     event.preventDefault();
     if (!canMake) return;
     setState({ isBusy: true });
-    make(reason.trim()).then(onClose, (error: unknown) => setState({ isBusy: false, error: errorText(error) }));
+    make(reason.trim()).then(
+      (news) => {
+        onDone(news);
+        onClose();
+      },
+      (error: unknown) => setState({ isBusy: false, error: errorText(error) }),
+    );
   };
-  return html`<form onSubmit=${submit} autocomplete="off">
+  return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit} autocomplete="off">
     ${given.children}
-    <label class="field wide">
-      <span>Reason. It is logged.</span>
-      <input
-        required
-        maxlength="200"
-        autofocus
-        value=${reason}
-        placeholder="for example: its machine is gone"
-        onInput=${(event: Typed) => setReason(event.currentTarget.value)}
-      />
-    </label>
-    ${
-      keyToType !== undefined &&
-      html`<label class="field wide">
-        <span
-          >Type the key to confirm: <code class="to-type"><bdi>${keyToType}</bdi></code></span
-        >
-        <input
-          required
-          spellcheck="false"
-          autocapitalize="off"
-          value=${typed}
-          onInput=${(event: Typed) => setTyped(event.currentTarget.value)}
-        />
-      </label>`
-    }
+    ${field("Reason. It is logged.", reason, setReason, { maxlength: "200", autofocus: true, placeholder: "for example: its machine is gone" })}
+    ${keyToType !== undefined && field(toType(keyToType), typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
     ${!isKnown && html`<p class="notice bad" role="alert">The console gets no answer: what is so now is not known.</p>`}
     ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
       <button type="submit" class="danger" disabled=${!canMake}>${state.isBusy ? "Working…" : action}</button>
     </div>
-  </form>`;
+  </form></${Dialog}>`;
+}
+
+function field(label: Children, value: string, set: (value: string) => void, attributes: object): Content {
+  return html`<label class="field wide">
+    <span>${label}</span>
+    <input required ...${attributes} value=${value} onInput=${(event: Typed) => set(event.currentTarget.value)} />
+  </label>`;
+}
+
+function toType(key: string): Content {
+  return html`Type the key to confirm: <code class="to-type"><bdi>${key}</bdi></code>`;
 }
 
 function errorText(error: unknown): string {
@@ -95,16 +97,13 @@ function errorText(error: unknown): string {
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
-export function BreakDialog(given: {
-  readonly view: KeyView;
-  /** The age of the view, in ms. */
-  readonly agoMs: number;
-  /** False if the view is old. */
-  readonly isKnown: boolean;
-  readonly onClose: () => void;
-  readonly onDone: (news: string) => void;
-}): Content {
-  const { view, agoMs, isKnown, onClose, onDone } = given;
+export function BreakDialog(
+  given: ChangeProps & {
+    readonly view: KeyView;
+    readonly agoMs: number;
+  },
+): Content {
+  const { view, agoMs, isKnown } = given;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
   const [holders] = useState(view.holders);
@@ -112,39 +111,31 @@ export function BreakDialog(given: {
   const [isForced, setForced] = useState(false);
   const chosen = view.holders.find(({ fencingToken }) => fencingToken === token);
   const next = view.waiters[0] && nameOf(view.waiters[0]);
-  const make = async (reason: string): Promise<void> => {
-    const { breakInMs } = await change<{ readonly breakInMs: number }>("break", {
-      key,
-      fencingToken: token,
-      reason,
-      ...(isForced && { drainMs: 0 }),
-    });
-    onDone(
-      breakInMs > 0
-        ? `${key}: the hold can't be renewed any more, and ends in ${formatDuration(breakInMs)} at the latest.`
-        : `${key}: the hold is over.`,
-    );
+  const make = async (reason: string): Promise<string> => {
+    const force = isForced ? { drainMs: 0 } : {};
+    const { breakInMs } = await change<{ readonly breakInMs: number }>("break", { key, fencingToken: token, reason, ...force });
+    if (breakInMs <= 0) return `${key}: the hold is over.`;
+    return `${key}: the hold can't be renewed any more, and ends in ${formatDuration(breakInMs)} at the latest.`;
   };
-  return html`<${Dialog} title=${`Break the hold on ${key}`} onClose=${onClose}>
-    <${ChangeForm} keyToType=${isForced ? key : undefined} action=${isForced ? "End it now" : "Break it"} isKnown=${isKnown} onClose=${onClose} make=${make}>
-      ${holders.length > 1 && whichHold(holders, token, setToken)}
-      ${
-        isKnown &&
-        html`<p role="status">
-          <bdi>${chosen ? signOfLife(chosen, agoMs) : "This hold is over by now."}</bdi>
-          <span class="muted nowrap">token ${shortToken(token)}</span>
-        </p>`
-      }
-      <fieldset>
-        <legend>How</legend>
-        ${option("how", safeText(chosen, agoMs, next), !isForced, () => setForced(false))}
-        ${option("how", nowText(next), isForced, () => setForced(true))}
-      </fieldset>
-      <p class="muted">
-        Breaking ends the hold, not the work: the work runs on until its holder asks for the next renewal, and then it should stop by itself.
-      </p>
-    </${ChangeForm}>
-  </${Dialog}>`;
+  const [keyToType, action] = isForced ? [key, "End it now"] : [undefined, "Break it"];
+  return html`<${ChangeDialog} ...${given} title=${`Break the hold on ${key}`} keyToType=${keyToType} action=${action} make=${make}>
+    ${holders.length > 1 && whichHold(holders, token, setToken)}
+    ${
+      isKnown &&
+      html`<p role="status">
+        <bdi>${chosen ? signOfLife(chosen, agoMs) : "This hold is over by now."}</bdi>
+        <span class="muted nowrap">token ${shortToken(token)}</span>
+      </p>`
+    }
+    <fieldset>
+      <legend>How</legend>
+      ${option("how", safeText(chosen, agoMs, next), !isForced, () => setForced(false))}
+      ${option("how", nowText(next), isForced, () => setForced(true))}
+    </fieldset>
+    <p class="muted">
+      Breaking ends the hold, not the work: the work runs on until its holder asks for the next renewal, and then it should stop by itself.
+    </p>
+  </${ChangeDialog}>`;
 }
 
 function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencingToken: number) => void): Content {
@@ -170,23 +161,15 @@ function nowText(next: string | undefined): Content {
 }
 
 /** Resets a run. */
-export function ResetDialog(given: {
-  readonly runKey: string;
-  /** False if the view is old. */
-  readonly isKnown: boolean;
-  readonly onClose: () => void;
-  readonly onDone: (news: string) => void;
-}): Content {
-  const { runKey: key, isKnown, onClose, onDone } = given;
-  const make = async (reason: string): Promise<void> => {
+export function ResetDialog(given: ChangeProps & { readonly runKey: string }): Content {
+  const { runKey: key } = given;
+  const make = async (reason: string): Promise<string> => {
     await change("reset", { key, reason });
-    onDone(`${key} is forgotten: the next start is a first attempt.`);
+    return `${key} is forgotten: the next start is a first attempt.`;
   };
-  return html`<${Dialog} title="Reset a run" onClose=${onClose}>
-    <${ChangeForm} keyToType=${key} action="Reset it" isKnown=${isKnown} onClose=${onClose} make=${make}>
-      <p>Its outcome and checkpoint are deleted. The next caller runs the work again, from the beginning.</p>
-    </${ChangeForm}>
-  </${Dialog}>`;
+  return html`<${ChangeDialog} ...${given} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
+    <p>Its outcome and checkpoint are deleted. The next caller runs the work again, from the beginning.</p>
+  </${ChangeDialog}>`;
 }
 
 function option(name: string, text: Children, isChosen: boolean, choose: () => void): Content {

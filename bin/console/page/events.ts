@@ -1,7 +1,6 @@
 /** Lines of the log as tables, for people: all of them, and what operators did. */
 import { useContext, useState } from "preact/hooks";
-import { formatDuration } from "../../duration.js";
-import { endOf, wordOf } from "../../held-text.js";
+import { endOf, factsOf, saying, wordOf } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import { deedOf, isLoss, reasonOf } from "../activity.js";
 import type { Deed } from "../activity.js";
@@ -13,7 +12,6 @@ import { head, keyName, ownerName } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { shortToken, timeText } from "./words.js";
 
-/** The colour of a line. */
 function toneOf(line: Line): string {
   if (isLoss(line)) return (line.reason ?? "").startsWith("broken") ? "broken" : "over";
   const tones: Readonly<Partial<Record<Line["event"], string>>> = {
@@ -31,25 +29,13 @@ function toneOf(line: Line): string {
 
 /** Returns the details of a line in words. */
 export function detailsOf(line: Line): string {
-  const { by, fencingToken, attempt, outcome, mode, position, condition, waitedMs, repeated } = line;
+  const { by, fencingToken, attempt, outcome = "", repeated } = line;
   const { why, held } = endOf(line);
   // A break that frees a key gives its reason to the offer that follows.
   const reason = line.event === "offered" ? "" : why;
-  return [
-    reason,
-    by === undefined ? "" : `by ${by}`,
-    outcome ?? "",
-    attempt === undefined ? "" : `attempt ${attempt}`,
-    mode === undefined ? "" : `now ${mode}`,
-    position === undefined ? "" : `place ${position}`,
-    condition === undefined ? "" : `condition ${condition}`,
-    waitedMs === undefined ? "" : `waited ${formatDuration(waitedMs)}`,
-    held,
-    fencingToken === undefined ? "" : `token ${shortToken(fencingToken)}`,
-    repeated ? "again" : "",
-  ]
-    .filter((detail) => detail !== "")
-    .join(", ");
+  const token = fencingToken === undefined ? "" : `token ${shortToken(fencingToken)}`;
+  const facts = [reason, saying("by", by), outcome, saying("attempt", attempt), ...factsOf(line), held, token, repeated ? "again" : ""];
+  return facts.filter((fact) => fact !== "").join(", ");
 }
 
 /** The number of lines at first, and with each further click. */
@@ -58,15 +44,8 @@ const ROWS = 40;
 const SHOW_EARLIER = "Show earlier events";
 
 /** The table, the latest line first. The key is left out where all have the same. */
-export function Events({
-  lines,
-  withKey,
-  label,
-}: {
-  readonly lines: readonly Line[];
-  readonly withKey: boolean;
-  readonly label: string;
-}): Content {
+export function Events(given: { readonly lines: readonly Line[]; readonly withKey: boolean; readonly label: string }): Content {
+  const { lines, withKey, label } = given;
   const { isUtc } = useContext(SharedContext);
   const [rows, setRows] = useState(ROWS);
   return html`<table class="rows events" aria-label=${label}>
@@ -90,7 +69,6 @@ export function Events({
     ${lines.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
 }
 
-/** The deeds in words. */
 const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "run reset" };
 /** The number of deeds at first. */
 const DEED_ROWS = 5;

@@ -74,23 +74,6 @@ export function Search(given: {
   </form>`;
 }
 
-/** The filters of what is held: by the beginning of the key, and by the owner. */
-export function HolderFilters(given: {
-  readonly prefix: string;
-  readonly owner: string;
-  readonly set: (changed: { readonly prefix?: string; readonly owner?: string }) => void;
-}): Content {
-  const { prefix, owner, set } = given;
-  return html`<${TextFilter}
-      label="Key begins with"
-      value=${prefix}
-      placeholder="ORDER_"
-      isFirst
-      onChange=${(text: string) => set({ prefix: text })}
-    />
-    <${TextFilter} label="Owner (exact match)" value=${owner} placeholder="worker-7" onChange=${(text: string) => set({ owner: text })} />`;
-}
-
 /** A choice. */
 export function Choice<T extends string>(given: {
   readonly label: string;

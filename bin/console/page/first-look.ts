@@ -3,10 +3,10 @@ import { formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
 import { isLoss } from "../activity.js";
-import type { Exhausted, KeyView, Line, Locks, RunOfKey } from "../data.js";
+import type { KeyView, Locks, RunOfKey } from "../data.js";
 import { longestWaitMs, LOOKS_MAX, shortestHold } from "../overview.js";
-import type { Polled, Since } from "./hooks.js";
-import { useAge, useIsOld } from "./hooks.js";
+import type { Polled, Since, ViewProps } from "./hooks.js";
+import { useAge } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { keyName, mark } from "./parts.js";
@@ -17,20 +17,13 @@ import { keyTone, nameOf } from "./words.js";
 const LOSSES_MS = 600_000;
 
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
-export function Figures(given: {
-  readonly data: Locks;
-  readonly polled: Polled<Locks>;
-  readonly exhausted: Exhausted | undefined;
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-}): Content {
-  const { data, polled, exhausted, lines, logFromMs } = given;
-  const { atMs = 0 } = polled;
+export function Figures(given: ViewProps & { readonly data: Locks; readonly atMs: number; readonly age: string }): Content {
+  const { data, atMs, age, exhausted, lines, logFromMs } = given;
   const { held, waiting, waitedFor, late } = data.figures;
   const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
   const refused = exhausted?.items.length ?? 0;
   const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
-  return html`<ul class="figures ${useIsOld(polled) ? "old" : ""}" aria-label="Figures">
+  return html`<ul class="figures ${age}" aria-label="Figures">
     ${figure(held, `${held === 1 ? "key" : "keys"} held${data.more ? ", of those read" : ""}`, "")}
     ${figure(waiting, `${waiting === 1 ? "caller" : "callers"} waiting${onKeys}`, "wait")}
     ${figure(late, `${late === 1 ? "holder" : "holders"} not renewed in time`, "late")}
@@ -47,12 +40,9 @@ function figure(count: number, text: string, tone: string): Content {
 }
 
 /** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
-export function NeedsALook(given: {
-  readonly data: Locks;
-  readonly polled: Polled<Locks>;
-  readonly exhausted: Exhausted | undefined;
-  readonly sinceOf: Since;
-}): Content | null {
+export function NeedsALook(
+  given: ViewProps & { readonly data: Locks; readonly polled: Polled<Locks>; readonly sinceOf: Since },
+): Content | null {
   const { data, polled, exhausted, sinceOf } = given;
   const { isKnown } = useAge(polled);
   const runs = exhausted?.items ?? [];

@@ -4,7 +4,7 @@ import type { History, Line } from "../data.js";
 import { read } from "./api.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { copyable } from "./parts.js";
+import { Copyable } from "./parts.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -65,7 +65,7 @@ export function HistoryBox(given: {
       history &&
       html`<details open=${!history.canRun}>
         <summary>The query, for Logs Insights</summary>
-        <div class="query">${copyable(history.query)}</div>
+        <div class="query"><${Copyable} text=${history.query} /></div>
       </details>`
     }
   </div>`;

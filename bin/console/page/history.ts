@@ -2,15 +2,16 @@
 import { useContext, useMemo, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import { plain } from "../../plain-text.js";
-import type { About, Line } from "../data.js";
+import type { Line } from "../data.js";
 import { Events } from "./events.js";
 import { Choice, EventChoice, isOf } from "./filters.js";
 import { HistoryBox } from "./history-box.js";
+import type { OneProps } from "./hooks.js";
 import { SharedContext } from "./hooks.js";
 import type { Children, Content } from "./html.js";
 import { html } from "./html.js";
 import { empty } from "./parts.js";
-import { hrefOf, replaceRoute, useRoute } from "./route.js";
+import { filtersOf, useRoute } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
@@ -35,9 +36,7 @@ export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefi
 
 /** The events of a kind or an owner, as the address says. */
 function FilteredEvents({ name, own }: { readonly name: string; readonly own: readonly Line[] }): Content {
-  const { place, query } = useRoute();
-  const filters = { event: query.get("event") ?? "", owner: query.get("owner") ?? "" };
-  const set = (changed: Partial<typeof filters>): void => replaceRoute(hrefOf(place, name, { ...filters, ...changed }));
+  const { filters, set } = filtersOf({ ...useRoute(), key: name }, { event: "", owner: "" });
   const owners = new Set(["", filters.owner, ...own.map(({ owner = "" }) => owner)]);
   const choices = [...owners].toSorted().map((owner) => [owner, owner === "" ? "All" : plain(owner)] as const);
   const fits = own.filter((line) => isOf(line, filters));
@@ -47,16 +46,6 @@ function FilteredEvents({ name, own }: { readonly name: string; readonly own: re
       <p class="count" role="status">${fits.length < own.length && `${fits.length} of ${own.length} events`}</p>
     </form>
     ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
-}
-
-/** The properties of the view of one key or run. */
-export interface OneProps {
-  readonly about: About;
-  readonly name: string;
-  /** All lines of the log. */
-  readonly lines: readonly Line[];
-  readonly logFromMs: number | undefined;
-  readonly announce: (news: string) => void;
 }
 
 /** The lines of one key or run: those that a query found, and those of the console's own log. */
@@ -77,7 +66,6 @@ export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnL
 export function History(
   given: OneProps &
     OwnLines & {
-      /** The title of the picture. */
       readonly title: string;
       readonly firstSpanMs: number;
       readonly lanes: readonly DrawnLane[];

@@ -2,7 +2,7 @@
 import { createContext } from "preact";
 import type { RefObject } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { KeyView, Locks } from "../data.js";
+import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
 import { read } from "./api.js";
 import { isOld, poll } from "./poll.js";
 import { timeText } from "./words.js";
@@ -17,6 +17,25 @@ export interface Shared {
 /** The shared things. */
 export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true });
 
+/** The properties of every view. */
+export interface ViewProps {
+  readonly about: About;
+  /** The filters of the address. */
+  readonly query: URLSearchParams;
+  /** All lines of the log, and the poll that brings them. */
+  readonly lines: readonly Line[];
+  readonly polledLines: Polled<unknown>;
+  readonly logFromMs: number | undefined;
+  readonly exhausted: Exhausted | undefined;
+  /** Tells the user what was done. */
+  readonly announce: (news: string) => void;
+}
+
+/** The properties of the view of one key or run. */
+export interface OneProps extends ViewProps {
+  readonly name: string;
+}
+
 /** The latest answer, the time at which it arrived, and the failure since, if any. */
 export interface Polled<T> {
   readonly data?: T;
@@ -28,13 +47,14 @@ export interface Polled<T> {
   readonly again: () => void;
 }
 
-/** Polls data for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
-export function usePolled<T>(path: string, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
-  return usePoll((reader) => read<T>(path, query, reader), everyMs, `${path} ${JSON.stringify(query)}`);
+/** Polls data, if there is a path, for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
+export function usePolled<T>(path: string | undefined, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
+  const ask = path === undefined ? undefined : (reader: AbortSignal) => read<T>(path, query, reader);
+  return usePoll(ask, everyMs, `${path} ${JSON.stringify(query)}`);
 }
 
-/** Polls `ask`; another `of` starts anew. */
-export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: number, of: string): Polled<T> {
+/** Polls `ask`, if there is something to ask; another `of` starts anew. */
+export function usePoll<T>(ask: ((reader: AbortSignal) => Promise<T>) | undefined, everyMs: number, of: string): Polled<T> {
   const { isPaused } = useContext(SharedContext);
   const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({});
   const wake = useRef<() => void>(() => undefined);
@@ -43,8 +63,9 @@ export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: nu
   const latest = useRef(ask);
   latest.current = ask;
   useEffect(() => {
+    if (!ask) return undefined;
     const polling = poll<T>({
-      ask: (reader) => latest.current(reader),
+      ask: (reader) => (latest.current ?? ask)(reader),
       everyMs,
       isIdle: () => document.hidden || paused.current,
       later(ms, run) {
@@ -60,7 +81,7 @@ export function usePoll<T>(ask: (reader: AbortSignal) => Promise<T>, everyMs: nu
       document.removeEventListener("visibilitychange", polling.wake);
       polling.stop();
     };
-  }, [of, everyMs]);
+  }, [of, everyMs, ask === undefined]);
   useEffect(() => {
     if (!isPaused) wake.current();
   }, [isPaused]);

@@ -6,14 +6,14 @@ import type { About, KeyView as Key, Line } from "../data.js";
 import type { Lane } from "../lanes.js";
 import { ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
+import type { OneProps } from "./hooks.js";
 import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import { chip, copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
+import { chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
-import type { OneProps } from "./history.js";
 import { History, SPANS, useOwnLines } from "./history.js";
 import type { LastHold, Reading, Tone } from "./words.js";
 import { breakCommand, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
@@ -132,7 +132,7 @@ function howToBreak({ key, holders }: Key, { cliOptions }: About): Content | nul
   const [first, second] = holders;
   if (!first) return null;
   return html`<p class="command">
-    Read-only. To end ${second ? "the oldest hold" : "this hold"}: ${copyable(breakCommand(key, first.fencingToken, cliOptions))}
+    Read-only. To end ${second ? "the oldest hold" : "this hold"}: <${Copyable} text=${breakCommand(key, first.fencingToken, cliOptions)} />
   </p>`;
 }
 

@@ -1,10 +1,10 @@
 /** The limits in use: what is left of each rate, and when they are full again. */
 import { useContext } from "preact/hooks";
 import { exactDuration, formatSeconds } from "../../duration.js";
-import type { About, LimitOfKey, Listed } from "../data.js";
+import type { LimitOfKey, Listed } from "../data.js";
 import { Search } from "./filters.js";
-import type { Polled } from "./hooks.js";
-import { SharedContext, useIsOld } from "./hooks.js";
+import type { ViewProps } from "./hooks.js";
+import { SharedContext } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { useList } from "./list.js";
@@ -14,9 +14,10 @@ import { timeText } from "./words.js";
 const FILTERS = { find: "", all: "" };
 
 /** The view. */
-export function LimitsView({ about, query }: { readonly about: About; readonly query: URLSearchParams }): Content {
-  const { filters, set, polled, partOf, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
-  const { data, error } = polled;
+export function LimitsView({ about, query }: ViewProps): Content {
+  const { filters, set, polled, age, partOf, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
+  const { isUtc } = useContext(SharedContext);
+  const { data, atMs = 0, error } = polled;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Limits</h1>
     <${Search} label="Find a limit" value=${filters.find} onChange=${(find: string) => set({ find })}>
@@ -24,10 +25,28 @@ export function LimitsView({ about, query }: { readonly about: About; readonly q
     </${Search}>
     <${Freshness} polled=${polled} what="limits" />
     ${partOf("Searched", "limits")}
-    ${data && (data.items.length > 0 ? html`<${Table} items=${data.items} polled=${polled} />` : nothing())}
+    ${data && (data.items.length > 0 ? table(data.items) : nothing())}
     ${!data && !error && html`<p class="loading">Reading the limits…</p>`}
     ${more("limits")}
   </main>`;
+
+  function table(items: readonly LimitOfKey[]): Content {
+    return html`<table class=${`rows limits ${age}`}>
+      ${head("Limit", "Left of each rate", "Full again")}
+      <tbody>
+        ${items.map(
+          ({ key, parts, fullInMs, ...limit }) =>
+            html`<tr key=${key}>
+              <th scope="row">${keyName(key, parts)}</th>
+              <td data-label="Left">${left(limit)}</td>
+              <td data-label="Full again">
+                ${timeText(atMs + fullInMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>
+              </td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>`;
+  }
 
   function nothing(): Content {
     if (filters.find !== "" || data?.more === true) return empty("No limit that was read fits");
@@ -37,24 +56,6 @@ export function LimitsView({ about, query }: { readonly about: About; readonly q
       tryIt(about, "limit demo --rate 5/1m -- date"),
     );
   }
-}
-
-function Table({ items, polled }: { readonly items: readonly LimitOfKey[]; readonly polled: Polled<unknown> }): Content {
-  const { isUtc } = useContext(SharedContext);
-  const { atMs = 0 } = polled;
-  return html`<table class=${`rows limits ${useIsOld(polled) ? "old" : ""}`}>
-    ${head("Limit", "Left of each rate", "Full again")}
-    <tbody>
-      ${items.map(
-        ({ key, parts, fullInMs, ...limit }) =>
-          html`<tr key=${key}>
-            <th scope="row">${keyName(key, parts)}</th>
-            <td data-label="Left">${left(limit)}</td>
-            <td data-label="Full again">${timeText(atMs + fullInMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span></td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
 }
 
 /** Returns a line for each rate, with what can be taken at once of it. */

@@ -2,16 +2,15 @@
 import { useState } from "preact/hooks";
 import type { About, Listed } from "../data.js";
 import type { Polled } from "./hooks.js";
-import { usePolled } from "./hooks.js";
+import { useIsOld, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
-import type { Place } from "./route.js";
-import { hrefOf, replaceRoute } from "./route.js";
+import type { Filtered, Place } from "./route.js";
+import { filtersOf } from "./route.js";
 
 /** The number of rows at first and with each further click, and the largest number. */
 export const ROWS = { first: 100, most: 500 };
 
-/** The filters of every list. */
 interface Filters {
   /** A part of a key or an owner. */
   readonly find: string;
@@ -20,18 +19,17 @@ interface Filters {
 }
 
 /** A list. */
-export interface List<T, F> {
-  readonly filters: F;
-  /** Changes some of the filters. */
-  readonly set: (changed: Partial<F>) => void;
+export interface List<T, F> extends Filtered<F> {
   readonly polled: Polled<T>;
+  /** The class of what shows the answer: `old` once that is old. */
+  readonly age: "old" | "";
   /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
   readonly partOf: (done: string, what: string) => Content | false;
   /** Offers more rows, if there are more. */
   readonly more: (what: string) => Content | false;
 }
 
-/** Returns the list of a place. A filter that has its value of `initial` is not in the address. */
+/** Returns the list of a place. */
 export function useList<T extends Listed<unknown>, F extends Filters & Readonly<Record<string, string>>>(
   place: Place,
   about: About,
@@ -39,16 +37,9 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
   initial: F,
 ): List<T, F> {
   const [max, setMax] = useState(ROWS.first);
-  const filters = mapped(initial, (value, name) => query.get(name) ?? value);
-  const set = (changed: Partial<F>): void =>
-    replaceRoute(
-      hrefOf(
-        place,
-        undefined,
-        mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value)),
-      ),
-    );
+  const { filters, set } = filtersOf({ place, query }, initial);
   const polled = usePolled<T>(place, { ...filters, max }, about.pollMs);
+  const age = useIsOld(polled) ? "old" : "";
   const { data } = polled;
   const partOf = (done: string, what: string): Content | false =>
     data?.more === true &&
@@ -61,9 +52,5 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
     if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${data.fits} are shown. Search for the others.</p>`;
     return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more ${what}</button></p>`;
   };
-  return { filters, set, polled, partOf, more };
-}
-
-function mapped<F extends Readonly<Record<string, string>>>(filters: F, change: (value: string, name: string) => string): F {
-  return Object.fromEntries(Object.entries(filters).map(([name, value]) => [name, change(value, name)])) as F;
+  return { filters, set, polled, age, partOf, more };
 }

@@ -1,13 +1,13 @@
 /** The first view: is anything wrong, and which keys are held now. */
 import { useContext, useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
-import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
+import type { About, KeyView, Locks } from "../data.js";
 import type { Order } from "../overview.js";
 import { longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { Figures, NeedsALook } from "./first-look.js";
-import type { Polled, Since } from "./hooks.js";
-import { SharedContext, useIsOld, useSince } from "./hooks.js";
+import type { Since, ViewProps } from "./hooks.js";
+import { SharedContext, useSince } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import type { List } from "./list.js";
@@ -29,24 +29,19 @@ const FILTERS = { find: "", only: "", order: "wait", all: "" };
 type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
 
 /** The view. */
-export function LocksView(given: {
-  readonly about: About;
-  readonly query: URLSearchParams;
-  readonly lines: readonly Line[];
-  readonly exhausted: Exhausted | undefined;
-}): Content {
-  const { about, query, lines, exhausted } = given;
+export function LocksView(given: ViewProps): Content {
+  const { about, query } = given;
   const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);
   const { filters, set, polled } = list;
   const { data, atMs = 0, error } = polled;
   const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    ${data && html`<${Figures} data=${data} polled=${polled} exhausted=${exhausted} lines=${lines} logFromMs=${about.logFromMs} />`}
+    ${data && html`<${Figures} ...${given} data=${data} atMs=${atMs} age=${list.age} />`}
     <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} what="keys" />
     ${list.partOf("Counted and sorted", "held keys")}
-    ${data && filters.find === "" && html`<${NeedsALook} data=${data} polled=${polled} exhausted=${exhausted} sinceOf=${sinceOf} />`}
+    ${data && filters.find === "" && html`<${NeedsALook} ...${given} data=${data} polled=${polled} sinceOf=${sinceOf} />`}
     ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
     ${
       data &&
@@ -58,7 +53,7 @@ export function LocksView(given: {
         </header>
         ${
           data.items.length > 0
-            ? html`<${Table} items=${data.items} order=${filters.order} sinceOf=${sinceOf} polled=${polled} />`
+            ? html`<${Table} items=${data.items} order=${filters.order} sinceOf=${sinceOf} age=${list.age} />`
             : nothing(about, data, list)
         }
         ${list.more("keys")}
@@ -100,16 +95,15 @@ function Table(given: {
   readonly items: readonly KeyView[];
   readonly order: string;
   readonly sinceOf: Since;
-  readonly polled: Polled<unknown>;
+  readonly age: string;
 }): Content {
-  const { items, order, sinceOf, polled } = given;
-  const isOld = useIsOld(polled);
+  const { items, order, sinceOf, age } = given;
   const isUnderPointer = useRef(false);
   const before = useRef<{ readonly order: string; readonly keys: readonly string[] }>({ order, keys: [] });
   const shown = isUnderPointer.current && before.current.order === order ? frozen(items, before.current.keys) : items;
   before.current = { order, keys: shown.map(({ key }) => key) };
   return html`<table
-    class="rows locks ${isOld ? "old" : ""} ${items.length > ROWS.first ? "many" : ""}"
+    class="rows locks ${age} ${items.length > ROWS.first ? "many" : ""}"
     onPointerEnter=${() => (isUnderPointer.current = true)}
     onPointerLeave=${() => (isUnderPointer.current = false)}
   >

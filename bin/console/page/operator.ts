@@ -3,7 +3,7 @@
  * never in an address, and sent to nobody but the page's own origin.
  */
 import type { Operator } from "../face.js";
-import { ApiError } from "./api.js";
+import { ApiError, send } from "./api.js";
 
 /** A bearer token, and what happens when the API doesn't accept it. */
 export interface Credentials {
@@ -20,15 +20,9 @@ const GATEWAY_CODES: Readonly<Record<number, string>> = { 401: "not-configured",
 /** Returns the calls. Each throws ApiError for a refusal or failure. */
 export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
   const call = async <T>(method: "GET" | "POST", path: string, body?: object): Promise<T> => {
-    const options = { method, headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) } };
-    let response: Response;
-    let value: unknown;
-    try {
-      response = await fetch(`/v1/${path}`, { ...options, ...(body && { body: JSON.stringify(body) }) });
-      value = await response.json();
-    } catch {
-      throw new ApiError({ code: "unreachable", message: "The API does not answer." });
-    }
+    const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const { response, value } = await send(`/v1/${path}`, init, "The API does not answer.");
     if (response.ok) return value as T;
     if (response.status === 401) onUnaccepted();
     throw failureOf(response.status, value);

@@ -115,12 +115,8 @@ export function fact(term: string, value: Children, className?: string): Content
   </div>`;
 }
 
-/** Returns a text to copy, with the button that does it. */
-export function copyable(text: string): Content {
-  return html`<${Copyable} text=${text} />`;
-}
-
-function Copyable({ text }: { readonly text: string }): Content {
+/** A text to copy, with the button that does it. */
+export function Copyable({ text }: { readonly text: string }): Content {
   const [said, setSaid] = useState("Copy");
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(

@@ -7,7 +7,6 @@
 export interface PollOptions<T> {
   /** Sends the request. `reader` aborts when the poll is stopped. */
   readonly ask: (reader: AbortSignal) => Promise<T>;
-  /** Receives each answer or failure. */
   readonly tell: (result: { readonly data: T } | { readonly error: unknown }) => void;
   /** The time between an answer and the next request, in ms. */
   readonly everyMs: number;

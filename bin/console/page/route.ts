@@ -31,10 +31,26 @@ export function hrefOf(place: Place, key?: string, query: Readonly<Record<string
   return `#/${place}${key === undefined ? "" : `/${encodeURIComponent(key)}`}${given === "" ? "" : `?${given}`}`;
 }
 
-/** Goes to an address without a new entry in the history. */
-export function replaceRoute(href: string): void {
-  history.replaceState(undefined, "", href);
-  dispatchEvent(new HashChangeEvent("hashchange"));
+/** The filters of a view, as its address has them. */
+export interface Filtered<F> {
+  readonly filters: F;
+  /** Changes some of the filters, without a new entry in the history. */
+  readonly set: (changed: Partial<F>) => void;
+}
+
+/** Returns the filters of a route. One that has its value of `initial` is not in the address. */
+export function filtersOf<F extends Readonly<Record<string, string>>>({ place, key, query }: Route, initial: F): Filtered<F> {
+  const filters = mapped(initial, (value, name) => query.get(name) ?? value);
+  const set = (changed: Partial<F>): void => {
+    const given = mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value));
+    history.replaceState(undefined, "", hrefOf(place, key, given));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  };
+  return { filters, set };
+}
+
+function mapped<F extends Readonly<Record<string, string>>>(filters: F, change: (value: string, name: string) => string): F {
+  return Object.fromEntries(Object.entries(filters).map(([name, value]) => [name, change(value, name)])) as F;
 }
 
 /** The address at which each list was last seen, with its filters. */

@@ -3,16 +3,15 @@ import { useContext, useMemo, useState } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../inspect/run-text.js";
 import { plain } from "../../plain-text.js";
-import type { About, Exhausted, Line, Listed, RunOfKey } from "../data.js";
+import type { Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
-import type { OneProps } from "./history.js";
 import { History, SPANS, useOwnLines } from "./history.js";
-import type { Polled } from "./hooks.js";
-import { SharedContext, useAge, useIsOld, usePolled } from "./hooks.js";
+import type { OneProps, ViewProps } from "./hooks.js";
+import { SharedContext, useAge, usePolled } from "./hooks.js";
 import type { Content } from "./html.js";
 import { html } from "./html.js";
 import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
@@ -57,16 +56,11 @@ function useFailures(lines: readonly Line[]): (run: RunOfKey) => Line | undefine
 }
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
-export function RunsView(given: {
-  readonly about: About;
-  readonly query: URLSearchParams;
-  readonly lines: readonly Line[];
-  readonly exhausted: Exhausted | undefined;
-}): Content {
-  const { about, query, lines, exhausted } = given;
-  const { filters, set, polled, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
+export function RunsView({ about, query, lines, exhausted }: ViewProps): Content {
+  const { filters, set, polled, age, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
+  const { isUtc } = useContext(SharedContext);
   const failureOf = useFailures(lines);
-  const { data } = polled;
+  const { data, atMs = 0 } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
   const first = isFailed ? thatFit(exhausted?.items ?? [], filters.find.trim()) : [];
   const rows = [...first, ...(data?.items ?? []).filter(({ key }) => !first.some((run) => run.key === key))];
@@ -79,10 +73,19 @@ export function RunsView(given: {
     </${Search}>
     <${Freshness} polled=${polled} what="runs" />
     ${partOf("Searched", "runs")}
-    ${data && (rows.length > 0 ? html`<${Table} items=${rows} polled=${polled} failureOf=${failureOf} />` : nothing(data))}
+    ${data && (rows.length > 0 ? table() : nothing(data))}
     ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
     ${more("runs")}
   </main>`;
+
+  function table(): Content {
+    return html`<table class=${`rows runs ${age}`}>
+      ${head("Key", "State", ["Attempt", "number"], "Owner", "Time")}
+      <tbody>
+        ${rows.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
+      </tbody>
+    </table>`;
+  }
 
   function nothing({ read, more: hasMore }: Listed<RunOfKey>): Content {
     if (filters.find + filters.state === "" && !hasMore)
@@ -94,23 +97,6 @@ export function RunsView(given: {
     const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
     return empty(hasMore ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
   }
-}
-
-function Table(given: {
-  readonly items: readonly RunOfKey[];
-  readonly polled: Polled<unknown>;
-  readonly failureOf: (run: RunOfKey) => Line | undefined;
-}): Content {
-  const { items, polled, failureOf } = given;
-  const { atMs = 0 } = polled;
-  const isOld = useIsOld(polled);
-  const { isUtc } = useContext(SharedContext);
-  return html`<table class=${`rows runs ${isOld ? "old" : ""}`}>
-    ${head("Key", "State", ["Attempt", "number"], "Owner", "Time")}
-    <tbody>
-      ${items.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
-    </tbody>
-  </table>`;
 }
 
 function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {

@@ -22,8 +22,7 @@ const AXIS_PX = 26;
 const LABEL_PX = 158;
 /** The part of the width that shows the future, in which present leases end. */
 const FUTURE = 0.14;
-/** The largest number of lanes. */
-const LANES = 24;
+const LANES_MAX = 24;
 /** The smallest distance of two labels of the axis, in px. */
 const TICK_PX = 96;
 const TICKS_MS = [
@@ -55,13 +54,7 @@ interface Picture {
 }
 
 /** The picture of the last `spanMs`. */
-export function Timeline({
-  lanes,
-  spanMs,
-  name,
-  nothing,
-  knownUntilMs = Infinity,
-}: {
+export function Timeline(given: {
   readonly lanes: readonly DrawnLane[];
   readonly spanMs: number;
   readonly name: string;
@@ -70,13 +63,14 @@ export function Timeline({
   /** The time of the last answer, in epoch ms, if that is old. @default up to now all is known */
   readonly knownUntilMs?: number | undefined;
 }): Content {
+  const { lanes, spanMs, name, nothing, knownUntilMs = Infinity } = given;
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const nowMs = useNow(spanMs <= 60_000 ? 200 : 1000);
   const fromMs = nowMs - spanMs;
   const inSpan = lanes.filter((lane) => ending(lane) > fromMs && beginning(lane) <= nowMs + 1000);
-  const shown: readonly DrawnLane[] = arranged(inSpan, LANES);
+  const shown: readonly DrawnLane[] = arranged(inSpan, LANES_MAX);
   const notDrawn = inSpan.filter((lane) => ending(lane) !== Infinity && !shown.includes(lane)).length;
   const isNarrow = width < 560;
   const left = isNarrow ? 8 : LABEL_PX;
@@ -143,8 +137,8 @@ function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean,
     <text class="label" x=${isNarrow ? 8 : LABEL_PX - 10} y=${isNarrow ? top + 12 : middle + 4} text-anchor=${isNarrow ? "start" : "end"}
       >${cut}</text
     >
-    ${openEndOf(lane, middle, picture)} ${waitOf(lane, middle, picture)} ${holdOf(lane, middle, picture)}
-    ${unknownOf(lane, middle, picture)} ${lane.moments.map((moment) => momentOf(moment, middle, place))}
+    ${unknownOf(lane, middle, picture)} ${waitOf(lane, middle, picture)} ${holdOf(lane, middle, picture)}
+    ${lane.moments.map((moment) => momentOf(moment, middle, place))}
   </g>`;
 }
 
@@ -182,19 +176,13 @@ function toneNow({ lastsUntilMs, leaseMs }: DrawnLane, nowMs: number): string {
   return lastsUntilMs === undefined ? "held" : toneOf({ remainingMs: lastsUntilMs - nowMs, ...(leaseMs !== undefined && { leaseMs }) });
 }
 
-/** The time in which a lane ended, where nobody knows when. */
-function openEndOf({ end }: DrawnLane, middle: number, { place }: Picture): Content | null {
-  return end?.afterMs === undefined ? null : hatched(place(end.afterMs), place(end.atMs), middle);
-}
-
-function hatched(x: number, x2: number, middle: number): Content {
-  return html`<rect class="unknown" x=${x} y=${middle - 8} width=${Math.max(2, x2 - x)} height="16" fill="url(#unknown)" />`;
-}
-
-/** The time of a lane of which nothing is known: whether it goes on, or since when it is over. */
+/** The time of a lane of which nothing is known: in which it ended, or since the last answer. */
 function unknownOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
-  if (ending(lane) !== Infinity || knownMs === nowMs) return null;
-  return hatched(place(knownMs), place(nowMs), middle);
+  const { end } = lane;
+  const goesOn = ending(lane) === Infinity && knownMs !== nowMs;
+  if (end?.afterMs === undefined && !goesOn) return null;
+  const [x, x2] = [place(end?.afterMs ?? knownMs), place(end?.atMs ?? nowMs)];
+  return html`<rect class="unknown" x=${x} y=${middle - 8} width=${Math.max(2, x2 - x)} height="16" fill="url(#unknown)" />`;
 }
 
 /** A cross at the end of a hold that its holder did not give up. */
@@ -211,7 +199,6 @@ function momentOf({ atMs, kind }: Moment, y: number, place: Place): Content {
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }
 
-/** Returns a lane in words. */
 function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: boolean): string {
   const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
   const between = end?.afterMs === undefined ? "" : `; it ended between ${timeText(end.afterMs, isUtc)} and ${timeText(end.atMs, isUtc)}`;

@@ -110,10 +110,10 @@ export function lifeOf(holder: Holder, agoMs = 0, next?: Waiter): string {
   if (holder.breaking) return `An operator broke this hold: it can't be renewed, and ends in ${left} at the latest.`;
   const then = next ? `${nameOf(next)} gets the key` : "the key is free";
   if (leftMs === 0) return `Its lease is over: its holder didn't renew it. In a moment, ${then}.`;
-  const renewed = renewalOf({ ...holder, remainingMs: leftMs, heldMs: holder.heldMs + agoMs });
+  const renewed = renewalOf(holder, agoMs);
   if (!renewed) return `${left} of its lease are left.`;
   const ago = formatDuration(renewed.agoMs);
-  if (isCurrent(holder, agoMs)) return `${renewed.isNew ? "Granted" : "Renewed"} ${ago} ago: its lease is current.`;
+  if (toneOf(holder, agoMs) === "held") return `${renewed.isNew ? "Granted" : "Renewed"} ${ago} ago: its lease is current.`;
   const since = renewed.isNew ? `since it was granted ${ago} ago` : `for ${ago}`;
   return `Not renewed ${since}: it may be dead. If it stays silent, ${then} in about ${formatDuration(leftMs + MARGIN_MS)}.`;
 }
@@ -121,18 +121,13 @@ export function lifeOf(holder: Holder, agoMs = 0, next?: Waiter): string {
 /** The time from the end of a lease until the key may go to another, in ms; a little more for long leases. */
 export const MARGIN_MS = 1000;
 
-function isCurrent(holder: Holder, agoMs: number): boolean {
-  return toneOf(holder, agoMs) === "held";
-}
-
 /** Returns how alive the holder of a hold seems, for somebody who is about to break it. */
 export function signOfLife(holder: Holder, agoMs: number): string {
   const name = nameOf(holder);
-  const leftMs = Math.max(0, holder.remainingMs - agoMs);
-  const renewed = renewalOf({ ...holder, remainingMs: leftMs, heldMs: holder.heldMs + agoMs });
+  const renewed = renewalOf(holder, agoMs);
   if (!renewed || holder.breaking) return `${name} holds it.`;
   const ago = formatDuration(renewed.agoMs);
-  if (isCurrent(holder, agoMs))
+  if (toneOf(holder, agoMs) === "held")
     return `${name} ${renewed.isNew ? "was granted the key" : "renewed"} ${ago} ago, so it is probably running.`;
   return `${name} has not renewed ${renewed.isNew ? `since it was granted the key ${ago} ago` : `for ${ago}`}: it may be dead.`;
 }
@@ -155,11 +150,11 @@ function lastSignOf(holder: Holder): string {
   return renewed ? `, ${renewed.isNew ? "granted" : "last renewed"} ${formatDuration(renewed.agoMs)} before` : "";
 }
 
-/** Returns how long before the answer a hold was renewed or, if it is new, granted; undefined if the service doesn't tell. */
-function renewalOf({ leaseMs, heldMs, remainingMs }: Holder): { readonly agoMs: number; readonly isNew: boolean } | undefined {
+/** Returns how long ago a hold was renewed or, if it is new, granted, `agoMs` after the answer; undefined if the service doesn't tell. */
+function renewalOf({ leaseMs, heldMs, remainingMs }: Holder, agoMs = 0): { readonly agoMs: number; readonly isNew: boolean } | undefined {
   if (leaseMs === undefined) return undefined;
-  const agoMs = Math.max(0, leaseMs - remainingMs);
-  return { agoMs, isNew: heldMs <= agoMs + SLACK_MS };
+  const renewedAgoMs = Math.max(0, leaseMs - Math.max(0, remainingMs - agoMs));
+  return { agoMs: renewedAgoMs, isNew: heldMs + agoMs <= renewedAgoMs + SLACK_MS };
 }
 
 /** The error of comparing two durations from one answer, in ms. */
