@@ -93,19 +93,21 @@ export class Requests {
     this.#unguarded = clocks;
   }
 
+  /** Returns where a key of the caller is stored. */
+  addressOf(key: string, kind: Kind = "locks"): Address {
+    return { namespace: this.caller.namespace, kind, key };
+  }
+
   /** Decides a command and logs it. If the clocks disagree, only the end of a lease is decided. */
   async apply<C extends Command>(command: C, kind: Kind = "locks", { reason, deferLog }: Logging = {}): Promise<AnswerTo<C> | Refusal> {
-    const { namespace } = this.caller;
-    const address = { namespace, kind, key: command.key };
+    const address = this.addressOf(command.key, kind);
     const request = { kind, ...command };
     try {
-      const misplaced = await this.#refuseNamespace();
+      const misplaced = await this.#prepare(address);
       if (misplaced) return this.refused(request, misplaced);
-      if (this.#unguarded.isStale?.()) await this.store.read(address);
       const atMs = this.#logTimeMs();
       const { answer, events } = await this.store.apply(address, command, command.type === "release" ? this.#unguarded : this.clocks);
-      if (this.#log !== NO_LOG)
-        for (const event of events) this.#log(eventLine({ kind, key: command.key }, event, this.caller, atMs, reason));
+      if (this.#log !== NO_LOG) for (const event of events) this.#log(eventLine(address, event, this.caller, atMs, reason));
       if (answer.ok) return answer;
       return answer.code === deferLog ? answer : this.refused(request, answer);
     } catch (error) {
@@ -117,24 +119,17 @@ export class Requests {
   async applyAll<C extends Command & { readonly leaseId: LeaseId }>(
     commands: readonly C[],
   ): Promise<readonly (AnswerTo<C> | undefined)[] | Refusal> {
-    const { namespace } = this.caller;
-    const addresses = commands.map(({ key }) => ({ namespace, kind: "locks", key }) as const);
-    const [first] = addresses;
+    const all = commands.map((command) => ({ address: this.addressOf(command.key), command }));
     const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
     try {
-      const misplaced = await this.#refuseNamespace();
+      const misplaced = await this.#prepare(all[0]?.address);
       if (misplaced) return this.refused(request, misplaced);
-      if (first && this.#unguarded.isStale?.()) await this.store.read(first);
       const { latestMs } = this.clocks();
-      const applied = await this.store.applyAll(
-        commands.map((command, index) => ({ address: addresses[index] as Address, command })),
-        this.clocks,
-      );
-      return applied.map((one, index) => {
-        const key = commands[index]?.key ?? "";
-        for (const event of one?.events ?? []) this.#log(eventLine({ kind: "locks", key }, event, this.caller, latestMs));
-        if (!one) return undefined;
-        return one.answer.ok ? one.answer : (this.refused({ ...request, key }, one.answer) as typeof one.answer);
+      const applied = await this.store.applyAll(all, this.clocks);
+      return all.map(({ address }, index) => {
+        const { answer, events = [] } = applied[index] ?? {};
+        for (const event of events) this.#log(eventLine(address, event, this.caller, latestMs));
+        return !answer || answer.ok ? answer : (this.refused({ ...request, key: address.key }, answer) as typeof answer);
       });
     } catch (error) {
       return this.#failed(request, error);
@@ -144,10 +139,8 @@ export class Requests {
   /** Answers a request that changes no lease, and logs only failures. */
   async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
     try {
-      const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
+      const misplaced = await this.#prepare(this.addressOf(key, kind === "runs" ? kind : "locks"), needsTable);
       if (misplaced) return misplaced;
-      if (this.#unguarded.isStale?.())
-        await this.store.read({ namespace: this.caller.namespace, kind: kind === "runs" ? kind : "locks", key });
       this.clocks();
       return await read();
     } catch (error) {
@@ -175,6 +168,13 @@ export class Requests {
   #logTimeMs(): number {
     const reading = this.#unguarded();
     return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
+  }
+
+  /** Refuses a misplaced namespace, if the request `needsTable`. Then reads `address` if the clocks are stale, which shows them the table's. */
+  async #prepare(address: Address | undefined, needsTable = true): Promise<Refusal | undefined> {
+    const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
+    if (!misplaced && address && this.#unguarded.isStale?.()) await this.store.read(address);
+    return misplaced;
   }
 
   /**

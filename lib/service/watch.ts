@@ -1,6 +1,7 @@
 /** The wait of a held request: it polls the record, and writes nothing meanwhile. */
 import type { Backoff } from "../core/backoff.js";
 import { backoffMs } from "../core/backoff.js";
+import { namesTag } from "../core/entity-tag.js";
 import type { LockRecord } from "../core/record.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
@@ -25,6 +26,20 @@ export async function watch(
     const pauseMs = Math.min(backoffMs(POLLS, reads), leftMs);
     await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
   }
+}
+
+/** Returns what `viewOf` makes of the record. Waits while the caller knows its tag; if it still does then, nothing has changed. */
+export async function viewChanged<View extends { readonly tag: string } | undefined>(
+  requests: Requests,
+  address: Address,
+  { ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined },
+  viewOf: (record: LockRecord | undefined) => View,
+  signal?: AbortSignal,
+): Promise<View | { readonly ok: true; readonly tag: string; readonly unchanged: true }> {
+  const isKnown = (view: View): boolean => view !== undefined && namesTag(ifNoneMatch, view.tag);
+  const mostMs = ifNoneMatch === undefined ? 0 : waitMs;
+  const view = viewOf(await watch(requests, address, mostMs, (record) => !isKnown(viewOf(record)), signal));
+  return view && isKnown(view) ? { ok: true, tag: view.tag, unchanged: true } : view;
 }
 
 /** Reads in progress. */
