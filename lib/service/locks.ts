@@ -73,16 +73,16 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
       };
       return requests.read({ key }, () => viewChanged(requests, requests.addressOf(key), known, viewOf, signal));
     },
-    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
-      requests.read({}, async () => {
-        const page = await store.list({ namespace, kind: "locks", prefix, after, max: owner === undefined ? max : LIMITS.filteredMax });
-        const fits = page.items
-          .map(({ key, record }) => inspection(key, record, clocks()))
-          .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
-        const items = withinBytes(fits.slice(0, max), LIMITS.pageBytes);
-        const cursor = items.length < fits.length ? items.at(-1)?.key : page.next;
-        return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
-      }),
+    async list({ owner, ...query }) {
+      const viewOf = (key: string, record: LockRecord) => {
+        const view = inspection(key, record, clocks());
+        return view.holders.some((holder) => owner === undefined || holder.owner === owner) ? view : undefined;
+      };
+      const page = await requests.list("locks", query, owner !== undefined, viewOf, (views) => withinBytes(views, LIMITS.pageBytes));
+      if (!page.ok) return page;
+      const { ok, ...found } = page;
+      return { ok, namespace, ...found };
+    },
     health({ deep, caller: asked }) {
       const isAsked = asked === "1";
       const needsTable = deep === "1" || isAsked;

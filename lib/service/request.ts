@@ -6,9 +6,11 @@ import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { isSkewed } from "../core/lock/expiry.js";
-import { LIMITS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { Kind } from "../core/api/locks.js";
+import type { Kind, ListRequest } from "../core/api/locks.js";
+import { given } from "../core/members.js";
+import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
@@ -147,6 +149,24 @@ export class Requests {
       if (error instanceof ClockSkew) return error.refusal;
       return this.#failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
     }
+  }
+
+  /** Answers a page of the caller's keys, without those that `viewOf` leaves out: if it `isFiltered`, it is chosen from more keys. */
+  list<View extends { readonly key: string }>(
+    kind: Kind,
+    { prefix = "", max = DEFAULTS.listMax, cursor: after = "" }: Pick<ListRequest, "prefix" | "max" | "cursor">,
+    isFiltered: boolean,
+    viewOf: (key: string, record: LockRecord) => View | undefined,
+    fit = (views: readonly View[]): readonly View[] => views,
+  ): Promise<{ readonly ok: true; readonly items: readonly View[]; readonly cursor?: string } | Refusal> {
+    return this.read({ kind }, async () => {
+      const { namespace } = this.caller;
+      const page = await this.store.list({ namespace, kind, prefix, after, max: isFiltered ? LIMITS.filteredMax : max });
+      const views = page.items.map(({ key, record }) => viewOf(key, record)).filter((view) => view !== undefined);
+      const items = fit(views.slice(0, max));
+      const cursor = items.length < views.length ? items.at(-1)?.key : page.next;
+      return { ok: true as const, items, ...given({ cursor }) };
+    });
   }
 
   /** Logs a refusal that was decided here, and returns it. */

@@ -105,7 +105,7 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
 
 /** Reads one run, or lists them. */
 function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
-  const { store, clocks, caller } = requests;
+  const { clocks } = requests;
   return {
     run: ({ key, ...known }, { signal }: CallOptions = {}) =>
       requests.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
@@ -127,18 +127,11 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
         return { ok: true, tag, run: { ...view, ...saved, ...value } };
       }),
 
-    runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
-      requests.read({ kind: "runs" }, async () => {
-        const listMax = state === undefined ? max : LIMITS.filteredMax;
-        const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max: listMax });
-        const fits = page.items.flatMap(({ key, record }) => {
-          const run = runOf(record, clocks());
-          const view = run && runView(key, record, run, clocks());
-          return view && (state === undefined || view.state === state) ? [view] : [];
-        });
-        const items = fits.slice(0, max);
-        const next = items.length < fits.length ? items.at(-1)?.key : page.next;
-        return { ok: true as const, items, ...(next !== undefined && { cursor: next }) };
+    runs: ({ state, ...query }) =>
+      requests.list("runs", query, state !== undefined, (key, record) => {
+        const run = runOf(record, clocks());
+        const view = run && runView(key, record, run, clocks());
+        return state === undefined || view?.state === state ? view : undefined;
       }),
   };
 }
