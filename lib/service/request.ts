@@ -64,34 +64,21 @@ type Logged = Parameters<typeof refusalLine>[0];
 
 /** The requests of one caller, by the clocks of one request. */
 export class Requests {
+  readonly deps: ServiceDeps;
   readonly store: LockStore;
   readonly caller: Caller;
   /** The caller's principal, in the form of commands and records. */
   readonly principal: string;
   /** The request's clocks, which throw {@link ClockSkew} if they disagree. So every decision and answer uses a checked reading. */
   readonly clocks: ReadClocks;
-  readonly clock: Clock;
-  /** The longest that a request may be held, in ms. */
-  readonly serverWaitMs: number;
-  readonly sleepers: ServiceDeps["sleepers"];
-  readonly #log: Log;
-  readonly #exposeCause: boolean;
   readonly #unguarded: RequestClocks;
 
-  constructor(
-    { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, sleepers, exposeCause = false }: ServiceDeps,
-    caller: Caller,
-    clocks: RequestClocks,
-  ) {
-    this.store = store;
+  constructor(deps: ServiceDeps, caller: Caller, clocks: RequestClocks) {
+    this.deps = deps;
+    this.store = deps.store;
     this.caller = caller;
     this.principal = digestOfPrincipal(caller.principal);
     this.clocks = guarded(clocks);
-    this.clock = clock;
-    this.serverWaitMs = serverWaitMs;
-    this.sleepers = sleepers;
-    this.#log = log;
-    this.#exposeCause = exposeCause;
     this.#unguarded = clocks;
   }
 
@@ -109,9 +96,8 @@ export class Requests {
       if (misplaced) return this.refused(request, misplaced);
       const atMs = this.#logTimeMs();
       const { answer, events } = await this.store.apply(address, command, command.type === "release" ? this.#unguarded : this.clocks);
-      if (this.#log !== NO_LOG) for (const event of events) this.#log(eventLine(address, event, this.caller, atMs, reason));
-      if (answer.ok) return answer;
-      return answer.code === deferLog ? answer : this.refused(request, answer);
+      if (this.deps.log !== NO_LOG) for (const event of events) this.deps.log(eventLine(address, event, this.caller, atMs, reason));
+      return answer.ok || answer.code === deferLog ? answer : this.refused(request, answer);
     } catch (error) {
       return this.#failed(request, error);
     }
@@ -130,7 +116,7 @@ export class Requests {
       const applied = await this.store.applyAll(all, this.clocks);
       return all.map(({ address }, index) => {
         const { answer, events = [] } = applied[index] ?? {};
-        for (const event of events) this.#log(eventLine(address, event, this.caller, latestMs));
+        for (const event of events) this.deps.log(eventLine(address, event, this.caller, latestMs));
         return !answer || answer.ok ? answer : (this.refused({ ...request, key: address.key }, answer) as typeof answer);
       });
     } catch (error) {
@@ -171,7 +157,7 @@ export class Requests {
 
   /** Logs a refusal that was decided here, and returns it. */
   refused(request: Logged, refusal: Refusal, cause?: string): Refusal {
-    if (this.#log !== NO_LOG) this.#log(refusalLine(request, refusal, this.caller, this.#logTimeMs(), cause));
+    if (this.deps.log !== NO_LOG) this.deps.log(refusalLine(request, refusal, this.caller, this.#logTimeMs(), cause));
     return refusal;
   }
 
@@ -181,7 +167,7 @@ export class Requests {
     const refusal = storeRefusal(error);
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
-    return this.#exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+    return this.deps.exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
   /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
@@ -190,24 +176,20 @@ export class Requests {
     return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
   }
 
-  /** Refuses a misplaced namespace, if the request `needsTable`. Then reads `address` if the clocks are stale, which shows them the table's. */
-  async #prepare(address: Address | undefined, needsTable = true): Promise<Refusal | undefined> {
-    const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
-    if (!misplaced && address && this.#unguarded.isStale?.()) await this.store.read(address);
-    return misplaced;
-  }
-
   /**
-   * Refuses a namespace that contradicts the table's tenancy. Two clients of a table exclude each other only if all
-   * callers share one namespace, or none of them does. The same read shows a direct client the table's clock.
+   * Refuses a namespace that contradicts the table's tenancy, if the request `needsTable`. Two clients of a table exclude each other only if
+   * all callers share one namespace, or none of them does. Else reads `address` if the clocks are stale: a read shows them the table's.
    */
-  async #refuseNamespace(): Promise<Refusal | undefined> {
+  async #prepare(address: Address | undefined, needsTable = true): Promise<Refusal | undefined> {
     const { namespace } = this.caller;
-    const mine = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
-    const recorded = await this.store.tenancy(mine);
-    if (recorded === mine) return undefined;
-    const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
-    return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
+    const own = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
+    const recorded = needsTable ? await this.store.tenancy(own) : own;
+    if (recorded !== own) {
+      const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
+      return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
+    }
+    if (address && this.#unguarded.isStale?.()) await this.store.read(address);
+    return undefined;
   }
 }
 

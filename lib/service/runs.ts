@@ -13,12 +13,12 @@ import type { CallOptions, RenewRequest } from "../core/api/locks.js";
 import type { LockRecord, Payload } from "../core/record.js";
 import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
-import { elapsedMs, instantOf } from "../core/time.js";
+import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
 import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
 import { given } from "../core/members.js";
-import { viewChanged, watch } from "./watch.js";
+import { leftMsOf, viewChanged, watch } from "./watch.js";
 
 /** The answer's mark for a result that is not stored. */
 const OMITTED = { resultOmitted: true } as const;
@@ -35,29 +35,27 @@ interface RenewsRuns {
 
 /** Starts a run, and forgets one. */
 function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun"> {
-  const { clocks, clock, serverWaitMs, principal } = requests;
+  const { clocks, deps, principal } = requests;
   return {
     async start(request, { signal }: CallOptions = {}) {
       const { key, waitMs = 0 } = request;
       const command = { type: "start", principal, ...parametersOf(request) } as const;
-      const began = instantOf(clock);
+      const began = instantOf(deps.clock);
       for (;;) {
         const answer = await requests.apply(command, "runs", { deferLog: "run-in-progress" });
         if (answer.ok) return withValues(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
-        const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
-        const seen = await requests.read({ key, kind: "runs" }, async () => {
-          const record =
-            leftMs > 0
-              ? await watch(requests, requests.addressOf(key, "runs"), leftMs, (now) => !now || !isRunning(now, clocks()), signal)
-              : undefined;
+        const leftMs = leftMsOf(deps, waitMs, began);
+        const looked = await requests.read({ key, kind: "runs" }, async () => {
+          const hasEnded = (seen: LockRecord | undefined): boolean => !seen || !isRunning(seen, clocks());
+          const record = leftMs > 0 ? await watch(deps, requests.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
           return { ok: true as const, record };
         });
-        if (!seen.ok) return seen;
-        if (leftMs <= 0) return requests.refused({ kind: "runs", ...command }, answer);
-        if (seen.record && isRunning(seen.record, clocks())) {
-          return requests.refused({ kind: "runs", ...command }, { ...answer, retryAfterMs: freeInMs(seen.record, clocks()) });
-        }
+        if (!looked.ok) return looked;
+        const { record } = looked;
+        const isBusy = record && isRunning(record, clocks());
+        if (leftMs <= 0 || isBusy)
+          return requests.refused({ kind: "runs", ...command }, { ...answer, ...(isBusy && { retryAfterMs: freeInMs(record, clocks()) }) });
       }
     },
 
