@@ -18,7 +18,8 @@ export async function acquireWithAgent(
   { wait, ...acquire }: Acquire,
   { waitMs = 0, wake, tie }: Pick<AcquireRequest, "waitMs" | "wake" | "tie">,
 ): Promise<Held | Waiting | Refusal> {
-  const { sleepers, store, clocks, caller } = requests;
+  const { store, clocks } = requests;
+  const { sleepers } = requests.deps;
   if (!sleepers) return invalid(wake ? "wake" : "tie", NO_AGENT);
   if (wake && (waitMs === 0 || waitMs > LIMITS.sleepMaxMs)) {
     const given = wait ? `N is ${waitMs / 1000}` : "there is none";
@@ -29,7 +30,7 @@ export async function acquireWithAgent(
     return invalid("leaseMs", `must be at least ${LIMITS.agentLeaseMinMs} with a tie; it is ${leaseMs}`);
   const stored = await requests.read({ key }, async () => {
     const { latestMs: putAtMs } = clocks();
-    const address = { namespace: caller.namespace, kind: "locks", key } as const;
+    const address = requests.addressOf(key);
     const kept = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });
     // No execution lasts longer, with its wait for the key.
     if (tie) await sleepers.put({ ...kept(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn });

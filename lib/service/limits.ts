@@ -2,6 +2,7 @@
 import type { LimitApi } from "../core/api/limits.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
+import { given } from "../core/members.js";
 import { refuseRates, viewOfLimit } from "../core/rate.js";
 import type { Requests } from "./request.js";
 
@@ -10,12 +11,9 @@ export function limitOperations(requests: Requests): LimitApi {
   const { store, clocks, caller } = requests;
   const { namespace } = caller;
   return {
-    async take({ key, rates, cost = 1, waitMs = 0 }) {
-      const refusal = refuseRates({ rates, cost });
-      return (
-        refusal ?? requests.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks))
-      );
-    },
+    take: async ({ key, rates, cost = 1, waitMs = 0 }) =>
+      refuseRates({ rates, cost }) ??
+      requests.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
     limit: ({ key }) =>
       requests.read({ key, kind: "limits" }, async () => {
         const record = await store.limits.read({ namespace, key });
@@ -27,7 +25,7 @@ export function limitOperations(requests: Requests): LimitApi {
         const reading = clocks();
         const page = await store.limits.list({ namespace, prefix, after, max, fullAfterMs: reading.earliestMs });
         const items = page.items.map(({ key, record }) => viewOfLimit(key, record, reading));
-        return { ok: true, items, ...(page.next !== undefined && { cursor: page.next }) };
+        return { ok: true, items, ...given({ cursor: page.next }) };
       }),
   };
 }

@@ -2,7 +2,6 @@
 import { digestOf } from "../core/canonical.js";
 import { check } from "../core/lock/check.js";
 import type { Acquire } from "../core/commands.js";
-import { namesTag } from "../core/entity-tag.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { DETAILS } from "../core/details.js";
@@ -16,7 +15,7 @@ import type { Named } from "../core/members.js";
 import { given, pick } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
 import { acquireWithAgent } from "./acquire-with-agent.js";
-import { watch } from "./watch.js";
+import { viewChanged } from "./watch.js";
 
 /** 96 bits: enough to distinguish everything that one key ever sees, without revealing the input. */
 const DIGEST_CHARS = 16;
@@ -24,10 +23,6 @@ const DIGEST_CHARS = 16;
 /** Makes the operations on locks. */
 export function lockOperations(requests: Requests): LockApi {
   return Object.assign(leaseOperations(requests), lookOperations(requests));
-}
-
-function lockOf({ caller: { namespace } }: Requests, key: string) {
-  return { namespace, kind: "locks", key } as const;
 }
 
 /** Acquires leases, changes and ends them. */
@@ -63,36 +58,36 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
   const { namespace } = caller;
   return {
     check: ({ kind = "locks", key, leaseId }) =>
-      requests.read({ key, kind }, async () => check(await store.read({ namespace, kind, key }), { key, leaseId, principal }, clocks())),
-    inspect: ({ key, ifNoneMatch, waitMs = 0 }, { signal } = {}) =>
-      requests.read({ key }, async () => {
-        const isKnown = (tag: string): boolean => namesTag(ifNoneMatch, tag);
-        const hasChanged = (record: LockRecord | undefined): boolean => !isKnown(inspectionTag(inspection(key, record, clocks())));
-        const record = await watch(requests, lockOf(requests, key), ifNoneMatch === undefined ? 0 : waitMs, hasChanged, signal);
+      requests.read({ key, kind }, async () =>
+        check(await store.read(requests.addressOf(key, kind)), { key, leaseId, principal }, clocks()),
+      ),
+    inspect: ({ key, ...known }, { signal } = {}) => {
+      const viewOf = (record: LockRecord | undefined) => {
         // By one reading, so that no hold is both among the holders and over, or neither.
         const reading = clocks();
         const found = inspection(key, record, reading);
-        const tag = inspectionTag(found);
-        if (isKnown(tag)) return { ok: true, tag, unchanged: true };
         const recent = record ? endedLeases(record, reading) : [];
         const lapsed = record ? lapsedHolds(record, reading) : [];
-        return { ok: true, tag, inspection: { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) } };
-      }),
-    list: ({ prefix = "", owner, max = DEFAULTS.listMax, cursor: after = "" }) =>
-      requests.read({}, async () => {
-        const page = await store.list({ namespace, kind: "locks", prefix, after, max: owner === undefined ? max : LIMITS.filteredMax });
-        const fits = page.items
-          .map(({ key, record }) => inspection(key, record, clocks()))
-          .filter(({ holders }) => holders.some((holder) => owner === undefined || holder.owner === owner));
-        const items = withinBytes(fits.slice(0, max), LIMITS.pageBytes);
-        const cursor = items.length < fits.length ? items.at(-1)?.key : page.next;
-        return { ok: true, namespace, items, ...(cursor !== undefined && { cursor }) };
-      }),
+        const all = { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
+        return { ok: true, tag: inspectionTag(found), inspection: all } as const;
+      };
+      return requests.read({ key }, () => viewChanged(requests, requests.addressOf(key), known, viewOf, signal));
+    },
+    async list({ owner, ...query }) {
+      const viewOf = (key: string, record: LockRecord) => {
+        const view = inspection(key, record, clocks());
+        return view.holders.some((holder) => owner === undefined || holder.owner === owner) ? view : undefined;
+      };
+      const page = await requests.list("locks", query, owner !== undefined, viewOf, (views) => withinBytes(views, LIMITS.pageBytes));
+      if (!page.ok) return page;
+      const { ok, ...found } = page;
+      return { ok, namespace, ...found };
+    },
     health({ deep, caller: asked }) {
       const isAsked = asked === "1";
       const needsTable = deep === "1" || isAsked;
       return requests.read({ needsTable }, async () => {
-        if (needsTable) await store.read(lockOf(requests, HEALTH_KEY));
+        if (needsTable) await store.read(requests.addressOf(HEALTH_KEY));
         const identity = { namespace, principal: caller.principal, ...store.parameters };
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(isAsked && { caller: identity }) };
       });

@@ -6,9 +6,11 @@ import type { AnswerTo, Command } from "../core/commands.js";
 import type { ErrorCode, Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import { isSkewed } from "../core/lock/expiry.js";
-import { LIMITS } from "../core/limits.js";
+import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { Kind } from "../core/api/locks.js";
+import type { Kind, ListRequest } from "../core/api/locks.js";
+import { given } from "../core/members.js";
+import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
@@ -62,52 +64,40 @@ type Logged = Parameters<typeof refusalLine>[0];
 
 /** The requests of one caller, by the clocks of one request. */
 export class Requests {
+  readonly deps: ServiceDeps;
   readonly store: LockStore;
   readonly caller: Caller;
   /** The caller's principal, in the form of commands and records. */
   readonly principal: string;
   /** The request's clocks, which throw {@link ClockSkew} if they disagree. So every decision and answer uses a checked reading. */
   readonly clocks: ReadClocks;
-  readonly clock: Clock;
-  /** The longest that a request may be held, in ms. */
-  readonly serverWaitMs: number;
-  readonly sleepers: ServiceDeps["sleepers"];
-  readonly #log: Log;
-  readonly #exposeCause: boolean;
   readonly #unguarded: RequestClocks;
 
-  constructor(
-    { store, log, clock, serverWaitMs = LIMITS.serverWaitMs, sleepers, exposeCause = false }: ServiceDeps,
-    caller: Caller,
-    clocks: RequestClocks,
-  ) {
-    this.store = store;
+  constructor(deps: ServiceDeps, caller: Caller, clocks: RequestClocks) {
+    this.deps = deps;
+    this.store = deps.store;
     this.caller = caller;
     this.principal = digestOfPrincipal(caller.principal);
     this.clocks = guarded(clocks);
-    this.clock = clock;
-    this.serverWaitMs = serverWaitMs;
-    this.sleepers = sleepers;
-    this.#log = log;
-    this.#exposeCause = exposeCause;
     this.#unguarded = clocks;
+  }
+
+  /** Returns where a key of the caller is stored. */
+  addressOf(key: string, kind: Kind = "locks"): Address {
+    return { namespace: this.caller.namespace, kind, key };
   }
 
   /** Decides a command and logs it. If the clocks disagree, only the end of a lease is decided. */
   async apply<C extends Command>(command: C, kind: Kind = "locks", { reason, deferLog }: Logging = {}): Promise<AnswerTo<C> | Refusal> {
-    const { namespace } = this.caller;
-    const address = { namespace, kind, key: command.key };
+    const address = this.addressOf(command.key, kind);
     const request = { kind, ...command };
     try {
-      const misplaced = await this.#refuseNamespace();
+      const misplaced = await this.#prepare(address);
       if (misplaced) return this.refused(request, misplaced);
-      if (this.#unguarded.isStale?.()) await this.store.read(address);
       const atMs = this.#logTimeMs();
       const { answer, events } = await this.store.apply(address, command, command.type === "release" ? this.#unguarded : this.clocks);
-      if (this.#log !== NO_LOG)
-        for (const event of events) this.#log(eventLine({ kind, key: command.key }, event, this.caller, atMs, reason));
-      if (answer.ok) return answer;
-      return answer.code === deferLog ? answer : this.refused(request, answer);
+      if (this.deps.log !== NO_LOG) for (const event of events) this.deps.log(eventLine(address, event, this.caller, atMs, reason));
+      return answer.ok || answer.code === deferLog ? answer : this.refused(request, answer);
     } catch (error) {
       return this.#failed(request, error);
     }
@@ -117,24 +107,17 @@ export class Requests {
   async applyAll<C extends Command & { readonly leaseId: LeaseId }>(
     commands: readonly C[],
   ): Promise<readonly (AnswerTo<C> | undefined)[] | Refusal> {
-    const { namespace } = this.caller;
-    const addresses = commands.map(({ key }) => ({ namespace, kind: "locks", key }) as const);
-    const [first] = addresses;
+    const all = commands.map((command) => ({ address: this.addressOf(command.key), command }));
     const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
     try {
-      const misplaced = await this.#refuseNamespace();
+      const misplaced = await this.#prepare(all[0]?.address);
       if (misplaced) return this.refused(request, misplaced);
-      if (first && this.#unguarded.isStale?.()) await this.store.read(first);
       const { latestMs } = this.clocks();
-      const applied = await this.store.applyAll(
-        commands.map((command, index) => ({ address: addresses[index] as Address, command })),
-        this.clocks,
-      );
-      return applied.map((one, index) => {
-        const key = commands[index]?.key ?? "";
-        for (const event of one?.events ?? []) this.#log(eventLine({ kind: "locks", key }, event, this.caller, latestMs));
-        if (!one) return undefined;
-        return one.answer.ok ? one.answer : (this.refused({ ...request, key }, one.answer) as typeof one.answer);
+      const applied = await this.store.applyAll(all, this.clocks);
+      return all.map(({ address }, index) => {
+        const { answer, events = [] } = applied[index] ?? {};
+        for (const event of events) this.deps.log(eventLine(address, event, this.caller, latestMs));
+        return !answer || answer.ok ? answer : (this.refused({ ...request, key: address.key }, answer) as typeof answer);
       });
     } catch (error) {
       return this.#failed(request, error);
@@ -144,10 +127,8 @@ export class Requests {
   /** Answers a request that changes no lease, and logs only failures. */
   async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
     try {
-      const misplaced = needsTable ? await this.#refuseNamespace() : undefined;
+      const misplaced = await this.#prepare(this.addressOf(key, kind === "runs" ? kind : "locks"), needsTable);
       if (misplaced) return misplaced;
-      if (this.#unguarded.isStale?.())
-        await this.store.read({ namespace: this.caller.namespace, kind: kind === "runs" ? kind : "locks", key });
       this.clocks();
       return await read();
     } catch (error) {
@@ -156,9 +137,27 @@ export class Requests {
     }
   }
 
+  /** Answers a page of the caller's keys, without those that `viewOf` leaves out: if it `isFiltered`, it is chosen from more keys. */
+  list<View extends { readonly key: string }>(
+    kind: Kind,
+    { prefix = "", max = DEFAULTS.listMax, cursor: after = "" }: Pick<ListRequest, "prefix" | "max" | "cursor">,
+    isFiltered: boolean,
+    viewOf: (key: string, record: LockRecord) => View | undefined,
+    fit = (views: readonly View[]): readonly View[] => views,
+  ): Promise<{ readonly ok: true; readonly items: readonly View[]; readonly cursor?: string } | Refusal> {
+    return this.read({ kind }, async () => {
+      const { namespace } = this.caller;
+      const page = await this.store.list({ namespace, kind, prefix, after, max: isFiltered ? LIMITS.filteredMax : max });
+      const views = page.items.map(({ key, record }) => viewOf(key, record)).filter((view) => view !== undefined);
+      const items = fit(views.slice(0, max));
+      const cursor = items.length < views.length ? items.at(-1)?.key : page.next;
+      return { ok: true as const, items, ...given({ cursor }) };
+    });
+  }
+
   /** Logs a refusal that was decided here, and returns it. */
   refused(request: Logged, refusal: Refusal, cause?: string): Refusal {
-    if (this.#log !== NO_LOG) this.#log(refusalLine(request, refusal, this.caller, this.#logTimeMs(), cause));
+    if (this.deps.log !== NO_LOG) this.deps.log(refusalLine(request, refusal, this.caller, this.#logTimeMs(), cause));
     return refusal;
   }
 
@@ -168,7 +167,7 @@ export class Requests {
     const refusal = storeRefusal(error);
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
-    return this.#exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+    return this.deps.exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
   /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
@@ -178,16 +177,19 @@ export class Requests {
   }
 
   /**
-   * Refuses a namespace that contradicts the table's tenancy. Two clients of a table exclude each other only if all
-   * callers share one namespace, or none of them does. The same read shows a direct client the table's clock.
+   * Refuses a namespace that contradicts the table's tenancy, if the request `needsTable`. Two clients of a table exclude each other only if
+   * all callers share one namespace, or none of them does. Else reads `address` if the clocks are stale: a read shows them the table's.
    */
-  async #refuseNamespace(): Promise<Refusal | undefined> {
+  async #prepare(address: Address | undefined, needsTable = true): Promise<Refusal | undefined> {
     const { namespace } = this.caller;
-    const mine = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
-    const recorded = await this.store.tenancy(mine);
-    if (recorded === mine) return undefined;
-    const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
-    return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
+    const own = namespace === SHARED_NAMESPACE ? "shared" : "tenants";
+    const recorded = needsTable ? await this.store.tenancy(own) : own;
+    if (recorded !== own) {
+      const rule = recorded === "shared" ? `all callers of this table share the namespace "${SHARED_NAMESPACE}"` : HAS_TENANTS;
+      return refuse("not-configured", { detail: `namespace: "${namespace}" can't be right: ${rule}` });
+    }
+    if (address && this.#unguarded.isStale?.()) await this.store.read(address);
+    return undefined;
   }
 }
 

@@ -7,22 +7,18 @@ import { digestOf } from "../core/canonical.js";
 import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
 import { holdOf } from "../core/lock/tombstones.js";
 import type { Refusal } from "../core/errors.js";
-import { namesTag } from "../core/entity-tag.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS, FOREVER_MS, LIMITS } from "../core/limits.js";
 import type { CallOptions, RenewRequest } from "../core/api/locks.js";
-import type { LockRecord, Payload, Run } from "../core/record.js";
+import type { LockRecord, Payload } from "../core/record.js";
 import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
-import { elapsedMs, instantOf } from "../core/time.js";
+import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
-import type { Address } from "../store/port.js";
-import type { Caller } from "./caller.js";
-import type { Packed } from "./payloads.js";
 import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
 import { given } from "../core/members.js";
-import { watch } from "./watch.js";
+import { leftMsOf, viewChanged, watch } from "./watch.js";
 
 /** The answer's mark for a result that is not stored. */
 const OMITTED = { resultOmitted: true } as const;
@@ -37,35 +33,29 @@ interface RenewsRuns {
   renew(request: RenewRequest): Promise<Held | Refusal>;
 }
 
-function addressOf({ namespace }: Caller, key: string): Address {
-  return { namespace, kind: "runs", key };
-}
-
 /** Starts a run, and forgets one. */
 function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun"> {
-  const { clocks, clock, serverWaitMs, caller, principal } = requests;
+  const { clocks, deps, principal } = requests;
   return {
     async start(request, { signal }: CallOptions = {}) {
       const { key, waitMs = 0 } = request;
       const command = { type: "start", principal, ...parametersOf(request) } as const;
-      const began = instantOf(clock);
+      const began = instantOf(deps.clock);
       for (;;) {
         const answer = await requests.apply(command, "runs", { deferLog: "run-in-progress" });
         if (answer.ok) return withValues(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
-        const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
-        const seen = await requests.read({ key, kind: "runs" }, async () => {
-          const record =
-            leftMs > 0
-              ? await watch(requests, addressOf(caller, key), leftMs, (now) => !now || !isRunning(now, clocks()), signal)
-              : undefined;
+        const leftMs = leftMsOf(deps, waitMs, began);
+        const looked = await requests.read({ key, kind: "runs" }, async () => {
+          const hasEnded = (seen: LockRecord | undefined): boolean => !seen || !isRunning(seen, clocks());
+          const record = leftMs > 0 ? await watch(deps, requests.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
           return { ok: true as const, record };
         });
-        if (!seen.ok) return seen;
-        if (leftMs <= 0) return requests.refused({ kind: "runs", ...command }, answer);
-        if (seen.record && isRunning(seen.record, clocks())) {
-          return requests.refused({ kind: "runs", ...command }, { ...answer, retryAfterMs: freeInMs(seen.record, clocks()) });
-        }
+        if (!looked.ok) return looked;
+        const { record } = looked;
+        const isBusy = record && isRunning(record, clocks());
+        if (leftMs <= 0 || isBusy)
+          return requests.refused({ kind: "runs", ...command }, { ...answer, ...(isBusy && { retryAfterMs: freeInMs(record, clocks()) }) });
       }
     },
 
@@ -75,14 +65,12 @@ function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun">
 
 /** Renews a run, with a checkpoint or without, and ends it with its outcome. */
 function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsRuns {
-  const { store, caller, principal } = requests;
+  const { principal } = requests;
   return {
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
       if (checkpoint === undefined) return lengthened(await requests.apply(command, "runs"));
-      const packed = pack("checkpoint", checkpoint, LIMITS.checkpointBytes);
-      if (!packed.ok) return packed;
-      const kept = await requests.read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
+      const kept = await keep(requests, "checkpoint", checkpoint, key, leaseId);
       return kept.ok
         ? lengthened(await requests.apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs"))
         : kept;
@@ -92,7 +80,7 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
         const done = await requests.read({ key, kind: "runs" }, async () => {
-          await store.keepPayload(addressOf(caller, key), prolonged);
+          await requests.store.keepPayload(requests.addressOf(key, "runs"), prolonged);
           return { ok: true as const };
         });
         // The lease is renewed even if this fails. The next heartbeat tries again.
@@ -105,11 +93,9 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
       const command = { type: "complete", key, leaseId, principal, ...stateOf(outcome) } as const;
       if (outcome.state === "succeeded" && outcome.resultOmitted && outcome.result !== undefined)
         return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
-      const [field, value] = outcome.state === "failed" ? ["error", outcome.error] : ["result", outcome.result];
+      const [field, value] = outcome.state === "failed" ? (["error", outcome.error] as const) : (["result", outcome.result] as const);
       if (value === undefined) return requests.apply<Complete>(command, "runs");
-      const packed = pack(field, value, LIMITS.resultBytes);
-      if (!packed.ok) return packed;
-      const kept = await requests.read({ key, kind: "runs" }, () => keep(requests, packed.packed, key, leaseId));
+      const kept = await keep(requests, field, value, key, leaseId);
       return kept.ok ? requests.apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
     },
   };
@@ -117,71 +103,61 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
 
 /** Reads one run, or lists them. */
 function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
-  const { store, clocks, caller } = requests;
+  const { clocks } = requests;
   return {
-    run: ({ key, ifNoneMatch, waitMs = 0 }, { signal }: CallOptions = {}) =>
+    run: ({ key, ...known }, { signal }: CallOptions = {}) =>
       requests.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
-        const tagOf = (record: LockRecord | undefined): string | undefined => {
+        const viewOf = (record: LockRecord | undefined) => {
           const run = record && runOf(record, clocks());
-          return run && runTag(runView(key, record, run, clocks()), run);
+          if (!run) return undefined;
+          const view = runView(key, record, run, clocks());
+          return { tag: runTag(view, run), run, view };
         };
-        const isKnown = (tag: string | undefined): boolean => tag !== undefined && namesTag(ifNoneMatch, tag);
-        const record = await watch(
-          requests,
-          addressOf(caller, key),
-          ifNoneMatch === undefined ? 0 : waitMs,
-          (seen) => !isKnown(tagOf(seen)),
-          signal,
-        );
-        const run = record && runOf(record, clocks());
-        if (!run) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
-        const view = runView(key, record, run, clocks());
-        const tag = runTag(view, run);
-        if (isKnown(tag)) return { ok: true, tag, unchanged: true };
-        return { ok: true, tag, run: { ...view, ...(await valuesOf(run)) } };
-
-        async function valuesOf({ state, checkpoint, outcome }: Run) {
-          const saved = await unpack(store, addressOf(caller, key), checkpoint);
-          // The error of an earlier attempt says nothing about the present one.
-          if (state === "running" || state === "interrupted") return given({ checkpoint: saved });
-          const value = await unpack(store, addressOf(caller, key), outcome?.payload);
-          const isGone = outcome?.payload !== undefined && value === undefined;
-          return { ...given({ checkpoint: saved, [state === "succeeded" ? "result" : "error"]: value }), ...(isGone && OMITTED) };
-        }
+        const found = await viewChanged(requests, requests.addressOf(key, "runs"), known, viewOf, signal);
+        if (!found) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
+        if ("unchanged" in found) return found;
+        const { tag, view, run } = found;
+        const { state, checkpoint, outcome } = run;
+        const saved = given({ checkpoint: await unpack(requests, key, checkpoint) });
+        // The error of an earlier attempt says nothing about the present one.
+        const isOver = state !== "running" && state !== "interrupted";
+        const value = isOver && (await outcomeOf(requests, key, state === "succeeded" ? "result" : "error", outcome?.payload));
+        return { ok: true, tag, run: { ...view, ...saved, ...value } };
       }),
 
-    runs: ({ prefix = "", state, max = DEFAULTS.listMax, cursor = "" }) =>
-      requests.read({ kind: "runs" }, async () => {
-        const listMax = state === undefined ? max : LIMITS.filteredMax;
-        const page = await store.list({ namespace: caller.namespace, kind: "runs", prefix, after: cursor, max: listMax });
-        const fits = page.items.flatMap(({ key, record }) => {
-          const run = runOf(record, clocks());
-          const view = run && runView(key, record, run, clocks());
-          return view && (state === undefined || view.state === state) ? [view] : [];
-        });
-        const items = fits.slice(0, max);
-        const next = items.length < fits.length ? items.at(-1)?.key : page.next;
-        return { ok: true as const, items, ...(next !== undefined && { cursor: next }) };
+    runs: ({ state, ...query }) =>
+      requests.list("runs", query, state !== undefined, (key, record) => {
+        const run = runOf(record, clocks());
+        const view = run && runView(key, record, run, clocks());
+        return state === undefined || view?.state === state ? view : undefined;
       }),
   };
 }
 
 /**
- * Stores a large text in an item of its own if `leaseId` holds the run. For any other lease, the payload stays
- * without text and is refused later.
+ * Makes the payload of a value, or refuses a value that is too large. Stores a large text in an item of its own if `leaseId` holds the run.
+ * For any other lease, the payload stays without text and is refused later.
  */
 async function keep(
-  { store, caller, clocks, principal }: Requests,
-  { payload, largeText }: Packed,
+  requests: Requests,
+  field: "checkpoint" | "result" | "error",
+  value: unknown,
   key: string,
   leaseId: string,
-): Promise<{ readonly ok: true; readonly payload: Payload }> {
-  if (largeText === undefined) return { ok: true, payload };
-  const record = await store.read(addressOf(caller, key));
-  if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
-  const ttlAtSec = payloadTtlAtSec(record, record.run, clocks());
-  await store.keepPayload(addressOf(caller, key), { ...payload, ttlAtSec }, largeText);
-  return { ok: true, payload: { ...payload, ttlAtSec } };
+): Promise<{ readonly ok: true; readonly payload: Payload } | Refusal> {
+  const packed = pack(field, value, field === "checkpoint" ? LIMITS.checkpointBytes : LIMITS.resultBytes);
+  if (!packed.ok) return packed;
+  const { payload, largeText } = packed;
+  return requests.read({ key, kind: "runs" }, async () => {
+    if (largeText === undefined) return { ok: true, payload };
+    const { store, clocks, principal } = requests;
+    const address = requests.addressOf(key, "runs");
+    const record = await store.read(address);
+    if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
+    const kept = { ...payload, ttlAtSec: payloadTtlAtSec(record, record.run, clocks()) };
+    await store.keepPayload(address, kept, largeText);
+    return { ok: true, payload: kept };
+  });
 }
 
 /**
@@ -193,20 +169,21 @@ async function withValues(requests: Requests, key: string, answer: Running | Fin
   return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
 }
 
-async function values({ store, caller }: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed> {
+async function values(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed> {
   if (answer.state === "running") {
     const { checkpoint, outlived, ...rest } = answer;
-    if (outlived) await store.keepPayload(addressOf(caller, key), outlived);
-    return { ...rest, ...given({ checkpoint: await unpack(store, addressOf(caller, key), checkpoint) }) };
+    if (outlived) await requests.store.keepPayload(requests.addressOf(key, "runs"), outlived);
+    return { ...rest, ...given({ checkpoint: await unpack(requests, key, checkpoint) }) };
   }
   const { payload, omitted, ...rest } = answer;
-  const value = await unpack(store, addressOf(caller, key), payload);
+  return { ...rest, ...(await outcomeOf(requests, key, answer.state === "failed" ? "error" : "result", payload, omitted)) };
+}
+
+/** Returns the stored value as the field `name`; or the mark, if there was one that is gone. */
+async function outcomeOf(requests: Requests, key: string, name: "result" | "error", payload: Payload | undefined, omitted?: true) {
+  const value = await unpack(requests, key, payload);
   const isGone = omitted ?? (payload !== undefined && value === undefined);
-  return {
-    ...rest,
-    ...(value !== undefined && { [answer.state === "failed" ? "error" : "result"]: value }),
-    ...(isGone && OMITTED),
-  };
+  return { ...given({ [name]: value }), ...(isGone && OMITTED) };
 }
 
 function stateOf(outcome: OutcomeInput): Pick<Complete, "state" | "omitted"> {

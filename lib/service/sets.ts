@@ -1,6 +1,6 @@
 /** The operations on many leases at once. An acquire of a set is one transaction; everything else is one request per key, in parallel. */
 import { digestOf } from "../core/canonical.js";
-import type { Held, LeaseState, LeaseView } from "../core/commands.js";
+import type { LeaseState, LeaseView } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { refuse } from "../core/errors.js";
 import type { LockApi } from "../core/api/locks.js";
@@ -16,24 +16,22 @@ export function setOperations(requests: Requests, locks: LockApi): SetApi {
     acquireSet: (request) => acquireSet(requests, request),
 
     async renewSet({ leaseId, keys, leaseMs }) {
-      const names = [...new Set(keys)];
-      const answers = await Promise.all(names.map((key) => locks.renew({ key, leaseId, leaseMs })));
-      const held = answers.flatMap((answer) => (answer.ok ? [answer.lease] : []));
-      if (held.length === names.length) return together("renewed", leaseId, held);
-      const losses = answers.flatMap((answer, index) => (isLost(answer) ? [{ key: names[index] ?? "", reason: answer.reason }] : []));
-      const lost = losses.map(({ key }) => key);
-      if (lost.length > 0)
-        return refuse("lease-lost", { lost, detail: `Lost: ${lost.join(", ")}`, ...given({ reason: losses[0]?.reason }) });
-      return answers.find((answer): answer is Refusal => !answer.ok) ?? refuse("internal");
+      const answers = await forEachKey(keys, (key) => locks.renew({ key, leaseId, leaseMs }));
+      const held = answers.flatMap(([, answer]) => (answer.ok ? [answer.lease] : []));
+      if (held.length === answers.length) return combined("renewed", leaseId, held);
+      const refusals = refusalsIn(answers);
+      const losses = refusals.filter(([, { code }]) => code === "lease-lost");
+      const lost = losses.map(([key]) => key);
+      if (losses[0]) return refuse("lease-lost", { lost, detail: `Lost: ${lost.join(", ")}`, ...given({ reason: losses[0][1].reason }) });
+      return refusals[0]?.[1] ?? refuse("internal");
     },
 
     async releaseSet({ leaseId, keys }) {
-      const names = [...new Set(keys)];
-      const answers = await Promise.all(names.map((key) => locks.release({ key, leaseId })));
+      const answers = await forEachKey(keys, (key) => locks.release({ key, leaseId }));
       const states: [key: string, state: LeaseState][] = [];
-      for (const [index, answer] of answers.entries()) {
+      for (const [key, answer] of answers) {
         if (!answer.ok) return answer;
-        states.push([names[index] ?? "", answer.state]);
+        states.push([key, answer.state]);
       }
       // A key may be __proto__, which an assignment would not make a member.
       return { ok: true, states: Object.fromEntries(states) };
@@ -62,18 +60,18 @@ async function acquireSet(requests: Requests, { locks: wanted, ...rest }: Acquir
   if ("ok" in answers) return answers;
   // No single key's parameters match a set's, so no request queues under a set's id.
   const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
-  if (held.length === commands.length) {
-    const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
-    return together(
-      how,
-      rest.leaseId,
-      held.map(({ lease }) => lease),
-    );
-  }
-  return refusalOf(
-    answers,
-    commands.map(({ key }) => key),
+  if (held.length < commands.length) return refusalOf(refusalsIn(commands.map(({ key }, index) => [key, answers[index]])));
+  const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
+  return combined(
+    how,
+    rest.leaseId,
+    held.map(({ lease }) => lease),
   );
+}
+
+/** Sends a request for each key, once. Returns their answers by key. */
+function forEachKey<Answer>(keys: readonly string[], ask: (key: string) => Promise<Answer>) {
+  return Promise.all(Array.from(new Set(keys), async (key) => [key, await ask(key)] as const));
 }
 
 /** Returns each key once, in order. A key that is named in both modes is exclusive. */
@@ -83,30 +81,28 @@ function merged(wanted: AcquireSetRequest["locks"]): readonly { readonly key: st
   return Array.from(modes, ([key, mode]) => ({ key, mode })).sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-function isLost(answer: Held | Refusal): answer is Refusal {
-  return !answer.ok && answer.code === "lease-lost";
+/** Returns the refusals among the answers of keys. */
+function refusalsIn(answers: readonly (readonly [key: string, answer: { readonly ok: boolean } | undefined])[]) {
+  return answers.flatMap(([key, answer]) => (answer && !answer.ok ? [[key, answer as Refusal] as const] : []));
 }
 
 /** Combines the set's leases into one: each figure is that of the key with the least. */
-function together(how: SetHeld["how"], leaseId: string, leases: readonly LeaseView[]): SetHeld {
+function combined(how: SetHeld["how"], leaseId: string, leases: readonly LeaseView[]): SetHeld {
+  const least = (name: "leaseMs" | "remainingMs" | "renewAfterMs"): number => Math.min(...leases.map((lease) => lease[name]));
   return {
     ok: true,
     how,
     leaseId,
     fencingTokens: Object.fromEntries(leases.map(({ key, fencingToken }) => [key, fencingToken])),
-    leaseMs: Math.min(...leases.map(({ leaseMs }) => leaseMs)),
-    remainingMs: Math.min(...leases.map(({ remainingMs }) => remainingMs)),
-    renewAfterMs: Math.min(...leases.map(({ renewAfterMs }) => renewAfterMs)),
+    leaseMs: least("leaseMs"),
+    remainingMs: least("remainingMs"),
+    renewAfterMs: least("renewAfterMs"),
     serverTimeMs: Math.max(...leases.map(({ serverTimeMs }) => serverTimeMs)),
   };
 }
 
 /** Combines the refusals. Held keys are `blocking`; any other refusal is the whole set's, and names its key. */
-function refusalOf(answers: readonly ({ readonly ok: boolean } | undefined)[], keys: readonly string[]): Refusal {
-  const refusals = keys.flatMap((key, index) => {
-    const answer = answers[index];
-    return answer && !answer.ok ? [[key, answer as Refusal] as const] : [];
-  });
+function refusalOf(refusals: ReturnType<typeof refusalsIn>): Refusal {
   const other = refusals.find(([, { code }]) => code !== "locked");
   if (other) return { ...other[1], detail: `${other[0]}: ${other[1].detail}` };
   const blocking = refusals.map(([key]) => key);

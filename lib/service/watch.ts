@@ -1,30 +1,56 @@
 /** The wait of a held request: it polls the record, and writes nothing meanwhile. */
 import type { Backoff } from "../core/backoff.js";
 import { backoffMs } from "../core/backoff.js";
+import { namesTag } from "../core/entity-tag.js";
 import type { LockRecord } from "../core/record.js";
+import { LIMITS } from "../core/limits.js";
+import type { Instant } from "../core/time.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
-import type { Requests } from "./request.js";
+import type { Requests, ServiceDeps } from "./request.js";
 
 /** Pauses between two reads, in ms: the first, doubled up to the longest. */
 const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
 
+/** The parts of the service by which requests are held. */
+type HoldDeps = Pick<ServiceDeps, "clock" | "serverWaitMs">;
+
+/** Returns the time in ms for which a request may still be held that began then. */
+export function leftMsOf({ clock, serverWaitMs = LIMITS.serverWaitMs }: HoldDeps, waitMs: number, began: Instant): number {
+  return Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
+}
+
 /** Reads the record until `hasChanged`, or until `waitMs` or the service's own limit has passed. Returns the last record. */
 export async function watch(
-  { store, clock, serverWaitMs }: Pick<Requests, "store" | "clock" | "serverWaitMs">,
+  deps: HoldDeps & { readonly store: Pick<LockStore, "read"> },
   address: Address,
   waitMs: number,
   hasChanged: (record: LockRecord | undefined) => boolean,
   signal?: AbortSignal,
 ): Promise<LockRecord | undefined> {
+  const { store, clock } = deps;
   const began = instantOf(clock);
   for (let reads = 0; ; reads++) {
     const record = await (reads === 0 ? store.read(address) : singleFlight(store, address));
-    const leftMs = Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
+    const leftMs = leftMsOf(deps, waitMs, began);
     if (hasChanged(record) || leftMs <= 0 || signal?.aborted) return record;
     const pauseMs = Math.min(backoffMs(POLLS, reads), leftMs);
     await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
   }
+}
+
+/** Returns what `viewOf` makes of the record. Waits while the caller knows its tag; if it still does then, nothing has changed. */
+export async function viewChanged<View extends { readonly tag: string } | undefined>(
+  requests: Requests,
+  address: Address,
+  { ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined },
+  viewOf: (record: LockRecord | undefined) => View,
+  signal?: AbortSignal,
+): Promise<View | { readonly ok: true; readonly tag: string; readonly unchanged: true }> {
+  const isKnown = (view: View): boolean => view !== undefined && namesTag(ifNoneMatch, view.tag);
+  const mostMs = ifNoneMatch === undefined ? 0 : waitMs;
+  const view = viewOf(await watch(requests.deps, address, mostMs, (record) => !isKnown(viewOf(record)), signal));
+  return view && isKnown(view) ? { ok: true, tag: view.tag, unchanged: true } : view;
 }
 
 /** Reads in progress. */
