@@ -23,18 +23,22 @@ export interface Failure {
   readonly definite: boolean;
 }
 
-/** The codes of the service and of the SDK with each status. An unknown code comes from a newer service. */
+/** The status of an error by its advice. A code of a newer service has no other. */
+const EXIT_BY_ADVICE = {
+  never: "refused",
+  later: "notGot",
+  same: "unavailable",
+  "new-lease": "unavailable",
+} as const satisfies Record<LockError["retry"], ExitName>;
+
+/** The codes whose status is another than that of their advice. */
 const CODES_OF: Readonly<Partial<Record<ExitName, readonly string[]>>> = {
   usage: ["invalid-request", "too-large"],
   forbidden: ["forbidden"],
   notFound: ["not-found"],
-  refused: [
-    ...["limit-mismatch", "fingerprint-mismatch", "token-mismatch", "outcome-differs", "attempts-exhausted", "run-failed"],
-    ...["other-hold", "not-exclusive", "upgrade-conflict"],
-  ],
-  notGot: ["locked", "rate-limited", "queue-full", "key-full", "run-in-progress", "contended", "wait-timeout"],
+  notGot: ["contended"],
   lost: ["lease-lost"],
-  unavailable: ["lease-over", "lease-reused", "lease-id-time", "throttled", "clock-skew", "newer-format", "unavailable"],
+  unavailable: ["throttled", "clock-skew", "newer-format", "unavailable"],
   config: ["not-configured"],
   notKept: ["result-omitted"],
   internal: ["internal", "method-not-allowed", "unsupported-media-type"],
@@ -102,9 +106,9 @@ const PERHAPS_DONE = "It may have been done or not; doing it again is safe.";
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
 /** Returns the status's name. A wrong URL counts as a wrong configuration. */
-function exitOf({ code, message }: LockError): ExitName {
+function exitOf({ code, message, retry }: LockError): ExitName {
   if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
-  return EXIT_OF.get(code) ?? "internal";
+  return EXIT_OF.get(code) ?? EXIT_BY_ADVICE[retry];
 }
 
 function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {

@@ -253,12 +253,12 @@ describe("a gateway that answers in place of the service", () => {
 });
 
 describe("every refusal of the service", () => {
-  const refusal = (code: string) => new LockError("k: said so", { code, definite: true, retry: "never" });
+  const refusal = (code: string, retry: LockError["retry"]) => new LockError("k: said so", { code, definite: true, retry });
   const statusOf = (error: unknown): number => failureOf(error, "looks").status;
 
   it.each(Object.keys(ERRORS))("has a status of its kind: %s", (code) => {
     const { retry, status } = ERRORS[code as keyof typeof ERRORS];
-    const exit = statusOf(refusal(code));
+    const exit = statusOf(refusal(code, retry));
     expect(Object.values(EXITS).map((one) => one.status)).toContain(exit);
     // The exit status of an error that may be retried later says so.
     if (retry === "later") expect([69, 75]).toContain(exit);
@@ -273,7 +273,8 @@ describe("every refusal of the service", () => {
     expect(statusOf(new Interrupted("SIGTERM"))).toBe(143);
     for (const thrown of [new Error("one\n    at two"), "one\n    at two", new TypeError("one")])
       expect(formatFailure(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
-    expect(statusOf(refusal("of-a-later-version"))).toBe(70);
+    const ofALaterVersion = (["never", "later", "same", "new-lease"] as const).map((retry) => statusOf(refusal("not-known", retry)));
+    expect(ofALaterVersion).toEqual([65, 75, 69, 69]);
   });
 
   it("is told as JSON with a code of one vocabulary, never the status's name", () => {

@@ -5,6 +5,7 @@ import type { CommandContext } from "../../bin/context.js";
 import { limits, ls } from "../../bin/inspect/lists.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
+import { PATIENCE } from "../support/patience.js";
 import { jsonOf, run } from "./in-process.js";
 import { serve } from "./service.js";
 import type { Service } from "./service.js";
@@ -70,7 +71,7 @@ describe("ls", () => {
     await using one = createLockClient({ url: service.url });
     await using other = createLockClient({ url: service.url });
     const waits = [one, other].map((locks) => locks.acquire(name, { waitMs: LONG_MS }).catch((error: unknown) => error));
-    await vi.waitFor(async () => expect((await service.locks.inspect(name)).waiters).toHaveLength(waits.length));
+    await vi.waitFor(async () => expect((await service.locks.inspect(name)).waiters).toHaveLength(waits.length), PATIENCE);
     const rows = words((await holdfast("ls", "stripe")).stdout);
     expect(rows.map((row) => [row[0], row.at(-1)])).toEqual([
       ["KEY", "WAITING"],

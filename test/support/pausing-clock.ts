@@ -5,9 +5,7 @@
 import { vi } from "vitest";
 import type { Timer } from "../../lib/core/time.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-
-/** The time limit for a request to pause, in ms of real time. */
-const PATIENCE = { timeout: 4_000, interval: 1 };
+import { PATIENCE } from "./patience.js";
 
 /** A clock that counts the waiting requests. Background timers don't count. */
 export class PausingClock extends VirtualClock {

@@ -8,6 +8,7 @@ import type { HttpOptions, Sign } from "../../../lib/client/transport/http-optio
 import { callersOf, httpApi } from "../../../lib/client/transport/http.js";
 import type { Lease } from "../../../lib/index.js";
 import { VirtualClock } from "../../../lib/testing.js";
+import { PATIENCE } from "../../support/patience.js";
 
 const TENANTS = ["a", "b", "c"];
 const LEASE_MS = 9000;
@@ -62,7 +63,7 @@ async function hold({ locks }: Agreeing): Promise<readonly Lease[]> {
 /** Turns the clock until so many leases have been renewed. */
 async function until(count: number, { clock, renewals }: Agreeing): Promise<readonly Renewal[]> {
   await clock.advance(LEASE_MS / 3);
-  await vi.waitFor(() => expect(renewals.flatMap(([, keys]) => keys).length).toBe(count));
+  await vi.waitFor(() => expect(renewals.flatMap(([, keys]) => keys).length).toBe(count), PATIENCE);
   return renewals.splice(0).sort();
 }
 
@@ -119,11 +120,11 @@ describe("heartbeats of one caller", () => {
     const [lease] = await hold(service);
     fails = 6;
     await service.clock.advance(LEASE_MS / 3);
-    await vi.waitFor(() => expect(fails).toBeLessThanOrEqual(0));
+    await vi.waitFor(() => expect(fails).toBeLessThanOrEqual(0), PATIENCE);
     await vi.waitFor(async () => {
       await service.clock.advance(100);
       expect(service.renewals.flatMap(([, keys]) => keys).sort()).toEqual(ALL);
-    });
+    }, PATIENCE);
     expect(lease?.state).toBe("held");
     await service.locks.close();
   });
@@ -139,7 +140,7 @@ describe("the end of a lease", () => {
     await vi.waitFor(async () => {
       await service.clock.advance(LEASE_MS / 3);
       expect(told.length).toBe(6);
-    });
+    }, PATIENCE);
     expect(told.sort()).toEqual(TENANTS.flatMap((one) => [`${one}1 to ${one}`, `${one}2 to ${one}`]));
     expect(
       service.events

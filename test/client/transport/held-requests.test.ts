@@ -8,6 +8,7 @@ import { refuse } from "../../../lib/core/errors.js";
 import { toProblem } from "../../../lib/contract/problem.js";
 import type { Received, StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
+import { PATIENCE } from "../../support/patience.js";
 
 const LEASE_ID = "01a2ce8b-d400-7145-b733-952723412670";
 const LEASE = {
@@ -55,14 +56,14 @@ describe("runs that many callers wait for", () => {
     globalAgent.maxSockets = most;
     const api = httpApi(by());
     const waiting = starts([api]);
-    await vi.waitFor(() => expect(server.received.length).toBe(WAITING));
+    await vi.waitFor(() => expect(server.received.length).toBe(WAITING), PATIENCE);
     expect(await api.renew({ key: "k", leaseId: LEASE_ID, leaseMs: 3000 })).toMatchObject({ ok: true });
     expect(held().length).toBe(share);
     waiting.end();
     await Promise.all(waiting.all);
     // All sockets are given back.
     const again = starts([api], 1);
-    await vi.waitFor(() => expect(server.received.length).toBe(WAITING + 2));
+    await vi.waitFor(() => expect(server.received.length).toBe(WAITING + 2), PATIENCE);
     expect(held().length).toBe(share + Math.min(share, 1));
     again.end();
     await Promise.all(again.all);
@@ -71,7 +72,7 @@ describe("runs that many callers wait for", () => {
   it("share the sockets with those of other clients", async () => {
     globalAgent.maxSockets = 10;
     const waiting = starts([httpApi({ url: server.url }), httpApi({ url: server.url })]);
-    await vi.waitFor(() => expect(server.received.length).toBe(WAITING));
+    await vi.waitFor(() => expect(server.received.length).toBe(WAITING), PATIENCE);
     expect(held().length).toBe(5);
     waiting.end();
     await Promise.all(waiting.all);
@@ -79,7 +80,7 @@ describe("runs that many callers wait for", () => {
 
   it("are all held where there is no limit", async () => {
     const waiting = starts([httpApi({ url: server.url })]);
-    await vi.waitFor(() => expect(held().length).toBe(WAITING));
+    await vi.waitFor(() => expect(held().length).toBe(WAITING), PATIENCE);
     waiting.end();
     await Promise.all(waiting.all);
   });

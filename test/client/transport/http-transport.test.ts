@@ -13,6 +13,7 @@ import { NoResponse } from "../../../lib/core/api/locks.js";
 import { toProblem } from "../../../lib/contract/problem.js";
 import type { StubServer } from "./stub-server.js";
 import { startStubServer } from "./stub-server.js";
+import { PATIENCE } from "../../support/patience.js";
 
 const REF = { key: "refund:42~x", leaseId: "01a2ce8b-d400-7145-b733-952723412670" };
 const PATH = `/v1/locks/${REF.key}/leases/${REF.leaseId}`;
@@ -505,7 +506,7 @@ describe("a request is sent", () => {
   it("and leaves no listener on a signal that lives on", async () => {
     const { signal } = new AbortController();
     for (let sent = 0; sent < 3; sent++) await httpApi({ url: server.url }).check(REF, { signal });
-    await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]));
+    await vi.waitFor(() => expect(getEventListeners(signal, "abort")).toEqual([]), PATIENCE);
   });
 
   it("and a failure of it tells no leaseId", async () => {
