@@ -123,7 +123,8 @@ describe("the first commands", () => {
 
   it.each(commands)("%s is run before a change is taken", (command) => {
     const elsewhere = ELSEWHERE.get(command);
-    if (elsewhere === undefined) expect(read(".ci/run")).toMatch(new RegExp(`^ *(step|tests \\w+) ${command}( --)?$`, "m"));
+    if (elsewhere === undefined)
+      expect(read(".ci/run")).toMatch(new RegExp(`^ *(step|tests \\w+) (nice )?${command}( --| \\|\\| status=\\$\\?)?$`, "m"));
     else expect(allFiles().map(({ path }) => path)).toContain(elsewhere);
   });
 });

@@ -29,7 +29,7 @@ async function readsOf(waiters: number, address: (index: number) => Address): Pr
   const clock = new VirtualClock();
   const { counts, store } = counted(clock);
   const waiting = Array.from({ length: waiters }, (_, index) =>
-    watch({ store: store as never, clock, serverWaitMs: WAIT_MS }, address(index), WAIT_MS, () => false),
+    watch({ store, clock, serverWaitMs: WAIT_MS }, address(index), WAIT_MS, () => false),
   );
   await clock.settle(Promise.all(waiting));
   return counts.reads;
@@ -49,7 +49,7 @@ it("control: of records of their own, as many times as much", async () => {
 it("a look that fails fails for all who share it, and is made anew by the next", async () => {
   const clock = new VirtualClock();
   const { counts, store } = counted(clock);
-  const ask = () => watch({ store: store as never, clock, serverWaitMs: WAIT_MS }, ADDRESS, WAIT_MS, () => false);
+  const ask = () => watch({ store, clock, serverWaitMs: WAIT_MS }, ADDRESS, WAIT_MS, () => false);
   const waiting = [ask(), ask()].map((one) => one.catch(() => "failed"));
   await clock.advance(LOOK_MS + 1);
   counts.fails = true;

@@ -50,7 +50,7 @@ export const RECORD_BUGS: readonly Bug[] = [
         'command.type === "release" ? this.#unguarded : this.clocks);',
         'command.type === "release" ? this.#unguarded : (this.clocks(), this.#unguarded));',
       ],
-      ["        this.clocks,\n", "        this.#unguarded,\n"],
+      ["applyAll(all, this.clocks)", "applyAll(all, this.#unguarded)"],
     ],
   },
   {
