@@ -84,6 +84,9 @@ const SLOW_TIER: TestProjectInlineConfiguration["test"] = {
   maxWorkers: availableParallelism() + 1,
   sequence: { groupOrder: 1 },
   provide: { tier: "slow" },
+  // So long that the compilers and bundlers that yield in .ci/run come to an end.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
 };
 
 /** A project of that name. */

@@ -17,7 +17,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
   beforeAll(async () => {
     consoles = await startConsoles("checkout-7");
     ({ locks } = consoles);
-  }, 120_000);
+  });
   afterEach(() => consoles.closePages());
   afterAll(async () => {
     await endAll();

@@ -14,7 +14,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
   beforeAll(async () => {
     consoles = await startConsoles("worker-1");
     ({ here } = consoles);
-  }, 120_000);
+  });
   afterEach(() => consoles.closePages());
   afterAll(() => consoles.close());
 

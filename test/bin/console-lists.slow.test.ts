@@ -30,7 +30,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     while ((await locks.inspect("ORDER_91231")).waiters.length < 1);
     for (const owner of ["importer-3", "importer-4", "importer-5"]) wait("ZONE_hot", owner);
     while ((await locks.inspect("ZONE_hot")).waiters.length < 3);
-  }, 120_000);
+  });
   afterEach(() => consoles.closePages());
   afterAll(() => consoles.close());
 
@@ -53,7 +53,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
         await Promise.all(
           Array.from({ length: 100 }, (_, one) => locks.acquire(`CART_${at + one}`, { owner: "shop", heartbeat: false, leaseMs: HOUR_MS })),
         );
-    }, 120_000);
+    });
     const all = others + 2;
 
     it("sorts, counts and searches all of them, wherever their names are", async () => {
@@ -139,7 +139,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       expect(await fail()).toBe("attempts-exhausted");
       for (let at = 0; at < 3; at++) await locks.runOnce(`PAYMENT_${at}`, () => at);
       await locks.runOnce("REFUND_18", () => Promise.reject(new Error("once"))).catch(() => undefined);
-    }, 60_000);
+    });
 
     it("is on the first view and on the tab, is first in the list, and says why and when it failed last", async () => {
       const page = await open(`${here}#/locks`);

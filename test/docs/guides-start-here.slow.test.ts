@@ -16,7 +16,6 @@ import { guide, pasted, printed, workshop } from "./snippets.js";
 
 const run = promisify(execFile);
 const HAS_CURL = ["curl", "bash"].every((command) => spawnSync(command, ["--version"]).status === 0);
-const PATIENCE_MS = 120_000;
 const MINUTE_MS = 60_000;
 const GUIDE = guide("start-here");
 const OVER_HTTP = guide("over-http");
@@ -32,7 +31,7 @@ beforeAll(async () => {
   [devUrl = ""] = /http:\S+/.exec(await dev.printed(/Lock activity/)) ?? [];
   service = await npmStart();
   directory = await workshop();
-}, PATIENCE_MS);
+});
 afterAll(async () => {
   await endAll();
   service.kill();
@@ -94,7 +93,7 @@ describe("start here", () => {
     expect(OVER_HTTP.text).toContain("a line of JSON for each acquire, release and refusal");
   });
 
-  it("the program prints what stands beside it", { timeout: PATIENCE_MS }, async () => {
+  it("the program prints what stands beside it", async () => {
     const file = join(directory, "first.mts");
     await writeFile(file, pasted(GUIDE.program));
     expect(GUIDE.says).toHaveLength(4);

@@ -51,8 +51,6 @@ const SNIPPETS = {
   locked: blockUnder(TITLE_OF(docsPage("decorators")), "ts", docsPage("decorators")),
   cdk: blockUnder("Into your account", "ts"),
 };
-/** Starting a compiler is slow on a loaded machine. */
-const COMPILER_MS = 300_000;
 
 let service: NpmStart;
 let directory: string;
@@ -168,7 +166,7 @@ describe("the README's snippets", () => {
     expect(programs.filter((program) => program.includes("127.0.0.1"))).toEqual([]);
   });
 
-  it("have the types that they use", { timeout: COMPILER_MS }, async () => {
+  it("have the types that they use", async () => {
     await expect(run("npx", ["tsc", "--noEmit", "-p", directory], { cwd: ROOT })).resolves.toMatchObject({ stdout: "" });
   });
 
@@ -192,7 +190,7 @@ describe("the README's snippets", () => {
     expect([stderr, stdout]).toEqual(["", "order 1231 accepted under held lease order 1231: 4200 cents back\n"]);
   });
 
-  it("decorate methods through esbuild with the target that is named; control: not without one", { timeout: COMPILER_MS }, async () => {
+  it("decorate methods through esbuild with the target that is named; control: not without one", async () => {
     const [, version = ""] = /esbuild needs `--target=(\w+)`/.exec(docsPage("decorators")) ?? [];
     const built = async (name: string, options: BuildOptions): Promise<{ readonly stdout: string }> => {
       const outfile = join(directory, `${name}.mjs`);
@@ -236,7 +234,7 @@ describe("the programs in Go and Java", () => {
   it.for([
     { name: "Go", language: "go", file: "main.go", command: ["go", "run"], asked: "version" },
     { name: "Java", language: "java", file: "Lock.java", command: ["java"], asked: "--version" },
-  ])("in $name prints what stands below it, and holds nothing afterwards", { timeout: COMPILER_MS }, async (one, { skip }) => {
+  ])("in $name prints what stands below it, and holds nothing afterwards", async (one, { skip }) => {
     const [program = "", ...words] = one.command;
     skip(spawnSync(program, [one.asked]).status !== 0, `there is no ${program} on the path`);
     const heading = `In ${one.name}, in 30 lines`;

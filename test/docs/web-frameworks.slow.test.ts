@@ -46,7 +46,7 @@ describe("the programs of the page on web frameworks", () => {
     expect(PROGRAMS.map(({ name }) => name)).toEqual(["express", "fastify", "hono", "nest"]);
   });
 
-  it.each(PROGRAMS)("$name: compiles; control: without a caller it doesn't", { timeout: PATIENCE_MS }, async ({ name, program }) => {
+  it.each(PROGRAMS)("$name: compiles; control: without a caller it doesn't", async ({ name, program }) => {
     const options = { experimentalDecorators: name === "nest" };
     const wrong = program.replace(/,\s*caller(?=,?\s*\})/, "");
     expect(wrong).not.toBe(program);
@@ -57,7 +57,7 @@ describe("the programs of the page on web frameworks", () => {
     expect(errors.filter((line) => !line.includes("-wrong.mts"))).toEqual([]);
   });
 
-  it.each(PROGRAMS)("$name: makes one order of a repeated request, and pays", { timeout: PATIENCE_MS }, async ({ name, program }) => {
+  it.each(PROGRAMS)("$name: makes one order of a repeated request, and pays", async ({ name, program }) => {
     const port = await freePort();
     expect(program.split(PORT)).toHaveLength(2);
     const tsconfig = join(directory, "tsconfig.json");

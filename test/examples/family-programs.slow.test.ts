@@ -12,8 +12,6 @@ import { ROOT } from "../tidy/tree.js";
 
 const run = promisify(execFile);
 const DIRECTORY = "examples/family";
-/** Enough to start a process on a loaded machine. */
-const TIMEOUT_MS = 60_000;
 
 /** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
@@ -34,13 +32,13 @@ async function runProgram(name: string, env: Readonly<Record<string, string>>): 
 }
 
 describe("the programs of the lock family", () => {
-  it.each(Object.keys(PRINTED))("%s prints what it shows", { timeout: TIMEOUT_MS }, async (name) => {
+  it.each(Object.keys(PRINTED))("%s prints what it shows", async (name) => {
     const { stdout, stderr } = await runProgram(name, { DYNAMODB_ENDPOINT: inject("engineEndpoint") });
     expect(stderr).toBe("");
     expect(stdout).toMatch(PRINTED[name]!);
   });
 
-  it("run over the service that HOLDFAST_URL names", { timeout: 3 * TIMEOUT_MS }, async () => {
+  it("run over the service that HOLDFAST_URL names", async () => {
     const { env: onTable } = await freshTable();
     const gateway = await startGateway({ handler: compose(onTable, { log: () => undefined }), port: 0 });
     const env = { DYNAMODB_ENDPOINT: inject("engineEndpoint"), HOLDFAST_URL: gateway.url };
@@ -50,7 +48,7 @@ describe("the programs of the lock family", () => {
     await gateway.close();
   });
 
-  it("leave none of their tables on somebody's engine", { timeout: TIMEOUT_MS }, async () => {
+  it("leave none of their tables on somebody's engine", async () => {
     const proxy = await startFaultProxy();
     await runProgram("step-functions", { DYNAMODB_ENDPOINT: proxy.endpoint });
     expect(proxy.ledger.requests).toMatchObject({ CreateTable: 2, DeleteTable: 2 });

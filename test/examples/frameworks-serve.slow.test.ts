@@ -48,7 +48,7 @@ beforeAll(async () => {
     port: 0,
   });
   url = await serve();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   await stop();
   await gateway.close();
@@ -63,7 +63,7 @@ async function pasted(line: string): Promise<string> {
 }
 
 describe.runIf(HAS_CURL)("examples/frameworks, served", () => {
-  it.each(curls)("answers as said above it, and the same again: $comment", { timeout: TIMEOUT_MS }, async ({ line, comment }) => {
+  it.each(curls)("answers as said above it, and the same again: $comment", async ({ line, comment }) => {
     const [, status] = /^# (\d{3})/.exec(comment) ?? [];
     const [first, again] = [await pasted(line), await pasted(line)];
     for (const answer of [first, again]) expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
@@ -71,7 +71,7 @@ describe.runIf(HAS_CURL)("examples/frameworks, served", () => {
     expect(first).not.toMatch(/^idempotent-replayed/im);
   });
 
-  it("started again, still answers with the order that it never made", { timeout: TIMEOUT_MS }, async () => {
+  it("started again, still answers with the order that it never made", async () => {
     expect(curls).toHaveLength(3);
     await stop();
     url = await serve();

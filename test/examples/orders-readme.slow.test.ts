@@ -10,8 +10,6 @@ import { startFaultProxy } from "../support/fault-proxy.js";
 import { ROOT } from "../tidy/tree.js";
 
 const DIRECTORY = join(ROOT, "examples/orders");
-/** Enough to start a process on a loaded machine. */
-const TIMEOUT_MS = 60_000;
 
 const text = (file: string): string => readFileSync(join(DIRECTORY, file), "utf8");
 /** The cells of the rows with a route in the second column. */
@@ -62,7 +60,7 @@ describe("the README of the order service", () => {
 });
 
 describe("the scene", () => {
-  it("shows one order, and one of three who gets it; nothing of its own stays behind", { timeout: TIMEOUT_MS }, async () => {
+  it("shows one order, and one of three who gets it; nothing of its own stays behind", async () => {
     const proxy = await startFaultProxy(inject("engineEndpoint"));
     const env = { ...process.env, DYNAMODB_ENDPOINT: proxy.endpoint };
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--import", "tsx", join(DIRECTORY, "scene.ts")], {

@@ -14,8 +14,6 @@ import { all, arnLike, pathsOf } from "../infra/resources.js";
 import { newApp } from "../infra/synthesize.js";
 import { ROOT } from "../tidy/tree.js";
 
-/** Enough for the CDK and one build of the functions' code on a loaded machine. */
-const TIMEOUT_MS = 120_000;
 const PROPS = {
   issuer: "https://issuer.example",
   audience: "orders",
@@ -37,7 +35,7 @@ beforeAll(() => {
   stack = new OrdersStack(app, "orders", PROPS);
   directory = app.synth().directory;
   template = Template.fromStack(stack);
-}, TIMEOUT_MS);
+});
 
 const idOf = (type: string, name: RegExp): string => all(template, type).find(([id]) => name.test(id))![0];
 
@@ -58,7 +56,7 @@ function mayCall(role: Role, call: string): boolean {
   return invoke.flatMap(pathsOf).some((pattern) => arnLike(pattern, `/$default/${call}`));
 }
 
-describe("the stack of the order service", { timeout: TIMEOUT_MS }, () => {
+describe("the stack of the order service", () => {
   it.each(ROLES)("tells the %s's function where the locks and the orders are", (role) => {
     const { Properties } = functionOf(role)[1];
     expect(Properties).toMatchObject({ Runtime: "nodejs24.x", Architectures: ["arm64"] });

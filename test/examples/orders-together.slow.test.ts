@@ -19,7 +19,7 @@ const ROUNDS = 6;
 const UNDONE = { givenBack: 2 * PRICE, pickups: 0, restocked: 2 };
 const SENT_AND_REFUNDED = { givenBack: 2 * PRICE, pickups: 1, restocked: 0 };
 
-describe.each(["table", "service"])("cancel, accept and agree to a refund, at once and by way of the %s", { timeout: 60_000 }, (way) => {
+describe.each(["table", "service"])("cancel, accept and agree to a refund, at once and by way of the %s", (way) => {
   let local: LocalShop;
   let gateway: Gateway;
   let table: FreshTable;

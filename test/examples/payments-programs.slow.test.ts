@@ -14,8 +14,6 @@ import { ROOT } from "../tidy/tree.js";
 
 const run = promisify(execFile);
 const DIRECTORY = "examples/payments";
-/** Enough to start a process on a loaded machine, and for the refund's lease and margin. */
-const TIMEOUT_MS = 60_000;
 
 /** The output of each program, except for the parts that differ from run to run. */
 const PRINTED: Readonly<Record<string, RegExp>> = {
@@ -47,13 +45,13 @@ async function runProgram(name: string, env: Readonly<Record<string, string>>): 
 }
 
 describe("the payment programs", () => {
-  it.each(Object.keys(PRINTED))("%s prints what it shows", { timeout: TIMEOUT_MS }, async (name) => {
+  it.each(Object.keys(PRINTED))("%s prints what it shows", async (name) => {
     const { stdout, stderr } = await runProgram(name, { DYNAMODB_ENDPOINT: inject("engineEndpoint") });
     expect(stderr).toBe("");
     expect(stdout).toMatch(PRINTED[name]!);
   });
 
-  it("run over the service that HOLDFAST_URL names", { timeout: TIMEOUT_MS }, async () => {
+  it("run over the service that HOLDFAST_URL names", async () => {
     const env = { DYNAMODB_ENDPOINT: inject("engineEndpoint"), HOLDFAST_URL: gateway.url };
     const { stdout, stderr } = await runProgram("double-submit", env);
     expect(stderr).toBe("");
@@ -61,14 +59,14 @@ describe("the payment programs", () => {
     expect((await fetch(`${gateway.url}/v1/runs/submit_ann_form-8f3a`)).status).toBe(200);
   });
 
-  it("leave none of their tables on somebody's engine", { timeout: TIMEOUT_MS }, async () => {
+  it("leave none of their tables on somebody's engine", async () => {
     const proxy = await startFaultProxy();
     await runProgram("workflow-task", { DYNAMODB_ENDPOINT: proxy.endpoint });
     expect(proxy.ledger.requests).toMatchObject({ CreateTable: 2, DeleteTable: 2 });
     await proxy.close();
   });
 
-  it("start an engine of their own where none is named", { timeout: TIMEOUT_MS }, async () => {
+  it("start an engine of their own where none is named", async () => {
     const { stdout } = await runProgram("transaction", { DYNAMODB_ENDPOINT: "" });
     expect(stdout).toMatch(PRINTED["transaction"]!);
   });

@@ -39,7 +39,7 @@ describe("the tour", () => {
       "bob did not have to wait for the end of the lease of 10 s: a process that ends gives its keys back.",
     ],
     ["outage", /the service is started again/, "ann held the key through it: a lease needs the service only when it is renewed."],
-  ])("%s proves what it says", { timeout: TIMEOUT_MS }, async (name, picture, proved) => {
+  ])("%s proves what it says", async (name, picture, proved) => {
     const { code, stdout, stderr } = await runTour("--only", name);
     expect(stderr).toBe("");
     expect(stdout).toMatch(picture);
@@ -54,40 +54,36 @@ describe("the tour", () => {
     [["--only", "circus"], 'demo: there is no scene "circus", only crash, zombie, payment, leader, outage, sale\n'],
     [["--fast"], "demo: unknown option --fast: see npm run demo -- --help\n"],
     [["--only", "crash", "fast"], "demo: fast: only the sale takes more options\n"],
-  ])("tells in one line what it can't do: %j", { timeout: TIMEOUT_MS }, async (args, said) => {
+  ])("tells in one line what it can't do: %j", async (args, said) => {
     expect(await runTour(...args)).toEqual({ code: 1, stdout: "", stderr: said });
   });
 
-  it("prints its options", { timeout: TIMEOUT_MS }, async () => {
+  it("prints its options", async () => {
     const { code, stdout, stderr } = await runTour("--help");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: npm run demo /);
     expect(stdout).toContain("play one scene: crash, zombie, payment, leader, outage, sale\n");
   });
 
-  it.skipIf(CHROMIUM === undefined)(
-    "is live in the console, at the address that a scene prints (skipped without Chromium)",
-    { timeout: TIMEOUT_MS },
-    async () => {
-      const browser = await startChromium();
-      const child = startTour("--only", "crash");
-      try {
-        const closed = once(child, "close");
-        let printed = "";
-        child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-        const address = () => /^http\S+#\/locks\/\w+$/m.exec(printed)?.[0] ?? "";
-        await expect.poll(address, { timeout: TIMEOUT_MS }).not.toBe("");
-        const page = await browser.newPage();
-        await page.goto(address());
-        await page.getByText(/^Held by ann since /).waitFor();
-        await page.getByLabel("Queue").getByText("bob").waitFor();
-        for (const name of [/lost ann lease ran out/, /granted bob/]) await page.getByRole("row", { name }).waitFor();
-        expect(await page.locator(".timeline path.end.lost").count()).toBe(1);
-        expect((await closed)[0]).toBe(0);
-      } finally {
-        child.kill("SIGKILL");
-        await browser.close();
-      }
-    },
-  );
+  it.skipIf(CHROMIUM === undefined)("is live in the console, at the address that a scene prints (skipped without Chromium)", async () => {
+    const browser = await startChromium();
+    const child = startTour("--only", "crash");
+    try {
+      const closed = once(child, "close");
+      let printed = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+      const address = () => /^http\S+#\/locks\/\w+$/m.exec(printed)?.[0] ?? "";
+      await expect.poll(address, { timeout: TIMEOUT_MS }).not.toBe("");
+      const page = await browser.newPage();
+      await page.goto(address());
+      await page.getByText(/^Held by ann since /).waitFor();
+      await page.getByLabel("Queue").getByText("bob").waitFor();
+      for (const name of [/lost ann lease ran out/, /granted bob/]) await page.getByRole("row", { name }).waitFor();
+      expect(await page.locator(".timeline path.end.lost").count()).toBe(1);
+      expect((await closed)[0]).toBe(0);
+    } finally {
+      child.kill("SIGKILL");
+      await browser.close();
+    }
+  });
 });

@@ -65,7 +65,7 @@ beforeAll(async () => {
   lookers.set("over HTTP", createLockClient({ url: gateway.url }));
   lookers.set("straight on the table", createTableClient(table.place));
   await Promise.all(STORIES.map(async ([way, manner]) => stories.set(`${way} ${manner}`, await play(way, manner))));
-}, 90_000);
+});
 
 afterAll(async () => {
   await Promise.all(children.map((child) => child.kill()));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runApp } from "./synthesize.js";
 
-describe("the CDK app", { timeout: 60_000 }, () => {
+describe("the CDK app", () => {
   it.each([
     ["dev, if none is named", {}, "holdfast-dev"],
     ["the one that is named", { stage: "prod-eu" }, "holdfast-prod-eu"],

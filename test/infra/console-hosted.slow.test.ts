@@ -63,7 +63,7 @@ async function deploy(isOpen = false): Promise<Deployment> {
 beforeAll(async () => {
   deployment = await deploy();
   locks = createLockClient({ url: deployment.url, token: TOKENS.operator, owner: "worker-1" });
-}, 120_000);
+});
 afterAll(async () => {
   await locks.close();
   await deployment.close();
@@ -152,10 +152,10 @@ describe("the page's requests", () => {
     await open.close();
     expect(reached).toBe(REQUESTS.length);
     expect(told.filter((status) => status < 400)).toEqual([]);
-  }, 120_000);
+  });
 });
 
-describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without one on the path)", { timeout: 120_000 }, () => {
+describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without one on the path)", () => {
   let browser: Browser;
   const pages: Page[] = [];
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const { status, stderr, directory } = runApp({});
   expect(status, stderr).toBe(0);
   deployment = await deployHere(directory, await engineVariables());
-}, 60_000);
+});
 
 afterAll(() => deployment.close());
 

@@ -31,7 +31,7 @@ function findings(fill: (app: App) => unknown): string {
   }
 }
 
-describe("AwsSolutions and Serverless", { timeout: 60_000 }, () => {
+describe("AwsSolutions and Serverless", () => {
   it("find nothing in the stack", () => {
     expect(findings((app) => new HoldfastStack(app, "holdfast-dev"))).toBe("");
   });

@@ -37,7 +37,7 @@ beforeAll(async () => {
     expect(key).toBe(GIVEN.CodeKey);
     return code;
   });
-}, 120_000);
+});
 
 afterAll(async () => {
   await deployment.close();
@@ -63,7 +63,7 @@ describe("the template and its zip", () => {
     expect(targets.heard.get(taskToken)).toMatchObject({ got: { key: "ASLEEP_1", leaseId } });
   });
 
-  it("have the same bytes when they are built again", { timeout: 120_000 }, async () => {
+  it("have the same bytes when they are built again", async () => {
     const again = join(folder, "again");
     await writeTemplate(again);
     for (const file of [TEMPLATE_FILE, ZIP_FILE])

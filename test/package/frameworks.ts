@@ -5,7 +5,6 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { Packed } from "./project.js";
 import { run } from "./project.js";
 
-const PATIENCE_MS = 300_000;
 const OF_NEST = ["rxjs@7.8.2", "reflect-metadata@0.2.2"];
 
 const nest = (version: string, express: string, fastify: string): readonly string[] => [
@@ -31,7 +30,7 @@ export function describeFrameworks(packed: () => Packed): void {
 
     beforeAll(async () => {
       project = await packed().project(`frameworks-${versions}`, "module", [...packages, ...OF_NEST]);
-    }, PATIENCE_MS);
+    });
 
     it.each(forms.map((flags) => ({ flags })))("serves a route once per key in each of them $flags", async ({ flags }) => {
       expect(await run(project, process.execPath, ["frameworks.mjs", ...flags])).toEqual({

@@ -11,8 +11,6 @@ import { freshTable } from "../support/engine.js";
 import type { Packed } from "./project.js";
 import { ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
-const PATIENCE_MS = 300_000;
-
 /** A resource of a template. */
 interface Resource {
   readonly Type: string;
@@ -41,7 +39,7 @@ export function describeLowestPeers(packed: () => Packed): void {
 
     beforeAll(async () => {
       project = await packed().project("lowest", "module", [...lowest, "typescript@5.9.3", "@types/node@20.19.43", ...OLD_TYPESCRIPTS]);
-    }, PATIENCE_MS);
+    });
 
     it("has types of every entry", async () => {
       const source = [

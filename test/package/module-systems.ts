@@ -10,7 +10,6 @@ import { ROOT } from "../tidy/tree.js";
 import type { Packed } from "./project.js";
 import { ENTRIES, link, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
-const PATIENCE_MS = 300_000;
 /** As the generators of Nest and of the CDK set up a project's tests. */
 const TOOLS = ["jest@30.5.2", "ts-jest@29.4.15", "@types/jest@30.0.0", "typescript@5.9.3", "webpack@5.112.1"];
 /** Runtimes as packages of npm, by the names under which they are installed: the package, its program, and the program's options. */
@@ -66,7 +65,7 @@ export function describeModuleSystems(packed: () => Packed): void {
       const runtimes = HAS_OTHERS ? Object.entries(RUNTIMES).map(([alias, [name]]) => `${alias}@npm:${name}`) : [];
       project = await packed().project("tools", undefined, [...TOOLS, ...runtimes]);
       await link(project, [...Object.keys(MANIFEST.peerDependencies), "@types/node", "vitest"]);
-    }, PATIENCE_MS);
+    });
 
     describe.each(["this Node", ...(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])] as const)("%s", (runtime) => {
       const command = (): readonly [string, ...string[]] => {
@@ -87,14 +86,10 @@ export function describeModuleSystems(packed: () => Packed): void {
         expect(await run(project, file, [...args, program])).toEqual({ stdout: `${said}\n`, stderr: "" });
       });
 
-      other(
-        "holds a lock and runs work once over HTTP",
-        async () => {
-          const { stdout } = await run(project, "npx", ["--no", "holdfast", "dev", "--", ...command(), "over-http.mjs"]);
-          expect(stdout).toBe("held refunded false\n");
-        },
-        60_000,
-      );
+      other("holds a lock and runs work once over HTTP", async () => {
+        const { stdout } = await run(project, "npx", ["--no", "holdfast", "dev", "--", ...command(), "over-http.mjs"]);
+        expect(stdout).toBe("held refunded false\n");
+      });
     });
 
     it.each([

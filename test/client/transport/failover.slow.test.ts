@@ -191,7 +191,7 @@ describe.each([
     expect(events.filter(({ type }) => type === "lost")).toEqual([]);
     expect(leases.filter((lease) => !lease.isHeld())).toEqual([]);
     await Promise.all([...clients, rival].map((locks) => locks.close()));
-  }, 180_000);
+  });
 
   it("and must be lost by a client that has the service alone", async () => {
     const { place, url, process: service } = await deployed();
@@ -203,5 +203,5 @@ describe.each([
     await expect(locks.tryAcquire("k")).rejects.toMatchObject({ code: "unavailable" });
     await service.kill();
     await locks.close();
-  }, 120_000);
+  });
 });
