@@ -9,8 +9,8 @@ import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OutputFile, Plugin, PluginBuild } from "esbuild";
 import { build } from "esbuild";
-import type { BundledPackage } from "./bundled-licences.js";
 import { assertLimits } from "../lib/core/limit-relations.js";
+import type { BundledPackage } from "./bundled-licences.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
 
 /**

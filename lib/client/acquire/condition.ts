@@ -105,8 +105,8 @@ class ConditionWait extends Wait {
   }
 }
 
-/** One wait, as its steps share it. */
-interface Course {
+/** The parts of one wait, which its steps share. */
+interface WaitParts {
   readonly lease: WaitingLease;
   /** The lease's id until it waits. */
   readonly ref: LeaseRef;
@@ -155,8 +155,8 @@ export async function waitForCondition(
   });
 }
 
-async function untilHeldAgain(course: Course): Promise<void> {
-  const { lease, ref, condition, params, place, bounds, stop, deps } = course;
+async function untilHeldAgain(parts: WaitParts): Promise<void> {
+  const { lease, ref, condition, params, place, bounds, stop, deps } = parts;
   const { key, ...to } = params;
   throwIfAborted(stop);
   lease.suspend();
@@ -167,24 +167,24 @@ async function untilHeldAgain(course: Course): Promise<void> {
     lease.freed();
     let failure: unknown;
     try {
-      if (await isGranted(course, answer)) return;
+      if (await pollUntilGranted(parts, answer)) return;
     } catch (error) {
       failure = error;
     }
-    return takeBack(course, failure, await cancelPlace(course));
+    return takeBack(parts, failure, await cancelPlace(parts));
   }
   // An earlier attempt was carried out, and its place is gone by now: the notify may have come.
   const isGone = answer.code === "lease-lost" && answer.reason === "released" && ambiguous;
-  if (!isGone) throw await refusedWith(course, answer, ambiguous);
+  if (!isGone) throw await endedByRefusal(parts, answer, ambiguous);
   lease.freed();
-  return takeBack(course);
+  return takeBack(parts);
 }
 
 /**
  * Polls until the lease has the key, and goes on by it. Returns false if the place is gone: then a notify may have come.
  * @throws whatever else ends the wait
  */
-async function isGranted({ lease, params, place, wait, bounds, stop, what, deps }: Course, joined: Waiting): Promise<boolean> {
+async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what, deps }: WaitParts, joined: Waiting): Promise<boolean> {
   const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
   const answered = await polls(place, joined, { ...params, signal: stop }, wait, deps, ask);
   const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
@@ -199,18 +199,18 @@ async function isGranted({ lease, params, place, wait, bounds, stop, what, deps 
 }
 
 /** Cancels the place. The answer tells whether it held the key. */
-async function cancelPlace({ place, bounds, deps }: Course): Promise<Ended | Refusal> {
+async function cancelPlace({ place, bounds, deps }: WaitParts): Promise<Ended | Refusal> {
   return (await retry((call) => deps.api.release(place, call), bounds, deps)).answer;
 }
 
 /** Ends a wait that the service refused, and returns its error. The lease goes on, unless it is lost or nobody answered. */
-async function refusedWith(course: Course, answer: Refusal, ambiguous: boolean): Promise<LockError> {
-  const { lease, ref, params, bounds, what, deps } = course;
+async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: boolean): Promise<LockError> {
+  const { lease, ref, params, bounds, what, deps } = parts;
   const refused = errorOf(answer, what);
   if (refused instanceof LockUnavailableError) await cancel(ref, deps, ambiguous);
   else if (!(refused instanceof LockLostError)) {
     // First no late duplicate may free the key, and none may have come since.
-    const ended = await cancelPlace(course);
+    const ended = await cancelPlace(parts);
     if (!ended.ok) return errorOf(ended, what);
     const renewed = await retry((call) => deps.api.renew({ ...ref, leaseMs: params.leaseMs }, call), bounds, deps);
     if (!renewed.answer.ok) return errorOf(renewed.answer, what);
@@ -220,7 +220,7 @@ async function refusedWith(course: Course, answer: Refusal, ambiguous: boolean):
 }
 
 /** Takes the key back after a wait that ended without it: by `failure`, if there is one, and with the place cancelled by `ended`. */
-async function takeBack({ lease, params, wait, stop, what, deps }: Course, failure?: unknown, ended?: Ended | Refusal): Promise<void> {
+async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, failure?: unknown, ended?: Ended | Refusal): Promise<void> {
   const { ending } = lease;
   const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
   // It held the key, or may have: then its notify has gone to no other.
