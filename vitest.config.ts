@@ -6,8 +6,9 @@
  * The slow tier is two projects: `waiting` has the long files that use about half a core, such as those of real leases and of Chromium.
  * `.ci/run` runs it beside the others.
  *
- * The quick files of `docs`, `examples` and `tidy` are a project of their own, which `npm run check` runs: a change of a page or an export
- * breaks them, and a change inside the product seldom does.
+ * The quick files of the pages, the examples, the stack and the tree's shape are a project of their own, which `npm run check` runs: a change
+ * of a page, an export or the stack breaks them, and a change inside the product seldom does. To import the CDK alone takes as long as a
+ * hundred tests.
  *
  * The files of these two projects share workers, and may leave nothing changed for each other (test/support/left-behind.ts).
  * `*.isolated.test.ts` is for those that can't: each has a worker of its own.
@@ -22,8 +23,8 @@ import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
 const ISOLATED = "test/**/*.isolated.test.ts";
-/** The tests of the pages, of the examples and of the tree's shape. */
-const TREE = "test/{docs,examples,tidy}/**/*.test.ts";
+/** The tests of the pages, of the examples, of the stack and of the tree's shape. */
+const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functions}/*.test.ts"];
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
 const WAITING = [
   "test/{chaos,faults,soak}/*.slow.test.ts",
@@ -127,8 +128,8 @@ export default defineConfig({
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
     projects: [
-      project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, TREE], ...SHARED }),
-      project("tree", { include: [TREE], exclude: [SLOW, ISOLATED], ...SHARED }),
+      project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, ...TREE], ...SHARED }),
+      project("tree", { include: TREE, exclude: [SLOW, ISOLATED], ...SHARED }),
       project("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
       project("slow", { include: [SLOW, ...SIZED], exclude: WAITING, ...SLOW_TIER }),
       project("waiting", { include: WAITING, ...SLOW_TIER }),
