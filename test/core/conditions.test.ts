@@ -95,6 +95,20 @@ describe("a wait", () => {
     expect(polled(TTL_MS / 2)).toEqual([START_MS + TTL_MS / 2 + TTL_MS, undefined, []]);
   });
 
+  it("keeps the record for a retention again by a keep-alive, if no more than half of one is left by the later clock", () => {
+    const [key, aheadMs] = [waitSetOf("AB"), 500];
+    const latestMs = START_MS + TTL_MS / 2 + aheadMs;
+    const halfSec = (latestMs + POLICY.retentionMs / 2) / 1000;
+    const kept = (ttlAtSec: number) => {
+      key.record = { ...key.record!, ttlAtSec };
+      key.at(TTL_MS / 2, aheadMs).ask("B");
+      return key.decision?.touch?.ttlAtSec;
+    };
+    expect(kept(halfSec + 1)).toBeUndefined();
+    key.record = { ...key.record!, waitSet: waitSetOf("AB").record!.waitSet! };
+    expect(kept(halfSec)).toBe((latestMs + POLICY.retentionMs) / 1000);
+  });
+
   it("can be repeated: the same place, and no second member", () => {
     const key = waitSetOf("AB");
     const { record } = key;

@@ -121,6 +121,10 @@ describe("markedKey()", () => {
   const text = fc.oneof(fc.constantFrom("a", "_", "~", "~http", "http", "a_b"), fc.string({ minLength: 1, maxLength: 250 }));
   const parts = fc.array(text, { minLength: 1, maxLength: 4 });
 
+  it("has the mark after the first part", () => {
+    expect(markedKey("a", "http", "b", "c")).toBe("a_~http_b_c");
+  });
+
   it("is always a key, and never one of key()", () => {
     fc.assert(
       fc.property(parts, parts, ([first, ...rest], others) => {

@@ -79,7 +79,7 @@ function search(dir: string, flags: readonly string[], depths: readonly number[]
   const run = (command: string, args: readonly string[]): string => execFileSync(command, args, { cwd: dir, encoding: "utf8" });
   run("spin", ["-a", ...flags, MODEL]);
   // No partial-order reduction and no hashing of states to bits: every state is compared in full.
-  run("gcc", ["-O2", "-w", "-DSAFETY", "-DNOREDUCE", `-DMEMLIM=${MEMORY_MB}`, "-o", "pan", "pan.c"]);
+  run("gcc", ["-O1", "-w", "-DSAFETY", "-DNOREDUCE", `-DMEMLIM=${MEMORY_MB}`, "-o", "pan", "pan.c"]);
   const began = performance.now();
   for (const depth of depths) {
     const { stdout, status } = spawnSync("./pan", [`-m${depth}`, "-w24"], { cwd: dir, encoding: "utf8" });

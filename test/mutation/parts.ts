@@ -21,6 +21,7 @@ export const PARTS: readonly Part[] = [
       "test/regression/{remembered-ids,shut-keys}.test.ts",
       "test/store/{fast-path,fast-path-states,record-bytes}.test.ts",
       "test/contract/errors.test.ts",
+      "test/client/run/fingerprint.test.ts",
     ],
   },
   {
@@ -31,7 +32,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "fast paths",
     files: /^lib\/store\/dynamo\/(?:predicates|fast-path)\.ts$/,
-    tests: ["test/store/{item,fast-path}.test.ts"],
+    tests: ["test/store/{item,fast-path,fast-path-states}.test.ts"],
   },
   {
     name: "client",

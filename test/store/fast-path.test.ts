@@ -49,7 +49,18 @@ describe("a write that commutes", () => {
 
   it("appends a waiter to a key that was not seen", () => {
     const { before, command, reading } = COMMON["append"]!;
-    expect(take(COMMON["append"]!, leanWrite("append", command, before!, reading, POLICY))).toBe("written");
+    const path = leanWrite("append", command, before!, reading, POLICY);
+    expect(path).toBeDefined();
+    expect(take(COMMON["append"]!, path)).toBe("written");
+    // Each of these may belong before others, or changes the record's format.
+    for (const parts of [{ scope: "s" }, { priority: 1 }, { sleepMs: 60_000 }, { owner: "o".repeat(200) }])
+      expect(leanWrite("append", { ...command, ...parts } as Command, before!, reading, POLICY), JSON.stringify(parts)).toBeUndefined();
+  });
+
+  it("is none for a command of another kind", () => {
+    const [asks, leaves] = [COMMON["append"]!, COMMON["release"]!];
+    expect(leanWrite("end", asks.command, asks.before!, asks.reading, POLICY)).toBeUndefined();
+    expect(leanWrite("append", leaves.command, leaves.before!, leaves.reading, POLICY)).toBeUndefined();
   });
 });
 
@@ -113,7 +124,8 @@ describe("a fast path on a lock", () => {
     // Each of these may come before others, or make the queue too large: it takes the path of a grant, in vain.
     for (const parts of [{ scope: "s" }, { priority: 1 }, { mode: "shared" }, { limit: 2 }, { owner: "o".repeat(200) }])
       expect(asked(parts), JSON.stringify(parts)).toBe("refused");
-    // An id whose time is out of bounds can't become a lease.
+    // A waiter that sleeps changes the record's format, and an id whose time is out of bounds can't become a lease.
+    expect(asked({ sleepMs: 60_000 })).toBe("none");
     expect(asked({ leaseId: leaseId(9, -16 * 60_000) })).toBe("none");
   });
 

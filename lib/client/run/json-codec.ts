@@ -58,6 +58,7 @@ function objectToJson(value: object, path: string, depth: number): unknown {
   for (const name of Object.keys(value)) {
     const member = jsonOf((value as Readonly<Record<string, unknown>>)[name], `${path}.${name}`, depth - 1);
     if (member === undefined) continue;
+    // Stryker disable next-line ConditionalExpression: every member may be defined, an assignment is quicker
     if (name === "__proto__") Object.defineProperty(json, name, { value: member, enumerable: true });
     else json[name] = member;
   }

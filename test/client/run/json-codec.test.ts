@@ -251,6 +251,7 @@ describe("JSON that somebody else wrote", () => {
     [{ "~type": "date", value: 7 }],
     [{ "~type": "date" }],
     [{ "~type": "set", value: [1] }],
+    [{ "~type": "set", value: "7" }],
   ])("is left as it is otherwise: %j", (json) => {
     expect(fromJson(json)).toStrictEqual(json);
   });
