@@ -2,10 +2,13 @@
 import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
+import type { Checks } from "./options.js";
+import { CHECKS, checkOptions, checkWork, refused } from "./options.js";
 import { tellQuietly } from "./tell.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
 import type { RunOptions } from "./run/run-options.js";
+import { RUN } from "./run/run-options.js";
 
 /**
  * Returns the key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string; bare text is
@@ -51,6 +54,12 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
 
+const { payload: _payload, whenUnavailable: _always, isFinal: aFunction, ...OF_RUN } = RUN;
+const OPTIONS: Checks<BatchOptions<never>> = {
+  ...OF_RUN,
+  ...{ keyFor: aFunction, payloadFor: aFunction, isFinal: aFunction, onFailure: aFunction, inOrder: CHECKS.heartbeat },
+};
+
 /** The number of messages of a batch that are processed concurrently. */
 const AT_ONCE = 10;
 /** No message is started if less than this is left of the invocation: its outcome could not be recorded in time. */
@@ -60,6 +69,7 @@ const TOO_LATE_MS = 1000;
  * Processes each message as one run. The partial batch response reports the messages that failed, that another process works on, or that
  * could not be started before the invocation ends; the queue delivers them again. That includes messages whose work failed for good, until
  * the queue gives them up.
+ * @throws InvalidRequestError naming what is invalid of event, options and work; no message is processed then.
  */
 export async function runBatch<R extends BatchRecord>(
   locks: LockClient,
@@ -68,6 +78,10 @@ export async function runBatch<R extends BatchRecord>(
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
+  const records: unknown = (event as Partial<typeof event> | undefined)?.Records;
+  if (!Array.isArray(records)) throw refused("event", event, "it must have Records, as SQS passes them to a function");
+  checkOptions("runBatch", options, OPTIONS);
+  checkWork("runBatch", "work", work);
   return processBatch(event.Records, context, options, runOf(locks.forInvocation(context), options, work));
 }
 

@@ -101,10 +101,12 @@ export function checkLimiter(options: LimiterOptions): void {
  * Takes from several limits, one after the other: give the most specific first, such as a user's before everybody's. A later refusal leaves
  * the earlier ones charged. @throws as {@link Limiter.take}
  */
-export async function limitAll(limiters: readonly Limiter[], { waitMs = 0, ...options }: TakeOptions = {}): Promise<void> {
+export async function limitAll(limiters: readonly Limiter[], options: TakeOptions = {}): Promise<void> {
+  const given: unknown = limiters;
+  if (!Array.isArray(given)) throw refused("limiters", limiters, "it must be a list of limiters");
   // A cost that one of them never allows charges none.
-  for (const limiter of limiters) if (limiter instanceof NamedLimiter) limiter.check("limitAll", { ...options, waitMs });
-  let leftMs = waitMs;
+  for (const limiter of limiters) if (limiter instanceof NamedLimiter) limiter.check("limitAll", options);
+  let { waitMs: leftMs = 0 } = options;
   for (const limiter of limiters) {
     const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
     leftMs = Math.max(0, leftMs - Math.ceil(waitedMs));

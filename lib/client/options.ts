@@ -131,7 +131,8 @@ export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> =
   ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax), priority: whole(0, LIMITS.priorityMax) },
 };
 const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, heartbeat, maxHoldMs };
-const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
+/** The checks of the options of an acquire that waits. */
+export const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
 
 /** The option of a wrapper, in addition to those of its acquire. */
 export const WHEN_UNAVAILABLE: Checks<WhenUnavailable> = { whenUnavailable };
@@ -207,11 +208,6 @@ export function checkWhole(name: string, value: unknown, min: number, max: numbe
 export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
   if (typeof value === "string" && Array.from(value).length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
   throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
-}
-
-/** @throws InvalidRequestError if a value is given that is not in the list. */
-export function checkOneOf(name: string, value: unknown, ...known: readonly string[]): void {
-  if (value !== undefined) oneOf(...known)(name, value);
 }
 
 /** @throws InvalidRequestError naming the option that is neither true nor false, nor left out */

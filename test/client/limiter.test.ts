@@ -1,7 +1,7 @@
 /** A limiter of a client: the requests that it sends and saves, and how its waits end. In memory, with the clock turned. */
 import { describe, expect, it } from "vitest";
-import { LimitExceededError, LockError } from "../../lib/index.js";
-import type { LimiterOptions } from "../../lib/index.js";
+import { limitAll, LimitExceededError, LockError } from "../../lib/index.js";
+import type { Limiter, LimiterOptions, TakeOptions } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { createHarness } from "./harness.js";
 
@@ -116,6 +116,21 @@ describe("a take", () => {
     const limiter = invocation.limiter("partner", { rates: [{ count: 1, perMs: 1000 }] });
     await limiter.take();
     await expect(limiter.take({ waitMs: 60_000 })).rejects.toMatchObject({ code: "rate-limited", retryAfterMs: 1000 });
+  });
+});
+
+describe("limitAll()", () => {
+  it.each<[field: string, limiters: (limiter: Limiter) => unknown, options: unknown]>([
+    ["limiters", () => undefined, {}],
+    ["limiters", (limiter) => limiter, {}],
+    ["options", (limiter) => [limiter], null],
+    ["options", (limiter) => [limiter], 5],
+    ["waitMs", (limiter) => [limiter], { waitMs: "long" }],
+  ])("without right %s is refused, and takes nothing", async (field, limiters, options) => {
+    const { locks, asked } = counted();
+    const taking = limitAll(limiters(locks.limiter("partner", TEN)) as readonly Limiter[], options as TakeOptions);
+    await expect(taking).rejects.toMatchObject({ name: "InvalidRequestError", field });
+    expect(asked()).toEqual([]);
   });
 });
 

@@ -59,7 +59,8 @@ export const keepMs: Check = (name, value) => {
 /** The number of times that the work of a run is started. */
 export const maxAttempts = whole(0, LIMITS.attemptsMax);
 
-const OPTIONS: Checks<RunOptions & WhenUnavailable> = {
+/** The checks of the options of a run. */
+export const RUN: Checks<RunOptions & WhenUnavailable> = {
   ...{ payload: unchecked, leaseMs: CHECKS.leaseMs, keepResultMs: keepMs, maxAttempts, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
   isFinal: must((value) => typeof value === "function", "it must be a function"),
   largeResult: oneOf("throw", "omit"),
@@ -69,7 +70,7 @@ const OPTIONS: Checks<RunOptions & WhenUnavailable> = {
 
 /** @throws InvalidRequestError naming the invalid option of a run. */
 export function checkRun(options: RunOptions & WhenUnavailable): void {
-  checkOptions("runOnce", options, OPTIONS);
+  checkOptions("runOnce", options, RUN);
 }
 
 /** Returns a caller's `value` as JSON, as {@link toJson} does. @throws InvalidRequestError naming the member of `field` that can't be JSON */

@@ -2,10 +2,10 @@
 import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError, LockTimeoutError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
-import type { AcquireOptions, WhenUnavailable } from "../options.js";
-import { CHECKS, checkOneOf, refused } from "../options.js";
+import type { AcquireOptions, Checks, WhenUnavailable } from "../options.js";
+import { ACQUIRE, checkOptions, oneOf, unchecked, WHEN_UNAVAILABLE } from "../options.js";
 import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
-import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
+import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs under a lock, in addition to those of the acquire. */
 export interface LockedOptions<This, Args extends readonly unknown[]> extends AcquireOptions, WhenUnavailable, Through<This> {
@@ -20,6 +20,12 @@ export interface LockedOptions<This, Args extends readonly unknown[]> extends Ac
    */
   readonly whenHeld?: "wait" | "skip" | "throw" | undefined;
 }
+
+const OPTIONS: Checks<LockedOptions<never, never>> = {
+  ...{ key: ofArguments, locks: unchecked, whenHeld: oneOf("wait", "skip", "throw") },
+  ...ACQUIRE,
+  ...WHEN_UNAVAILABLE,
+};
 
 /** With these options a call can skip the function and return undefined. */
 type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
@@ -36,7 +42,8 @@ type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "ski
  * ```
  *
  * It works as `withLock`: heartbeats while the function runs, a release afterwards, and LockLostError if the lock was lost meanwhile.
- * @throws InvalidRequestError naming the method, if the key can't be made; the function does not run then.
+ * @throws InvalidRequestError naming the invalid option; at a call, naming the method, if the key can't be made: the function does not run
+ *   then.
  */
 export function locked<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
   options: LockedOptions<This, Args> & Skipping,
@@ -52,7 +59,7 @@ export function locked(
   options: LockedOptions<unknown, readonly unknown[]>,
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
-  check(options);
+  checkOptions("locked", options, OPTIONS, "key");
   const around = (call: Call<unknown, readonly unknown[], unknown>): Promise<unknown> => underLock(options, call);
   if (fn !== undefined) return wrapped("locked", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
@@ -106,10 +113,4 @@ function keysOf<This, Args extends readonly unknown[]>(
     );
   }
   return distinct;
-}
-
-function check({ key, whenHeld, whenUnavailable }: LockedOptions<never, never>): void {
-  if (typeof key !== "function") throw refused("key", key, "it must be a function of the arguments");
-  checkOneOf("whenHeld", whenHeld, "wait", "skip", "throw");
-  if (whenUnavailable !== undefined) CHECKS.whenUnavailable("whenUnavailable", whenUnavailable);
 }

@@ -1,11 +1,12 @@
 /** `runOnce` as a wrapper: the work of a function or method runs once per idempotency key. */
-import type { WhenUnavailable } from "../options.js";
-import { refused } from "../options.js";
+import type { Checks, WhenUnavailable } from "../options.js";
+import { checkOptions, unchecked } from "../options.js";
 import type { Run } from "../run/run-once.js";
 import type { RunOptions } from "../run/run-options.js";
+import { RUN } from "../run/run-options.js";
 import { sharedStorage } from "./shared-storage.js";
 import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
-import { checkMade, clientOf, madeOf, wrapped } from "./wrap-method.js";
+import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs once, in addition to those of the run. */
 export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit<RunOptions, "payload">, WhenUnavailable, Through<This> {
@@ -14,6 +15,8 @@ export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit
   /** Makes the payload of the run from the arguments. The same key with another payload is refused. @default none: any payload matches */
   readonly payload?: ((this: This, ...args: Args) => unknown) | undefined;
 }
+
+const OPTIONS: Checks<OnceOptions<never, never>> = { ...RUN, key: ofArguments, payload: ofArguments, locks: unchecked };
 
 const current = /* @__PURE__ */ sharedStorage<Run>("holdfast.run/1");
 
@@ -29,7 +32,8 @@ export function currentRun(): Run | undefined {
  * Returns `fn`, run once per key made from its arguments, or, without `fn`, a decorator that does the same for a method. Every other call
  * with the same key, now or later, returns the first call's result without running the function. With `whenUnavailable: "proceed"`, the
  * function runs without a run if none can be started: perhaps a second time.
- * @throws InvalidRequestError naming the method, if the key or the payload can't be made; the function does not run then.
+ * @throws InvalidRequestError naming the invalid option; at a call, naming the method, if the key or the payload can't be made: the
+ *   function does not run then.
  */
 export function runOnce<This, Args extends readonly unknown[], All extends readonly [...Args, ...any[]], R>( // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever else the function takes
   options: OnceOptions<This, Args> & { readonly whenUnavailable: "skip" },
@@ -47,7 +51,7 @@ export function runOnce(
   options: OnceOptions<unknown, readonly unknown[]>,
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
-  if (typeof options.key !== "function") throw refused("key", options.key, "it must be a function of the arguments");
+  checkOptions("runOnce", options, OPTIONS, "key");
   const around = (call: Call<unknown, readonly unknown[], unknown>): Promise<unknown> => once(options, call);
   if (fn !== undefined) return wrapped("runOnce", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>

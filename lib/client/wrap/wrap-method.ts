@@ -4,7 +4,7 @@
  */
 import { InvalidRequestError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
-import { checkWork } from "../options.js";
+import { checkWork, must } from "../options.js";
 
 /** An asynchronous function or method. */
 export type AsyncMethod<This, Args extends readonly unknown[], R> = (this: This, ...args: Args) => Promise<R>;
@@ -29,6 +29,9 @@ export interface Through<This> {
   /** The client, or a function that gets it from `this`. @default the property `locks` of `this` */
   readonly locks?: (LockClient | ((self: This) => LockClient)) | undefined;
 }
+
+/** Checks a function that makes something from the arguments of a call. */
+export const ofArguments = must((value) => typeof value === "function", "it must be a function of the arguments");
 
 /** One call of a wrapped function. */
 export interface Call<This, Args extends readonly unknown[], R> {

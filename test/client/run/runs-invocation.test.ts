@@ -56,6 +56,20 @@ describe("a batch in an invocation", () => {
     expect(wire.sent).toEqual([]);
   });
 
+  it.each<[field: string, event: unknown, options: unknown, work: unknown]>([
+    ["event", undefined, {}, async () => "done"],
+    ["event", { Records: "a" }, {}, async () => "done"],
+    ["options", { Records: RECORDS }, undefined, async () => "done"],
+    ["keyFor", { Records: RECORDS }, { keyFor: "id" }, async () => "done"],
+    ["payload", { Records: RECORDS }, { payload: 1 }, async () => "done"],
+    ["work", { Records: RECORDS }, {}, undefined],
+  ])("without a right %s is refused, and processes nothing: %j", async (field, event, options, work) => {
+    const { clock, locks, wire } = createHarness();
+    const [of, how, done] = [event as { Records: typeof RECORDS }, options as object, work as () => Promise<string>];
+    await expect(runBatch(locks, of, invocation(clock, 60_000), how, done)).rejects.toMatchObject({ name: "InvalidRequestError", field });
+    expect(wire.sent).toEqual([]);
+  });
+
   it("in order ends in the midst when its time does", async () => {
     const { clock, locks } = createHarness();
     const seen: string[] = [];

@@ -197,14 +197,11 @@ describe("a key that can't be made", () => {
     [{}, "key: undefined given; it must be a function of the arguments"],
     [{ key: keyOf, whenHeld: "maybe" }, 'whenHeld: "maybe" given; it must be "wait" or "skip" or "throw"'],
     [{ key: keyOf, whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be "throw"'],
+    [{ key: keyOf, leaseMs: 3 }, "leaseMs: 3 given; it is a whole number of ms from 1000 to 86400000"],
+    [{ key: keyOf, leaseSeconds: 3 }, "leaseSeconds: is not an option of locked; these are: key, locks, whenHeld,"],
+    [undefined as never, "options: undefined given; locked takes an object of options: key,"],
   ])("%j is refused before any call", (options, message) => {
     expect(() => locked(options as LockedOptions<unknown, []>, async () => undefined)).toThrow(message);
-  });
-
-  it("an option that does not exist is refused at the call", async () => {
-    const { locks } = createHarness();
-    const pay = locked({ locks, key: () => "k", leaseSeconds: 3 } as LockedOptions<unknown, []>, async () => undefined);
-    await expect(pay()).rejects.toThrow("leaseSeconds: is not an option of acquire");
   });
 
   it.each<[kind: string, fn: () => unknown]>([

@@ -1,5 +1,6 @@
 /** Functions and methods that run once for the key in their arguments. */
 import { describe, expect, it } from "vitest";
+import type { OnceOptions } from "../../../lib/index.js";
 import { currentRun, key, runOnce, LockError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
@@ -51,6 +52,16 @@ describe("a method that runs once", () => {
     const refused = await refunds.pay({ order: 7, amount: 6 }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(LockError);
     expect((refused as LockError).code).toBe("fingerprint-mismatch");
+  });
+
+  it.each<[options: object, message: string]>([
+    [{}, "key: undefined given; it must be a function of the arguments"],
+    [{ key: () => "k", payload: 7 }, "payload: 7 given; it must be a function of the arguments"],
+    [{ key: () => "k", keepResultMs: 5 }, "keepResultMs: 5 given"],
+    [{ key: () => "k", keepResultSec: 5 }, "keepResultSec: is not an option of runOnce"],
+    [undefined as never, "options: undefined given; runOnce takes an object of options"],
+  ])("refuses %j before any call", (options, message) => {
+    expect(() => runOnce(options as OnceOptions<unknown, []>, async () => undefined)).toThrow(message);
   });
 
   it("keeps its type as a wrapper", async () => {
