@@ -151,7 +151,7 @@ describe("somebody who runs", () => {
     expect(next?.holds).toMatchObject({ [ME]: { expiresAtMs: latestMs + LEASE_MS, fencingToken: latestMs } });
     expect(Object.keys(next?.holds ?? {})).toEqual([ME]);
     expect(events).toMatchObject([
-      { event: "ended", leaseId: OTHER, reason: "taken", heldMs: latestMs - NOW_MS },
+      { event: "ended", leaseId: OTHER, reason: "taken", heldMs: latestMs - NOW_MS, lapsedMs: MARGIN_MS + 400 },
       { event: "granted", leaseId: ME, attempt: 2, fencingToken: latestMs },
     ]);
   });

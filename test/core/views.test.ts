@@ -112,6 +112,12 @@ describe("an inspection", () => {
       { owner: "importer-9", fencingToken, heldMs: LEASE_MS, endedAgoMs: MARGIN_MS },
     ]);
     expect(lapsedHolds(record(), at(LEASE_MS + MARGIN_MS))).toEqual([]);
+    const three = {
+      b: hold({ fencingToken: 2 }),
+      c: hold({ fencingToken: 3, expiresAtMs: NOW_MS + 2 * LEASE_MS }),
+      a: hold({ fencingToken: 1 }),
+    };
+    expect(lapsedHolds(record({ holds: three }), at(LEASE_MS + MARGIN_MS)).map((one) => one.fencingToken)).toEqual([1, 2]);
   });
 
   it("tells the limit of a semaphore while it is in use, or waited for", () => {
