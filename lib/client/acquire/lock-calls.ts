@@ -25,15 +25,15 @@ import { transferHold } from "./transfer.js";
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
   return {
     async tryAcquire(name, options = {}) {
-      session.keyOf(name);
+      const key = session.keyOf(name);
       checkTryAcquire(options);
-      return session.tryOnce(paramsOf(session, name, options), options);
+      return session.tryOnce(paramsOf(session, key, options), options);
     },
 
     async acquire(name, options = {}) {
-      session.keyOf(name);
+      const key = session.keyOf(name);
       checkAcquire(options);
-      return obtained(session, localQueues, name, options);
+      return obtained(session, localQueues, key, options);
     },
 
     async withLock<T>(name: string, ...rest: [work: Work<T>] | [AcquireOptions & WhenUnavailable, Work<T>]): Promise<T> {
@@ -44,7 +44,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       return session.unlessUnavailable(
         options,
         key,
-        () => obtained(session, localQueues, name, options),
+        () => obtained(session, localQueues, key, options),
         work,
         (lease) => {
           // A getter, because upgrade and downgrade change the mode.
@@ -74,22 +74,21 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
 }
 
 /** Returns the parameters of an acquire with checked options. @throws LockError if it would wait for a lease of its own caller. */
-function paramsOf(session: Session, name: string, options: AcquireOptions): Named<Omit<AcquireParams, "signal">> {
-  const key = session.keyOf(name);
+function paramsOf(session: Session, key: string, options: AcquireOptions): Named<Omit<AcquireParams, "signal">> {
   if (session.scope === undefined) refuseOwn({ ...options, key }, session.deps.api);
   return session.acquireParams(key, options);
 }
 
 /** Waits for the key, with checked options. */
-async function obtained(session: Session, localQueues: LocalQueues, name: string, options: AcquireOptions): Promise<HeldLease> {
+async function obtained(session: Session, localQueues: LocalQueues, key: string, options: AcquireOptions): Promise<HeldLease> {
   const { deps } = session;
-  const params = paramsOf(session, name, options);
+  const params = paramsOf(session, key, options);
   const waitMs = session.waitMsOf(options);
   return session.registry.run(options.signal, async (signal) => {
     const began = instantOf(deps.clock);
     const { answered, handoff } = await localQueues
       .join({ ...params, signal }, waitMs, deps)
-      .catch((error: unknown) => session.refuseWait(error, params.key, began, waitMs));
+      .catch((error: unknown) => session.refuseWait(error, key, began, waitMs));
     const lease = await session.adopt(answered, options, { handoff });
     if (!signal.aborted) return lease;
     await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
