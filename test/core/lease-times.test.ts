@@ -121,6 +121,26 @@ describe("a release", () => {
     expect(releasedAt(LEASE_MS - 1)).toMatchObject({ state: "released" });
     expect(releasedAt(LEASE_MS)).toMatchObject({ state: "unknown" });
   });
+
+  it("leaves the queue to its next poll while others hold the key or are offered it", () => {
+    const key = new QueueKey();
+    for (const letter of "ABC") key.acquire(letter, permits(1));
+    for (const letter of "DE") key.ask(letter, permits(1));
+    const heldAfter = (change: () => unknown) => (change(), key.all);
+    expect(heldAfter(() => key.release("C"))).toBe("A1/3 B1/3 D1/3… E1/3…");
+    expect(heldAfter(() => key.ask("E", permits(1)))).toBe("A1/3 B1/3 D1/3? E1/3…");
+    expect(heldAfter(() => key.release("A"))).toBe("B1/3 D1/3? E1/3…");
+    expect(heldAfter(() => key.ask("E", permits(1)))).toBe("B1/3 E1/3 D1/3?");
+  });
+
+  it("of a wait alone ends no hold, and changes nothing", () => {
+    const key = held();
+    const { record } = key;
+    const onlyWaiting = { type: "release", key: "k", leaseId: ID("A"), principal: "P", onlyWaiting: true } as const;
+    expect(key.send(onlyWaiting)).toEqual({ ok: true, state: "unknown" });
+    expect(key.decision?.events).toEqual([]);
+    expect(key.record).toBe(record);
+  });
 });
 
 describe("a renewal", () => {
