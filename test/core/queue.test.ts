@@ -125,6 +125,16 @@ describe("who waits is heard of", () => {
     expect(key.all).toBe("Cx? Dx…");
     expect(key.waiter("D").aliveUntilMs).toBe(START_MS + 1000 + WINDOW_MS + TTL_MS + STEP_MS);
   });
+
+  it("until later than before, though it came forward", () => {
+    const key = queueOf("BCDEFGHIJK").at(1000);
+    key.at(TTL_MS / 2).ask("K");
+    const { aliveUntilMs } = key.waiter("K");
+    for (const letter of "DEFGHIJA") key.release(letter);
+    key.at(TTL_MS / 2 + REPORT_MS).ask("C");
+    key.at(TTL_MS / 2 + WINDOW_MS).ask("K");
+    expect([key.all, key.waiter("K").aliveUntilMs]).toEqual(["Cx? Kx…", aliveUntilMs + 1]);
+  });
 });
 
 describe("who was not seen in time", () => {

@@ -1,7 +1,7 @@
 /** Waiters that sleep: they are never granted the key by their own request, they are not expected to poll, and an agent's poll claims. */
 import { describe, expect, it } from "vitest";
 import { inspection } from "../../lib/core/lock/views.js";
-import { DEFAULTS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { recordBytes, waitersBytes } from "../../lib/core/record-bytes.js";
 import { toSecondsUp } from "../../lib/core/time.js";
 import { LEASE_MS, POLICY, START_MS } from "../store/fixture.js";
@@ -91,6 +91,17 @@ describe("a waiter that sleeps", () => {
       expect(key.decision).not.toHaveProperty("touch");
       expect(key.record).toBe(record);
     }
+  });
+
+  it("is lengthened by no move that its poll makes either", () => {
+    const key = queueOf("CD");
+    key.acquire("B", SLEEPS);
+    const asleep = key.waiter("B");
+    key.at(1).release("A");
+    key.at(1 + LIMITS.keepAliveAfterMs).ask("D");
+    key.at(1 + OFFER_MS).ask("B");
+    expect([key.all, key.events]).toEqual(["Dx? Bx…", "C skipped, D offered"]);
+    expect(key.waiter("B")).toEqual(asleep);
   });
 
   it("isn't skipped for an offer that lapsed, although nothing was heard of it", () => {
