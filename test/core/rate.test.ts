@@ -1,12 +1,15 @@
 /** The decision on a take, cell by cell. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, decideTake, refuseRates, viewOfLimit } from "../../lib/core/rate.js";
+import { bucketsOf, decideTake, fillMs, refuseRates, viewOfLimit } from "../../lib/core/rate.js";
 import type { LimitRecord, Rate, Take } from "../../lib/core/rate.js";
 
 const NOW_MS = Date.UTC(2027, 0, 1);
 /** 10 a second: one flows in every 100 ms. */
 const TEN: Rate = { count: 10, perMs: 1000 };
 const at = (ms: number, apartMs = 0) => ({ earliestMs: NOW_MS + ms, latestMs: NOW_MS + ms + apartMs });
+
+/** Ten a millisecond, five at once. */
+const FAST = { rates: [{ count: 10_000, perMs: 1000, burst: 5 }] };
 
 /** Takes these in a row, each at its time in ms. Returns the answers in a word. */
 function taken(takes: readonly (readonly [ms: number, take?: Partial<Take>, apartMs?: number])[], record?: LimitRecord): readonly string[] {
@@ -22,6 +25,14 @@ describe("a take", () => {
   it.each<readonly [name: string, takes: Parameters<typeof taken>[0], answers: readonly string[]]>([
     ["from a new limit starts now", [[0]], ["0 left 9"]],
     ["of the whole burst leaves nothing", [[0, { cost: 10 }]], ["0 left 0"]],
+    [
+      "of a burst leaves nothing, however soon one flows in",
+      [
+        [0, { ...FAST, cost: 5 }],
+        [0, FAST],
+      ],
+      ["0 left 0", "rate-limited 1"],
+    ],
     [
       "that doesn't fit is told when it would",
       [[0, { cost: 10 }], [0], [0, { cost: 3 }]],
@@ -154,10 +165,15 @@ describe("rates that no take could come from are refused", () => {
     [[TEN], 11, "cost"],
     [[TEN, { count: 3, perMs: 1000 }], 4, "cost"],
     [[{ count: 1, perMs: 31 * 86_400_000, burst: 11 }], 1, undefined],
+    [[{ count: 1, perMs: 3 * 86_400_000, burst: 122 }], 1, undefined],
     [[TEN, { count: 1, perMs: 31 * 86_400_000, burst: 12 }], 1, "rates.1.burst"],
   ])("%j, cost %i: %s", (rates, cost, field) => {
     expect(refuseRates({ rates, cost })?.field).toBe(field);
   });
+});
+
+it("a limit is full again when its slowest rate is", () => {
+  expect(fillMs([TEN, { count: 1, perMs: 60_000, burst: 3 }])).toBe(180_000);
 });
 
 it("a limit shows what is left, and when it is full", () => {
