@@ -3,7 +3,7 @@ import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
 import type { Checks } from "./options.js";
-import { CHECKS, checkOptions, checkWork, refused } from "./options.js";
+import { boolean, checkOptions, checkWork, refused } from "./options.js";
 import { tellQuietly } from "./tell.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
@@ -54,10 +54,14 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
 
-const { payload: _payload, whenUnavailable: _always, isFinal: aFunction, ...OF_RUN } = RUN;
+const { payload: _payload, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
+const { isFinal: aFunction } = RUN;
 const OPTIONS: Checks<BatchOptions<never>> = {
   ...OF_RUN,
-  ...{ keyFor: aFunction, payloadFor: aFunction, isFinal: aFunction, onFailure: aFunction, inOrder: CHECKS.heartbeat },
+  keyFor: aFunction,
+  payloadFor: aFunction,
+  onFailure: aFunction,
+  inOrder: boolean,
 };
 
 /** The number of messages of a batch that are processed concurrently. */

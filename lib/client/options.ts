@@ -107,7 +107,8 @@ export const ofType =
 /** Anything: the option is checked where it is used. */
 export const unchecked: Check = () => undefined;
 
-const boolean = must((value) => typeof value === "boolean", "it must be true or false");
+/** True or false. */
+export const boolean = must((value) => typeof value === "boolean", "it must be true or false");
 
 /** The checks of options that several calls have. */
 export const CHECKS = {
