@@ -36,6 +36,7 @@ describe("a request to sleep", () => {
     const { record } = key;
     expect(key.acquire("A", SLEEPS)).toMatchObject({ state: "waiting", asleep: true, position: 1 });
     expect(key.record).toBe(record);
+    expect(key.decision?.events).toEqual([]);
   });
 
   it("leaves a record that outlives the sleep", () => {
@@ -60,7 +61,8 @@ describe("a request to sleep", () => {
   });
 
   it("is refused by an id that waits by polling, which would lose its place asleep", () => {
-    expect(queueOf("B").acquire("B", SLEEPS)).toMatchObject({ code: "lease-reused" });
+    const detail = "This leaseId waits for the key by polling";
+    expect(queueOf("B").acquire("B", SLEEPS)).toMatchObject({ code: "lease-reused", detail });
     const conditions = new QueueKey();
     conditions.acquire("A");
     conditions.wait("A", "B");
