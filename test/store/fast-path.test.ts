@@ -54,13 +54,14 @@ describe("a write that commutes", () => {
     expect(take(COMMON["append"]!, path)).toBe("written");
     // Each of these may belong before others, or changes the record's format.
     for (const parts of [{ scope: "s" }, { priority: 1 }, { sleepMs: 60_000 }, { owner: "o".repeat(200) }])
-      expect(leanWrite("append", { ...command, ...parts } as Command, before!, reading, POLICY), JSON.stringify(parts)).toBeUndefined();
+      expect(leanWrite("append", { ...command, ...parts }, before!, reading, POLICY), JSON.stringify(parts)).toBeUndefined();
   });
 
   it("is none for a command of another kind", () => {
-    const [asks, leaves] = [COMMON["append"]!, COMMON["release"]!];
-    expect(leanWrite("end", asks.command, asks.before!, asks.reading, POLICY)).toBeUndefined();
-    expect(leanWrite("append", leaves.command, leaves.before!, leaves.reading, POLICY)).toBeUndefined();
+    for (const [way, name] of [["end", "release"] as const, ["append", "append"] as const]) {
+      const { before, command, reading } = COMMON[name]!;
+      expect(leanWrite(way, { ...command, type: "renew" } as Command, before!, reading, POLICY), way).toBeUndefined();
+    }
   });
 });
 
