@@ -49,7 +49,7 @@ function startTimer(delayMs: number, task: () => void, inBackground?: boolean): 
 
 /** Resolves in the next turn of the event loop, after the other work of this one. Reads no clock, so a test needn't turn one. */
 export function nextTurn(): Promise<void> {
-  // Stryker disable next-line ConditionalExpression,EqualityOperator: the others resolve in a later turn too, a timer later
+  // Stryker disable next-line ConditionalExpression,EqualityOperator: a timer comes in a later turn too
   return new Promise((resolve) => void (typeof setImmediate === "function" ? setImmediate(resolve) : setTimeout(resolve)));
 }
 

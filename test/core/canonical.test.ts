@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { canonicalJson, digestOf, isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
+import { canonicalJson, canonicalPieces, digestOf, isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
 
 /** Returns the same value with its members in another order. */
 function shuffled(value: unknown): unknown {
@@ -99,4 +99,13 @@ describe("a shallow value", () => {
   it("is told before a stack could overflow, however deep the value is", () => {
     expect(isShallow(nested(200_000, (inner) => [inner]))).toBe(false);
   });
+});
+
+it("canonical JSON comes in pieces where a value has many members, whatever they are", () => {
+  for (const member of [1, {}, [1], "text"]) {
+    const value = Array.from({ length: 3_000 }, () => member);
+    const pieces = [...canonicalPieces(value)];
+    expect([pieces.length > 1_000, pieces.join("")]).toEqual([true, canonicalJson(value)]);
+  }
+  expect([...canonicalPieces({ b: 1, a: {} })]).toEqual(['{"a":{},"b":1}']);
 });

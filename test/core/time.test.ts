@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { backoffMs } from "../../lib/core/backoff.js";
 import type { Clock } from "../../lib/core/time.js";
-import { backgroundClock, elapsedMs, instantOf, systemClock, toSecondsUp } from "../../lib/core/time.js";
+import { backgroundClock, elapsedMs, instantOf, nextTurn, systemClock, toSecondsUp } from "../../lib/core/time.js";
 
 const DAY_MS = 86_400_000;
 /** The longest delay that Node's timers take: a longer one fires at once. */
@@ -91,6 +91,15 @@ it.each([
   [1_001, 2],
 ])("%d ms are %d whole seconds, rounded up", (ms, seconds) => {
   expect(toSecondsUp(ms)).toBe(seconds);
+});
+
+it("the next turn comes after the work of this one", async () => {
+  const order: string[] = [];
+  const turned = nextTurn().then(() => order.push("next"));
+  await Promise.resolve();
+  order.push("this");
+  await turned;
+  expect(order).toEqual(["this", "next"]);
 });
 
 it("pauses double from the first to the longest, and stay finite", () => {
