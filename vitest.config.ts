@@ -7,8 +7,8 @@
  * `.ci/run` runs it beside the others.
  *
  * The quick files of the pages, the examples, the stack and the tree's shape are a project of their own, which `npm run check` runs: a change
- * of a page, an export or the stack breaks them, and a change inside the product seldom does. To import the CDK alone takes as long as a
- * hundred tests.
+ * of a page, an export or the stack breaks them, and a change inside the product seldom does. So no worker of the quick
+ * tests imports the CDK, which takes seconds.
  *
  * The files of these two projects share workers, and may leave nothing changed for each other (test/support/left-behind.ts).
  * `*.isolated.test.ts` is for those that can't: each has a worker of its own.
