@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../tidy/tree.js";
 import type { Packed } from "./project.js";
-import { ENTRIES, link, MANIFEST, run, typeErrors, typesOf } from "./project.js";
+import { link, MANIFEST, run } from "./project.js";
 
 /** As the generators of Nest and of the CDK set up a project's tests. */
 const TOOLS = ["jest@30.5.2", "ts-jest@29.4.15", "@types/jest@30.0.0", "typescript@5.9.3", "webpack@5.112.1"];
@@ -124,25 +124,5 @@ export function describeModuleSystems(packed: () => Packed): void {
       expect(await node("-e", WEBPACK)).toEqual({ stdout: "\n", stderr: "" });
       expect(await node("webpack.cjs")).toEqual({ stdout: "one copy\n", stderr: "" });
     });
-
-    it.each([
-      ["node10", "commonjs", "index.ts"],
-      ["node16", "node16", "index.ts"],
-      ["nodenext", "nodenext", "index.mts"],
-      ["bundler", "esnext", "index.ts"],
-    ])(
-      "TypeScript 5.9 finds the types of every entry with moduleResolution %s, module %s, in %s",
-      async (moduleResolution, module, name) => {
-        const source = [
-          ...typesOf(ENTRIES),
-          "// @ts-expect-error -- there is no such export",
-          `import { none } from "holdfast";`,
-          "none();",
-        ];
-        const options = { module, moduleResolution, lib: ["es2022", "dom"], types: ["node"], skipLibCheck: true };
-        const tsc = join(project, "node_modules/.bin/tsc");
-        expect(await typeErrors(project, source.join("\n"), options, { name, tsc })).toBe("");
-      },
-    );
   });
 }

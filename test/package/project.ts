@@ -99,16 +99,16 @@ export async function link(project: string, packages: readonly string[]): Promis
   }
 }
 
-/** Type-checks `source`, a file of that name in `directory`, and returns the compiler's errors. */
+/** Type-checks `source` as a file in `directory`, and returns the compiler's errors. */
 export async function typeErrors(
   directory: string,
   source: string,
   options: object,
-  { name = "index.ts", tsc = join(ROOT, "node_modules/.bin/tsc") } = {},
+  { tsc = join(ROOT, "node_modules/.bin/tsc") } = {},
 ): Promise<string> {
-  await writeFile(join(directory, name), source);
+  await writeFile(join(directory, "index.ts"), source);
   const compilerOptions = { target: "es2022", strict: true, exactOptionalPropertyTypes: true, noEmit: true, types: [], ...options };
-  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [name] }));
+  await writeFile(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["index.ts"] }));
   return (await run(directory, tsc, ["-p", directory])).stdout;
 }
 
