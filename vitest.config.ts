@@ -37,15 +37,16 @@ const SIZED = [
   "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
-  "test/core/{kinds,queue,rate}.property.test.ts",
+  "test/core/{{kinds,queue,rate}.property,keeping}.test.ts",
   "test/lambda/fuzz.test.ts",
-  "test/store/{costs/queue-units,lost-responses/*,queue-predicates}.test.ts",
+  "test/service/{history,run-history}.test.ts",
+  "test/store/{costs/queue-units,lost-responses/*,queue-predicates,record-bytes}.test.ts",
 ];
 
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
   ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
-  ...["chaos", "upgrade/rolling", "store/differential", "simulation"],
+  ...["chaos", "upgrade/rolling", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once", "faults"],
   ...["client/run/runs.test", "e2e/conformance.test", "client/conformance"],
 ].map((beginning) => `/test/${beginning}`);
 
@@ -64,7 +65,7 @@ class LongestFirst extends BaseSequencer {
     };
     const groupOf = ({ project }: TestSpecification): string => (project.name === "waiting" ? "slow" : project.name);
     const sorted = await super.sort(files);
-    return sorted.toSorted((a, b) => groupOf(b).localeCompare(groupOf(a)) || placeOf(a) - placeOf(b));
+    return sorted.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)) || placeOf(a) - placeOf(b));
   }
 }
 

@@ -6,6 +6,7 @@ import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { outlivedBy, payloadTtlAtSec } from "../../lib/core/run/run.js";
 import { leaseIdAt } from "../support/lease-ids.js";
+import { sized } from "../support/tier.js";
 import {
   after,
   at,
@@ -146,7 +147,7 @@ describe("garbage collection may take the record", () => {
           expect(next.ttlAtSec).toBeGreaterThanOrEqual(Math.min(LAST_SEC, Math.ceil((Math.max(...untilMs) + RETENTION_MS) / 1000)));
         }
       }),
-      { seed: 20_270_101, numRuns: 2_000 },
+      { seed: 20_270_101, numRuns: sized({ quick: 500, slow: 2_000 }) },
     );
   });
 });

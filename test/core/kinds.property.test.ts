@@ -62,7 +62,7 @@ describe("in random histories of all kinds", () => {
       fc.property(kindHistories, (history) => {
         expect(play(history, decide, RULE_NAMES, count)).toBeUndefined();
       }),
-      { seed: SEED, numRuns: sized({ quick: 200, slow: 5000 }) },
+      { seed: SEED, numRuns: sized({ quick: 100, slow: 5000 }) },
     );
     if (!isThorough()) return;
     const wanted = Object.entries(REACHED).flatMap(([command, outcomes]) => outcomes.map((outcome) => `${command}: ${outcome}`));

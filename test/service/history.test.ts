@@ -6,6 +6,7 @@ import type { LogLine } from "../../lib/service/log.js";
 import { ACQUIRE, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
+import { sized } from "../support/tier.js";
 
 /** One hold of a key, current or past. */
 interface HoldSpan {
@@ -117,7 +118,7 @@ describe("the log", () => {
       expect(JSON.stringify(lines)).not.toMatch(LEASE_ID);
       for (const { event, reason } of lines) seen.add(event === "refused" ? event : `${event} ${reason ?? ""}`.trim());
     });
-    await fc.assert(property, { numRuns: 100 });
+    await fc.assert(property, { numRuns: sized({ quick: 50, slow: 300 }) });
     // Situations that the histories must reach; without them, the comparison would mean little.
     const wanted = [
       "granted",

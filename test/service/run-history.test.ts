@@ -7,6 +7,7 @@ import type { LockRecord } from "../../lib/core/record.js";
 import { COMPLETE_RUN, directService, CANCEL_START, RENEW_RUN, RESET, START } from "../support/direct-service.js";
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
+import { sized } from "../support/tier.js";
 
 /** A run according to the log, or to its record. Without a state it is as if it had never existed. */
 interface Story {
@@ -133,7 +134,7 @@ describe("the log of a run", () => {
         if (event === "reset" && by === "111122223333/AROABOB") seen.add("reset by another");
       }
     });
-    await fc.assert(property, { numRuns: 100 });
+    await fc.assert(property, { numRuns: sized({ quick: 50, slow: 300 }) });
     // Situations that the histories must reach; without them, the comparison would mean little.
     const wanted = [
       "granted",

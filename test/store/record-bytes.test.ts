@@ -10,6 +10,7 @@ import { LISTED_BYTES, shortId } from "../../lib/store/dynamo/crowd-item.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { HOLD } from "../../lib/store/dynamo/layout.js";
 import { itemBytes } from "../support/item-bytes.js";
+import { sized } from "../support/tier.js";
 import { A, leaseId, START_MS } from "./fixture.js";
 
 const ADDRESS: Address = { namespace: "n".repeat(200), kind: "locks", key: "k".repeat(LIMITS.keyChars) };
@@ -138,7 +139,7 @@ describe("the bytes that are counted of a record", () => {
       fc.property(records, (record) => {
         expect(recordBytes(record)).toBeGreaterThanOrEqual(written(record));
       }),
-      { seed: 20_270_501, numRuns: 2_000 },
+      { seed: 20_270_501, numRuns: sized({ quick: 500, slow: 2_000 }) },
     );
   });
 
@@ -150,7 +151,7 @@ describe("the bytes that are counted of a record", () => {
         const slack = 60 * (Object.keys(holds).length + waitSet.length) + 40 * offers.length + 20 * waiters.length + 800;
         expect(recordBytes(record)).toBeLessThanOrEqual(written(record) + slack);
       }),
-      { seed: 20_270_502, numRuns: 1_000 },
+      { seed: 20_270_502, numRuns: sized({ quick: 250, slow: 1_000 }) },
     );
   });
 });

@@ -12,7 +12,7 @@ import { sized } from "../../support/tier.js";
 import { createHarness } from "../harness.js";
 import type { Fate } from "../wire.js";
 
-const LEASES = sized({ quick: 75, slow: 500 });
+const LEASES = sized({ quick: 50, slow: 500 });
 const LEASE_MS = 30_000;
 const EVERY_MS = LEASE_MS / 3;
 const OUTAGE_MS = 15_000;

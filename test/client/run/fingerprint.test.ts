@@ -38,7 +38,8 @@ describe("a fingerprint", () => {
 
   it("is taken of the canonical JSON, whatever its size and shape", async () => {
     assert(property(jsonValue(), (value) => [...canonicalPieces(value)].join("") === canonicalJson(value)));
-    for (const large of [orders(MB), { orders: { 2: orders(MB), 1: [], z: {}, a: "x".repeat(MB) } }, [[[orders(MB)]], orders(MB)]]) {
+    const list = orders(MB / 4);
+    for (const large of [list, { orders: { 2: list, 1: [], z: {}, a: "x".repeat(MB) } }, [[[list]], list]]) {
       const json: unknown = JSON.parse(JSON.stringify(large));
       const pieces = [...canonicalPieces(json)];
       expect(pieces.length).toBeGreaterThan(100);

@@ -4,7 +4,7 @@ import { replayWitnesses } from "../../support/witnesses.js";
 import { ROWS } from "./differential-rows.js";
 
 /** One of this many histories is played here. The slow tier plays all of them. */
-const ONE_OF = 10;
+const ONE_OF = 15;
 /** Enough for a slow engine on a busy machine. */
 const LONG_MS = 180_000;
 
