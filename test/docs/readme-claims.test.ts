@@ -124,7 +124,7 @@ describe("the first commands", () => {
   it.each(commands)("%s is run before a change is taken", (command) => {
     const elsewhere = ELSEWHERE.get(command);
     if (elsewhere === undefined)
-      expect(read(".ci/run")).toMatch(new RegExp(`^ *(step|tests \\w+) (nice )?${command}( --| \\|\\| status=\\$\\?)?$`, "m"));
+      expect(read(".ci/run")).toMatch(new RegExp(`^ *(step|tests \\w+) (nice (-n \\d+ )?)?${command}( --| \\|\\| status=\\$\\?)?$`, "m"));
     else expect(allFiles().map(({ path }) => path)).toContain(elsewhere);
   });
 });
