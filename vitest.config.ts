@@ -125,6 +125,8 @@ function project(name: string, test: TestProjectInlineConfiguration["test"]): Te
 export default defineConfig({
   test: {
     globalSetup: ["test/support/engine.ts"],
+    // Each project would compile every file anew. The cache goes by a file's content, this file's and the lock file's, in node_modules.
+    experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
