@@ -15,6 +15,7 @@
  */
 import { transform } from "esbuild";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { TestProjectInlineConfiguration } from "vitest/config";
 import { defineConfig } from "vitest/config";
@@ -31,13 +32,16 @@ const WAITING = [
   "test/bin/{console-*,ending,in-terminal,lease-lost,once,watch}.slow.test.ts",
   "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted,upgrade/rolling}.slow.test.ts",
 ];
+/** The options by which files are compiled. */
+const TSCONFIGS = ["tsconfig.json", "examples/frameworks/tsconfig.json"];
 /** The files that run in both tiers, with less in the quick one, or with other backends (test/support/tier.ts). */
 const SIZED = [
   "test/client/conformance/*.test.ts",
   "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
-  "test/core/{{kinds,queue,rate}.property,keeping}.test.ts",
+  "test/core/{kinds,queue,rate}.property.test.ts",
+  "test/core/keeping.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/service/{history,run-history}.test.ts",
   "test/store/{costs/queue-units,lost-responses/*,queue-predicates,record-bytes}.test.ts",
@@ -67,6 +71,13 @@ class LongestFirst extends BaseSequencer {
     const sorted = await super.sort(files);
     return sorted.toSorted((a, b) => groupOf(a).localeCompare(groupOf(b)) || placeOf(a) - placeOf(b));
   }
+}
+
+/** Returns a short digest of the files' contents. */
+function digestOf(files: readonly string[]): string {
+  const hash = createHash("sha256");
+  for (const file of files) hash.update(readFileSync(file));
+  return hash.digest("hex").slice(0, 12);
 }
 
 /** The project, then a hash of the file's name with the seed. */
@@ -125,8 +136,9 @@ function project(name: string, test: TestProjectInlineConfiguration["test"]): Te
 export default defineConfig({
   test: {
     globalSetup: ["test/support/engine.ts"],
-    // Each project would compile every file anew. The cache goes by a file's content, this file's and the lock file's, in node_modules.
-    experimental: { fsModuleCache: true },
+    // Each project would compile every file anew. The cache goes by a file's content, this file's and the lock file's; its folder by the
+    // compiler's options.
+    experimental: { fsModuleCache: true, fsModuleCachePath: `node_modules/.cache/vitest-${digestOf(TSCONFIGS)}` },
     sequence: { sequencer: LongestFirst },
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },

@@ -4,7 +4,7 @@ import { sized } from "../support/tier.js";
 import type { Setting } from "./rate-histories.js";
 import { excessMs, MISTAKES, play } from "./rate-histories.js";
 
-const HISTORIES = sized({ quick: 200, slow: 5_000 });
+const HISTORIES = sized({ quick: 200, slow: 10_000 });
 const RATES = [
   [{ count: 10, perMs: 1000, burst: 10 }],
   [{ count: 7, perMs: 60_000, burst: 1 }],
