@@ -1,7 +1,6 @@
 /** Plain Lambda handlers behind an HTTP API or a function URL, and one on a schedule. The wrappers answer refusals themselves. */
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, ScheduledEvent } from "aws-lambda";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
 import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
@@ -23,11 +22,11 @@ export function createHandler(locks: LockClient, orders: Orders): HttpHandler {
   });
 }
 
-/** `POST /orders/{id}/pay`: under the order's lock. */
-export function payHandler(locks: LockClient, orders: Orders): HttpHandler {
+/** `POST /orders/{id}/ship`: under the order's lock. */
+export function shipHandler(locks: LockClient, orders: Orders): HttpHandler {
   const orderOf = ({ pathParameters }: APIGatewayProxyEventV2): string => pathParameters?.["id"] ?? "";
   return lockHandler({ locks, key: (event) => key("ORDER", orderOf(event)), waitMs: 2000 }, async (event: APIGatewayProxyEventV2) => {
-    return { statusCode: 200, body: JSON.stringify(await orders.pay(orderOf(event))) };
+    return { statusCode: 200, body: JSON.stringify(await orders.ship(orderOf(event))) };
   });
 }
 
@@ -46,6 +45,6 @@ export function sweep(
   open: () => Promise<readonly string[]>,
 ): (event: ScheduledEvent, context: LambdaContext) => Promise<void> {
   return withInvocation(locks, async (_event, _context, view) => {
-    for (const id of await open()) await view.withLock(key("ORDER", id), () => orders.pay(id));
+    for (const id of await open()) await view.withLock(key("ORDER", id), () => orders.ship(id));
   });
 }

@@ -5,8 +5,7 @@
  */
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { idempotencyMiddleware, lockMiddleware } from "../../lib/middy.js";
 import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
@@ -22,10 +21,10 @@ export function createHandler(locks: LockClient, orders: Orders) {
     }));
 }
 
-/** `POST /orders/{id}/pay`: under the order's lock. The handler gets its lease as `context.lease`. */
-export function payHandler(locks: LockClient, orders: Orders) {
+/** `POST /orders/{id}/ship`: under the order's lock. The handler gets its lease as `context.lease`. */
+export function shipHandler(locks: LockClient, orders: Orders) {
   const orderOf = ({ pathParameters }: APIGatewayProxyEventV2): string => pathParameters?.["id"] ?? "";
   return middy<APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2>()
     .use(lockMiddleware({ locks, key: (event: APIGatewayProxyEventV2) => key("ORDER", orderOf(event)), waitMs: 2000 }))
-    .handler(async (event) => ({ statusCode: 200, body: JSON.stringify(await orders.pay(orderOf(event))) }));
+    .handler(async (event) => ({ statusCode: 200, body: JSON.stringify(await orders.ship(orderOf(event))) }));
 }

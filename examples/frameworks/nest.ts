@@ -2,19 +2,16 @@
  * NestJS: a service whose method is locked, and a route that runs once per `Idempotency-Key`. The module makes the client
  * injectable and turns refusals into problems.
  */
-import type { DynamicModule } from "@nestjs/common";
-import { Body, Controller, HttpCode, Inject, Injectable, Module, Param, Post } from "@nestjs/common";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
-import type { NodeRequest } from "../../lib/nest.js";
-import { HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
+import { type DynamicModule, Body, Controller, HttpCode, Inject, Injectable, Module, Param, Post } from "@nestjs/common";
+import { type LockClient, key } from "../../lib/index.js";
+import { type NodeRequest, HoldfastModule, Idempotent, Locked, LOCKS } from "../../lib/nest.js";
 import { customerOf } from "./customer.js";
 import type { Order, Orders } from "./orders.js";
 
 /** The token of the application's orders. */
 const ORDERS = Symbol("orders");
 
-/** Paying holds the order's lock. `@Locked` finds the client in the property `locks`. */
+/** Shipping holds the order's lock. `@Locked` finds the client in the property `locks`. */
 @Injectable()
 export class OrdersService {
   constructor(
@@ -23,8 +20,8 @@ export class OrdersService {
   ) {}
 
   @Locked({ key: (id: string) => key("ORDER", id), waitMs: 2000 })
-  async pay(id: string): Promise<object> {
-    return this.orders.pay(id);
+  async ship(id: string): Promise<object> {
+    return this.orders.ship(id);
   }
 }
 
@@ -39,10 +36,10 @@ export class OrdersController {
     return this.service.orders.create(order);
   }
 
-  @Post(":id/pay")
+  @Post(":id/ship")
   @HttpCode(200)
-  pay(@Param("id") id: string): Promise<object> {
-    return this.service.pay(id);
+  ship(@Param("id") id: string): Promise<object> {
+    return this.service.ship(id);
   }
 }
 

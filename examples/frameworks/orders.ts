@@ -1,6 +1,6 @@
 /**
  * The application that every framework here serves: `POST /orders`, which an impatient user may send twice, and `POST
- * /orders/{id}/pay`, which two callers may send at once. Nothing here knows about locks.
+ * /orders/{id}/ship`, which two callers may send at once. Nothing here knows about locks.
  */
 
 /** An order. */
@@ -12,7 +12,7 @@ export interface Order {
 /** The application's orders. */
 export interface Orders {
   create(order: Omit<Order, "id">): Promise<Order>;
-  pay(id: string): Promise<{ readonly paid: string }>;
+  ship(id: string): Promise<{ readonly shipped: string }>;
 }
 
 /** Orders in memory. */
@@ -24,6 +24,6 @@ export function ordersInMemory(): Orders {
       orders.push(order);
       return order;
     },
-    pay: async (id) => ({ paid: id }),
+    ship: async (id) => ({ shipped: id }),
   };
 }

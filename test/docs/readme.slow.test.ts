@@ -32,14 +32,14 @@ const ENTRIES = {
 const OVER_HTTP = docsPage("over-http");
 const TITLE = /^# (.*)$/m.exec(README)?.[1] ?? "";
 const TITLE_OF = (page: string): string => /^# (.*)$/m.exec(page)?.[1] ?? "";
-/** The functions that the first lines call. The first shows that the lock is held meanwhile, the second prints each refund. */
+/** The functions that the first lines call. The first shows that the lock is held meanwhile, the second prints each refund with its idempotency key. */
 const FIRST_CALLS = `
 async function ship(order: number, signal: AbortSignal): Promise<void> {
   const { holders } = await locks.inspect(key("ORDER", order));
   console.log("shipped by", holders.length, signal.aborted);
 }
-async function refund(order: number): Promise<string> {
-  console.log("refunds", order);
+async function refund(order: number, idempotencyKey: string): Promise<string> {
+  console.log("refunds", order, idempotencyKey);
   return "refunded";
 }
 console.log(value);
@@ -172,7 +172,7 @@ describe("the README's snippets", () => {
 
   it("of the first screen hold the lock while they run, and no longer, and run once", async () => {
     const first = await runSnippet("first");
-    expect([first.stderr, first.stdout]).toEqual(["", "shipped by 1 false\nrefunds 12\nrefunded\n"]);
+    expect([first.stderr, first.stdout]).toEqual(["", "shipped by 1 false\nrefunds 12 REFUND_12\nrefunded\n"]);
     expect(await createLockClient({ url: service.url }).inspect(KEY)).toMatchObject({ holders: [] });
     expect((await runSnippet("first")).stdout).toBe("shipped by 1 false\nrefunded\n");
   });
@@ -180,7 +180,7 @@ describe("the README's snippets", () => {
   it("of a Lambda handler work under the lock, and hold nothing afterwards", async () => {
     const { stdout, stderr } = await runSnippet("invoked");
     expect(stderr).toBe("");
-    const [, token] = /^paid under token (\d+)\n$/.exec(stdout) ?? [];
+    const [, token] = /^shipped under token (\d+)\n$/.exec(stdout) ?? [];
     const locks = createLockClient({ url: service.url });
     expect(await locks.inspect(KEY)).toMatchObject({ holders: [], fencingToken: Number(token) });
   });

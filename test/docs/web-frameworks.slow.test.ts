@@ -1,4 +1,4 @@
-/** The page on web frameworks: each program on it compiles, serves, makes one order of a repeated request, and pays under a lock. */
+/** The page on web frameworks: each program on it compiles, serves, makes one order of a repeated request, and ships under a lock. */
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,7 +57,7 @@ describe("the programs of the page on web frameworks", () => {
     expect(errors.filter((line) => !line.includes("-wrong.mts"))).toEqual([]);
   });
 
-  it.each(PROGRAMS)("$name: makes one order of a repeated request, and pays", async ({ name, program }) => {
+  it.each(PROGRAMS)("$name: makes one order of a repeated request, and ships", async ({ name, program }) => {
     const port = await freePort();
     expect(program.split(PORT)).toHaveLength(2);
     const tsconfig = join(directory, "tsconfig.json");
@@ -73,12 +73,12 @@ describe("the programs of the page on web frameworks", () => {
     const post = (path: string, authorization = "Bearer 7f3a"): Promise<Response> =>
       fetch(`http://127.0.0.1:${port}/orders${path}`, { method: "POST", headers: { authorization, "idempotency-key": "form-1" } });
     const first = await vi.waitFor(() => post(""), { timeout: PATIENCE_MS / 2, interval: 200 });
-    const [again, other, paid] = [await post(""), await post("", "Bearer 91c0"), await post("/7/pay")];
+    const [again, other, shipped] = [await post(""), await post("", "Bearer 91c0"), await post("/7/ship")];
     const order: unknown = await first.json();
     expect([first.status, again.status]).toEqual(Array(2).fill(name === "fastify" ? 200 : 201));
     expect(await again.json()).toEqual(order);
     expect([first, again, other].map(({ headers }) => headers.get("idempotent-replayed"))).toEqual([null, "true", null]);
-    expect(await paid.json()).toEqual({ paid: "7" });
+    expect(await shipped.json()).toEqual({ shipped: "7" });
   });
 });
 

@@ -55,13 +55,13 @@ export const FRAMEWORKS: readonly Framework[] = [
   {
     name: "middy",
     async serve(locks, orders) {
-      return serveApp(routed(inMiddy.createHandler(locks, orders) as Handler, inMiddy.payHandler(locks, orders) as Handler));
+      return serveApp(routed(inMiddy.createHandler(locks, orders) as Handler, inMiddy.shipHandler(locks, orders) as Handler));
     },
   },
   {
     name: "lambda",
     async serve(locks, orders) {
-      return serveApp(routed(plain.createHandler(locks, orders) as Handler, plain.payHandler(locks, orders) as Handler));
+      return serveApp(routed(plain.createHandler(locks, orders) as Handler, plain.shipHandler(locks, orders) as Handler));
     },
   },
 ];
@@ -69,10 +69,10 @@ export const FRAMEWORKS: readonly Framework[] = [
 type Handler = (event: unknown, context: object) => Promise<unknown>;
 
 /** The two functions behind the routes of one API. */
-function routed(create: Handler, pay: Handler): (event: RequestV2, context: object) => Promise<unknown> {
+function routed(create: Handler, ship: Handler): (event: RequestV2, context: object) => Promise<unknown> {
   return (event, context) => {
-    const [, id] = /^\/orders\/([^/]+)\/pay$/.exec(event.rawPath) ?? [];
-    return id === undefined ? create(event, context) : pay({ ...event, pathParameters: { id } }, context);
+    const [, id] = /^\/orders\/([^/]+)\/ship$/.exec(event.rawPath) ?? [];
+    return id === undefined ? create(event, context) : ship({ ...event, pathParameters: { id } }, context);
   };
 }
 

@@ -30,7 +30,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
       fetch(server.url + path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) });
     const create = (product: string, key?: string): Promise<Response> =>
       post("/orders", { product }, key === undefined ? {} : { "Idempotency-Key": key });
-    const pay = (id: string): Promise<Response> => post(`/orders/${id}/pay`);
+    const ship = (id: string): Promise<Response> => post(`/orders/${id}/ship`);
 
     /** Lets time pass until `asked` settles. */
     async function answered<T>(asked: Promise<T>): Promise<T> {
@@ -43,7 +43,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
       }
       return asked;
     }
-    return { locks, rival, post, create, pay, answered };
+    return { locks, rival, post, create, ship, answered };
   }
 
   it("makes one order of a form that is sent three times, and gives three same answers", async () => {
@@ -91,68 +91,68 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
     expect(await (await answered(create("camera", '"form-1"'))).json()).toEqual({ id: 2, product: "camera" });
   });
 
-  it("never pays an order for two at once; control: without a lock it does", async () => {
+  it("never ships an order for two at once; control: without a lock it does", async () => {
     let [inside, most] = [0, 0];
     const protectedOne = await served({
-      async pay(id) {
+      async ship(id) {
         most = Math.max(most, ++inside);
         await new Promise<void>((resolve) => void protectedOne.locks.clock.after(200, resolve));
         inside--;
-        return { paid: id };
+        return { shipped: id };
       },
     });
-    const answers = await protectedOne.answered(Promise.all([1, 2, 3].map(() => protectedOne.pay("7"))));
+    const answers = await protectedOne.answered(Promise.all([1, 2, 3].map(() => protectedOne.ship("7"))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(await answers[0]!.json()).toEqual({ paid: "7" });
+    expect(await answers[0]!.json()).toEqual({ shipped: "7" });
     expect(most).toBe(1);
 
     const all = gate();
     const bare = await served(
       {
-        async pay(id) {
+        async ship(id) {
           most = Math.max(most, ++inside);
           if (inside === 3) all.open();
           await all.opened;
-          return { paid: id };
+          return { shipped: id };
         },
       },
       withoutLocks(),
     );
-    await Promise.all([1, 2, 3].map(() => bare.pay("7")));
+    await Promise.all([1, 2, 3].map(() => bare.ship("7")));
     expect(most).toBe(3);
   });
 
-  it("answers that an order is held, and when to come again; another order is paid", async () => {
-    const { rival, pay, answered } = await served();
+  it("answers that an order is held, and when to come again; another order is shipped", async () => {
+    const { rival, ship, answered } = await served();
     await rival.acquire("ORDER_7");
-    const held = await answered(pay("7"));
+    const held = await answered(ship("7"));
     expect([409, 423]).toContain(held.status);
     expect(Number(held.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     expect(await held.text()).not.toContain("rival");
-    expect((await answered(pay("8"))).status).toBe(200);
+    expect((await answered(ship("8"))).status).toBe(200);
   });
 
-  it("does not say that it paid when the lock was lost meanwhile", async () => {
+  it("does not say that it shipped when the lock was lost meanwhile", async () => {
     const [reached, freed] = [gate(), gate()];
-    const { locks, rival, pay, answered } = await served({
-      async pay(id) {
+    const { locks, rival, ship, answered } = await served({
+      async ship(id) {
         reached.open();
         await freed.opened;
-        return { paid: id };
+        return { shipped: id };
       },
     });
-    const paying = pay("7");
+    const shipping = ship("7");
     await reached.opened;
     await locks.clock.freeze(20 * 60_000);
     expect(await rival.tryAcquire("ORDER_7")).not.toBeNull();
     freed.open();
-    expect((await answered(paying)).status).toBe(503);
+    expect((await answered(shipping)).status).toBe(503);
   });
 
   it("control: without a lock it says so", async () => {
-    const { locks, pay } = await served({}, withoutLocks());
+    const { locks, ship } = await served({}, withoutLocks());
     await locks.clock.freeze(20 * 60_000);
-    expect((await pay("7")).status).toBe(200);
+    expect((await ship("7")).status).toBe(200);
   });
 });
 
