@@ -2,8 +2,7 @@
  * A crowd in one process: callers wait for one key until they time out, while leases of other keys are renewed. The
  * benchmark measures the longest time for which the event loop was blocked, and the heap that each caller takes.
  */
-import type { IntervalHistogram } from "node:perf_hooks";
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -9,8 +9,7 @@ import { buyers } from "./contest/buyers.js";
 import { cycles } from "./contest/cycles.js";
 import { growth } from "./cost/growth.js";
 import { FIGURES, ON_PAGE, PAGE, PLOTS, readRun, record, writePlots } from "./page.js";
-import type { Bench, Report, Run } from "./report/report.js";
-import { machine, markdownOf } from "./report/report.js";
+import { type Bench, type Report, type Run, machine, markdownOf } from "./report/report.js";
 import { simulation } from "./simulation.js";
 import { waiters } from "./contest/waiters.js";
 

@@ -3,8 +3,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
 import { readPage, withParts } from "../test/docs/generated.js";
-import type { Report, Run } from "./report/report.js";
-import { markdownOf } from "./report/report.js";
+import { type Report, type Run, markdownOf } from "./report/report.js";
 import { targetsOf, targetsTable } from "./targets.js";
 
 const ROOT = join(import.meta.dirname, "..");

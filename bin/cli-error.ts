@@ -1,6 +1,5 @@
 /** An error of the command line: what happened, advice, and the exit status. */
-import type { ExitName } from "./exit-codes.js";
-import { EXITS } from "./exit-codes.js";
+import { type ExitName, EXITS } from "./exit-codes.js";
 
 /** The `code` of each kind for `--json`: that of the service or the SDK where they have one, so that programs read one vocabulary. */
 export const CODES: Readonly<Record<ExitName, string>> = {

@@ -4,11 +4,9 @@
  */
 import type { LockError } from "../lib/index.js";
 import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
-import type { Where } from "./connection.js";
-import { AWS_SETTINGS } from "./connection.js";
+import { type Where, AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
-import type { ExitName } from "./exit-codes.js";
-import { EXITS, statusOfSignal } from "./exit-codes.js";
+import { type ExitName, EXITS, statusOfSignal } from "./exit-codes.js";
 import { plain, plainJson } from "./plain-text.js";
 import { DEV_PORT } from "./serve/commands.js";
 

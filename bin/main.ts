@@ -1,17 +1,14 @@
 /** Carries out a command line and reports a failure once, in a line or two, with a status for its kind. */
 import { createRequire } from "node:module";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Command } from "commander";
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { CliError, Interrupted } from "./cli-error.js";
 import type { Where } from "./connection.js";
 import type { KeyKind } from "./completion.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
-import type { CliHost, CommandContext, GlobalOptions, ProcessContext, RunContext } from "./context.js";
-import { Signals } from "./context.js";
+import { type CliHost, type CommandContext, type GlobalOptions, type ProcessContext, type RunContext, Signals } from "./context.js";
 import { EXITS, statusOfSignal } from "./exit-codes.js";
-import type { CommandMode } from "./format-failure.js";
-import { failureOf, formatFailure, RUNNING } from "./format-failure.js";
+import { type CommandMode, failureOf, formatFailure, RUNNING } from "./format-failure.js";
 import { plain } from "./plain-text.js";
 import { programFor } from "./program.js";
 import { printerOn, screenOn } from "./terminal.js";

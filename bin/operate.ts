@@ -3,8 +3,7 @@ import { createInterface } from "node:readline/promises";
 import type { Inspection } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
 import { formatDuration } from "./duration.js";
-import type { HoldView } from "./inspect/holds.js";
-import { holdsOf } from "./inspect/holds.js";
+import { type HoldView, holdsOf } from "./inspect/holds.js";
 import type { CommandContext } from "./context.js";
 import { plain, plainJson } from "./plain-text.js";
 

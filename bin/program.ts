@@ -2,8 +2,7 @@
  * The command line: every command with its options, their meanings and an example. A command's code is loaded when it is called, so that
  * help appears at once.
  */
-import type { OutputConfiguration } from "commander";
-import { Command, Help, Option } from "commander";
+import { type OutputConfiguration, Command, Help, Option } from "commander";
 import type { CliHost } from "./context.js";
 import { addUiCommand } from "./console/commands.js";
 import { addCompletion, addLookCommands, addOperateCommands } from "./inspect/commands.js";

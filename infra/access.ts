@@ -4,8 +4,7 @@
  */
 import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
-import type { Duty, OperationName } from "../lib/contract/routes.js";
-import { ROUTES } from "../lib/contract/routes.js";
+import { type Duty, type OperationName, ROUTES } from "../lib/contract/routes.js";
 import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { TENANCY_KEY } from "../lib/store/dynamo/item.js";

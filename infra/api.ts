@@ -12,13 +12,11 @@ import { HttpLambdaIntegration } from "aws-cdk-lib/aws-apigatewayv2-integrations
 import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
-import type { RetentionDays } from "aws-cdk-lib/aws-logs";
-import { LogGroup } from "aws-cdk-lib/aws-logs";
+import { type RetentionDays, LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import { dutyOf, PATHS, ROUTE_KEYS } from "../lambda/routes.js";
-import type { Functions } from "./functions.js";
-import { acknowledge } from "./functions.js";
+import { type Functions, acknowledge } from "./functions.js";
 
 /** Options for callers that send a JSON Web Token instead of signing with IAM. */
 export interface JwtOptions {

@@ -7,11 +7,9 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { OutputFile, Plugin, PluginBuild } from "esbuild";
-import { build } from "esbuild";
+import { type OutputFile, type Plugin, type PluginBuild, build } from "esbuild";
 import { assertLimits } from "../lib/core/limit-relations.js";
-import type { BundledPackage } from "./bundled-licences.js";
-import { bundledPackages, licencesText } from "./bundled-licences.js";
+import { type BundledPackage, bundledPackages, licencesText } from "./bundled-licences.js";
 
 /**
  * The credential providers that are left out of the bundle. A function never reaches them, because its environment's credentials come

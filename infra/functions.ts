@@ -5,8 +5,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Annotations, Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
-import type { IRole } from "aws-cdk-lib/aws-iam";
-import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { type IRole, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import {
   ApplicationLogLevel,
@@ -18,8 +17,7 @@ import {
   SystemLogLevel,
   Tracing,
 } from "aws-cdk-lib/aws-lambda";
-import type { RetentionDays } from "aws-cdk-lib/aws-logs";
-import { LogGroup } from "aws-cdk-lib/aws-logs";
+import { type RetentionDays, LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import here from "./here.cjs";

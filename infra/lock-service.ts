@@ -3,16 +3,13 @@
  * locks would break without them, and each such line says how. No name can collide between deployments: two stages, or two constructs in
  * one stack, never share a table.
  */
-import type { Duration } from "aws-cdk-lib";
-import { Annotations, Names, Stack } from "aws-cdk-lib";
+import { type Duration, Annotations, Names, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
 import type { Alarm, Dashboard } from "aws-cdk-lib/aws-cloudwatch";
-import type { IGrantable } from "aws-cdk-lib/aws-iam";
-import { Grant } from "aws-cdk-lib/aws-iam";
+import { type IGrantable, Grant } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
-import type { ILogGroup } from "aws-cdk-lib/aws-logs";
-import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { type ILogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import { isKey } from "../lib/core/key.js";
@@ -20,14 +17,11 @@ import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { callRight, tableRights } from "./access.js";
 import { createApi } from "./api.js";
-import type { FunctionOptions, Functions } from "./functions.js";
-import { createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
+import { type FunctionOptions, type Functions, createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
-import type { LockServiceProps } from "./props.js";
-import { checkNames, checkProps } from "./props.js";
-import type { LockTable } from "./table.js";
-import { createTable, unfitness } from "./table.js";
+import { type LockServiceProps, checkNames, checkProps } from "./props.js";
+import { type LockTable, createTable, unfitness } from "./table.js";
 import { createAgent } from "./waking.js";
 
 /** A grantee, which can also take environment variables if it has an environment. */

@@ -4,10 +4,8 @@
  * millions of keys.
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/MonitoringLogData.html
  */
-import type { MetricOptions } from "aws-cdk-lib/aws-cloudwatch";
-import { Metric, Unit } from "aws-cdk-lib/aws-cloudwatch";
-import type { ILogGroup } from "aws-cdk-lib/aws-logs";
-import { FilterPattern, MetricFilter } from "aws-cdk-lib/aws-logs";
+import { type MetricOptions, Metric, Unit } from "aws-cdk-lib/aws-cloudwatch";
+import { type ILogGroup, FilterPattern, MetricFilter } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import { partsOfKey } from "../lib/core/key.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";

@@ -8,13 +8,11 @@ import type { AlarmProps, IMetric, Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Alarm, ComparisonOperator, Dashboard, GraphWidget, Stats, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
-import type { ILogGroup } from "aws-cdk-lib/aws-logs";
-import { QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
+import { type ILogGroup, QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
 import type { Functions } from "./functions.js";
-import type { MetricName, Schedule } from "./metrics.js";
-import { createTickMetric, metricOf } from "./metrics.js";
+import { type MetricName, type Schedule, createTickMetric, metricOf } from "./metrics.js";
 
 /** The name and the topic of the alarms. */
 export interface AlarmOptions {

@@ -13,8 +13,7 @@ import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IStateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import type { Construct } from "constructs";
 import { SLEEPERS } from "../lib/store/dynamo/sleeper-store.js";
-import type { FunctionOptions } from "./functions.js";
-import { acknowledge, codeIn, createRole, onAllResources, settingsOf, TRACED_ON_REQUEST } from "./functions.js";
+import { type FunctionOptions, acknowledge, codeIn, createRole, onAllResources, settingsOf, TRACED_ON_REQUEST } from "./functions.js";
 import { streamOf } from "./table.js";
 
 /** Options of the agent that wakes sleepers. */

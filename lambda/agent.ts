@@ -4,8 +4,7 @@
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { systemClock } from "../lib/core/time.js";
-import type { AgentDeps, SweepPlace, Tended, Woken } from "../lib/service/agent.js";
-import { sweep, wakeOffered } from "../lib/service/agent.js";
+import { type AgentDeps, type SweepPlace, type Tended, type Woken, sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
@@ -15,8 +14,7 @@ import { lockAddress } from "../lib/store/dynamo/item-key.js";
 import { createSleeperStore } from "../lib/store/dynamo/sleeper-store.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
-import type { Environment } from "./compose.js";
-import { metricPrefixesOf, policyOf, required, write } from "./compose.js";
+import { type Environment, metricPrefixesOf, policyOf, required, write } from "./compose.js";
 import { printed } from "./printed.js";
 import { awsIsRunning, awsTell } from "./executions.js";
 

@@ -6,8 +6,7 @@
  */
 import type { HttpEvent } from "./http.js";
 import type { Tenancy } from "./tenancy.js";
-import type { Caller } from "../lib/service/caller.js";
-import { SHARED_NAMESPACE } from "../lib/service/caller.js";
+import { type Caller, SHARED_NAMESPACE } from "../lib/service/caller.js";
 
 /** The longest name in its encoded form, in characters; OpenID Connect limits a subject to 255. */
 const NAME_CHARS = 800;

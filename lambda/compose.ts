@@ -7,15 +7,12 @@ import { systemClock } from "../lib/core/time.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
-import type { TableCalls } from "../lib/store/dynamo/calls.js";
-import { deferredCalls } from "../lib/store/dynamo/calls.js";
+import { type TableCalls, deferredCalls } from "../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
 import { sleeperPutter } from "../lib/store/dynamo/sleeper-store.js";
-import type { HandlerDeps } from "./handler.js";
-import { createHandler } from "./handler.js";
+import { type HandlerDeps, createHandler } from "./handler.js";
 import { printed, printedCount } from "./printed.js";
-import type { Tenancy } from "./tenancy.js";
-import { tenancyFrom } from "./tenancy.js";
+import { type Tenancy, tenancyFrom } from "./tenancy.js";
 
 /** The parts of a function that are not the handler's. */
 interface Parts {

@@ -3,14 +3,11 @@
  * repeated here: a repeat of a telling that arrived would hear that nobody waits. No error has the target in it, a secret of its caller. Asks
  * whether executions of both still run, and again if AWS says that it was asked too fast.
  */
-import type { Backoff } from "../lib/core/backoff.js";
-import { backoffMs } from "../lib/core/backoff.js";
+import { type Backoff, backoffMs } from "../lib/core/backoff.js";
 import type { Clock } from "../lib/core/time.js";
-import type { IsRunning, Outcome, Tell } from "../lib/service/agent.js";
-import { LOST_PLACE } from "../lib/service/agent.js";
+import { type IsRunning, type Outcome, type Tell, LOST_PLACE } from "../lib/service/agent.js";
 import { domainOf } from "../lib/store/dynamo/environment-settings.js";
-import type { Reply } from "../lib/store/dynamo/http-sender.js";
-import { connections, endpointAt, send as sendTo } from "../lib/store/dynamo/http-sender.js";
+import { type Reply, connections, endpointAt, send as sendTo } from "../lib/store/dynamo/http-sender.js";
 import { bodyOf } from "../lib/store/dynamo/service-error.js";
 import { signer } from "../lib/store/dynamo/signature.js";
 import type { Environment } from "./compose.js";

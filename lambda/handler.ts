@@ -8,8 +8,7 @@ import type { ServiceDeps } from "../lib/service/request.js";
 import { lockService } from "../lib/service/service.js";
 import type { Tenancy } from "./tenancy.js";
 import { callerOf } from "./caller.js";
-import { problem } from "./http.js";
-import type { HttpEvent, HttpResult } from "./http.js";
+import { type HttpEvent, type HttpResult, problem } from "./http.js";
 import { instanceOf, serve } from "./operations.js";
 import { methodsOf, operationAt, PATHS } from "./routes.js";
 

@@ -1,7 +1,6 @@
 /** The HTTP format of API Gateway: events of payload format 2.0 in, structured results out. */
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
-import type { Refusal } from "../lib/core/errors.js";
-import { ERRORS, refuse } from "../lib/core/errors.js";
+import { type Refusal, ERRORS, refuse } from "../lib/core/errors.js";
 import { toSecondsUp } from "../lib/core/time.js";
 import type { Decoded } from "../lib/contract/decode.js";
 import { PROBLEM_TYPE, toProblem } from "../lib/contract/problem.js";

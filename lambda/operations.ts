@@ -1,15 +1,13 @@
 /** Carries out one request: decodes it by its row of the contract, calls the service, and makes the gateway's answer. */
 import type { ServiceApi } from "../lib/core/api/runs.js";
 import type { Refusal } from "../lib/core/errors.js";
-import type { Decoded, Schema } from "../lib/contract/decode.js";
-import { decode, decodeBody } from "../lib/contract/decode.js";
+import { type Decoded, type Schema, decode, decodeBody } from "../lib/contract/decode.js";
 import { Key, LeaseId } from "../lib/contract/fields.js";
 import type { Answer, Asked, Operation } from "../lib/contract/operation.js";
 import { OPERATIONS } from "../lib/contract/operations.js";
 import { REQUESTS, TASK_TOKEN_HEADER, TaskToken } from "../lib/contract/requests.js";
 import type { OperationName } from "../lib/contract/routes.js";
-import { bodyOf, empty, json, secondsToWait } from "./http.js";
-import type { HttpEvent, HttpResult } from "./http.js";
+import { type HttpEvent, type HttpResult, bodyOf, empty, json, secondsToWait } from "./http.js";
 
 const NOTHING = { ok: true, value: {} } as const;
 

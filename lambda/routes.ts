@@ -1,6 +1,5 @@
 /** The routes of the API as API Gateway knows them: the function dispatches by route key, and the stack deploys the same list. */
-import type { Duty, OperationName, RouteKey } from "../lib/contract/routes.js";
-import { DUTIES, ROUTES } from "../lib/contract/routes.js";
+import { type Duty, type OperationName, type RouteKey, DUTIES, ROUTES } from "../lib/contract/routes.js";
 
 /** Every route key. */
 export const ROUTE_KEYS: readonly RouteKey[] = Object.values(ROUTES);

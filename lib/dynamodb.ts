@@ -4,10 +4,8 @@
  * use the table only while the service can't be reached (client/transport/failover.ts).
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import type { ClientOptions } from "./client/client-options.js";
-import { checkClient } from "./client/client-options.js";
-import type { Checks } from "./client/options.js";
-import { ms, must, ofType, unchecked } from "./client/options.js";
+import { type ClientOptions, checkClient } from "./client/client-options.js";
+import { type Checks, ms, must, ofType, unchecked } from "./client/options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
@@ -21,14 +19,12 @@ import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
-import type { PolicyOptions } from "./core/policy.js";
-import { createPolicy } from "./core/policy.js";
+import { type PolicyOptions, createPolicy } from "./core/policy.js";
 import { systemClock } from "./core/time.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
 import { lockService } from "./service/service.js";
-import type { Log } from "./service/log.js";
-import { NO_LOG } from "./service/log.js";
+import { type Log, NO_LOG } from "./service/log.js";
 import { createDynamoStore } from "./store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION } from "./store/dynamo/item.js";
 import { tableAccess } from "./store/dynamo/table-access.js";

@@ -3,15 +3,13 @@
  * advance and faults to inject. Nothing waits in real time and nothing is random but the leaseIds.
  */
 import { LeaseIds } from "./client/acquire/lease-ids.js";
-import type { ClientOptions } from "./client/client-options.js";
-import { checkClient } from "./client/client-options.js";
+import { type ClientOptions, checkClient } from "./client/client-options.js";
 import { unchecked } from "./client/options.js";
 import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { randomBytes } from "./client/runtime.js";
 import { createPolicy } from "./core/policy.js";
-import type { Clock } from "./core/time.js";
-import { backgroundClock } from "./core/time.js";
+import { type Clock, backgroundClock } from "./core/time.js";
 import { gatewayClocks } from "./service/clocks.js";
 import { serviceOnEachCall } from "./service/service.js";
 import type { Log } from "./service/log.js";

@@ -6,11 +6,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { booksOf, isExact } from "../../examples/flash-sale/books.js";
 import { stockIn } from "../../examples/flash-sale/stock.js";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { startContest } from "./contest.js";
-import type { Contest, Runner } from "./contest.js";
+import { type Contest, type Runner, startContest } from "./contest.js";
 import { ENTRIES } from "./contestants.js";
-import type { Report, Sizes } from "../report/report.js";
-import { rounds } from "../report/report.js";
+import { type Report, type Sizes, rounds } from "../report/report.js";
 import { markdownTable, median } from "../report/table.js";
 
 const PIECES_EACH = 15;

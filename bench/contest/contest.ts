@@ -2,8 +2,7 @@
  * The servers of a contest and the processes of its contestants. A contestant that can't be opened is left out with a
  * remark. Everything ends with the contest.
  */
-import type { ChildProcess } from "node:child_process";
-import { fork, spawnSync } from "node:child_process";
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,13 +12,10 @@ import { fileURLToPath } from "node:url";
 import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { createTable } from "../../infra/local/create-table.js";
 import { engineClient } from "../../infra/local/engine-client.js";
-import type { EngineProcess } from "../../infra/local/engine-process.js";
-import { startProcess } from "../../infra/local/engine-process.js";
-import type { Engine } from "../../infra/local/engine.js";
-import { startEngine } from "../../infra/local/engine.js";
+import { type EngineProcess, startProcess } from "../../infra/local/engine-process.js";
+import { type Engine, startEngine } from "../../infra/local/engine.js";
 import type { Answer, Order, Tasks } from "./contestant-process.js";
-import type { Arena } from "./arena.js";
-import { LOCKS_TABLE, ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
+import { type Arena, LOCKS_TABLE, ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
 import { bundleProgram } from "./bundled.js";
 import { ENTRIES } from "./contestants.js";
 import { INSTALL_PEERS } from "./peers.js";

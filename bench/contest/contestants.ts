@@ -2,21 +2,17 @@
  * The contestants: ways to lock a key, behind one interface. Each runs in a process of its own, which opens it by its
  * id. The peers are in peers.ts.
  */
-import { ConditionalCheckFailedException, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import type { UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
+import { type UpdateItemCommandInput, ConditionalCheckFailedException, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { randomInt, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { systemClock } from "../../lib/core/time.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { createLockClient as createHttpClient } from "../../lib/index.js";
-import type { LockClient } from "../../lib/index.js";
-import type { Arena, Contestant, Entry } from "./arena.js";
-import { BASE_ID, LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
+import { type LockClient, createLockClient as createHttpClient } from "../../lib/index.js";
+import { type Arena, type Contestant, type Entry, BASE_ID, LOCKS_TABLE, PLAIN_TABLE } from "./arena.js";
 import { PEERS } from "./peers.js";
 import { acquisition, surrender } from "./plain-lock.js";
-import type { Poster } from "./poster.js";
-import { fetchPoster, poster } from "./poster.js";
+import { type Poster, fetchPoster, poster } from "./poster.js";
 import { versionOf } from "../report/report.js";
 
 /** The waiting time of callers that never give up, in ms. */

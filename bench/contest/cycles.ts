@@ -2,11 +2,9 @@
  * A cycle: a fresh key, which nobody else wants, is acquired and released. CPU of the contestant's process, and cycles a
  * second. The engine and the service are processes of their own, on the same cores, so judge by CPU first.
  */
-import { startContest } from "./contest.js";
-import type { Contest, Runner } from "./contest.js";
+import { type Contest, type Runner, startContest } from "./contest.js";
 import { BASE_ID } from "./arena.js";
-import type { Plot, Report, Sizes } from "../report/report.js";
-import { rounds } from "../report/report.js";
+import { type Plot, type Report, type Sizes, rounds } from "../report/report.js";
 import { markdownTable, median } from "../report/table.js";
 
 const IN_FLIGHT = [1, 16] as const;

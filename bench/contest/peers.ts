@@ -7,8 +7,7 @@ import { createRequire } from "node:module";
 import { promisify } from "node:util";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { Arena, Contestant, Entry } from "./arena.js";
-import { ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
+import { type Arena, type Contestant, type Entry, ONE_KEY, ONE_KEY_TABLE, PLAIN_TABLE } from "./arena.js";
 import { versionOf } from "../report/report.js";
 
 /** Installs the peers. */

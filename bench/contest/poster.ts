@@ -2,8 +2,7 @@
 import { Agent } from "node:http";
 import { systemClock } from "../../lib/core/time.js";
 import { send } from "../../lib/store/dynamo/http-sender.js";
-import type { RawHeaders } from "../../lib/store/dynamo/signature.js";
-import { signer } from "../../lib/store/dynamo/signature.js";
+import { type RawHeaders, signer } from "../../lib/store/dynamo/signature.js";
 
 /** Sends a request's body to one operation and returns the response. */
 export type Poster = (body: string) => Promise<{ readonly status: number; readonly text: string }>;

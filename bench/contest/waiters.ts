@@ -3,13 +3,11 @@
  * the time from the first release until the last.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { startContest } from "./contest.js";
-import type { Contest, Runner } from "./contest.js";
+import { type Contest, type Runner, startContest } from "./contest.js";
 import type { Tasks } from "./contestant-process.js";
 import { BASE_ID } from "./arena.js";
 import { ENTRIES } from "./contestants.js";
-import type { Plot, Report, Sizes } from "../report/report.js";
-import { rounds } from "../report/report.js";
+import { type Plot, type Report, type Sizes, rounds } from "../report/report.js";
 import { markdownTable, median } from "../report/table.js";
 
 const WAITERS = 16;

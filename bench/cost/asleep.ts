@@ -4,11 +4,9 @@
  */
 import { sessionOf } from "../../lib/client/session.js";
 import type { Lease } from "../../lib/index.js";
-import type { Tell } from "../../lib/service/agent.js";
-import { sweep, wakeOffered } from "../../lib/service/agent.js";
+import { type Tell, sweep, wakeOffered } from "../../lib/service/agent.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
-import type { Counts, MeterOptions, MeterOverHttp } from "./meter.js";
-import { meterOverHttp } from "./meter.js";
+import { type Counts, type MeterOptions, type MeterOverHttp, meterOverHttp } from "./meter.js";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

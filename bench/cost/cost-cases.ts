@@ -1,6 +1,5 @@
 /** The cases of docs/costs.md. Each case runs clients and counts their use of AWS per lock, or per take from a limit. */
-import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
-import type { Limiter, LockClient } from "../../lib/index.js";
+import { type Limiter, type LockClient, LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import type { Counts, Meter } from "./meter.js";
 
 const SECOND_MS = 1000;

@@ -4,18 +4,13 @@
  */
 import { startEngine } from "../../infra/local/engine.js";
 import { METRICS } from "../../infra/metrics.js";
-import type { AsleepRow } from "./asleep.js";
-import { asleepRows } from "./asleep.js";
-import { COST_CASES, LIMIT_CASES, take } from "./cost-cases.js";
-import type { CostCase, Taken } from "./cost-cases.js";
+import { type AsleepRow, asleepRows } from "./asleep.js";
+import { type CostCase, type Taken, COST_CASES, LIMIT_CASES, take } from "./cost-cases.js";
 import { meterOnTable, meterOverHttp } from "./meter.js";
-import type { TabRow } from "./open-tab.js";
-import { TAB_CASES, tabRow } from "./open-tab.js";
-import type { Assumptions, Used } from "./prices.js";
-import { costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
+import { type TabRow, TAB_CASES, tabRow } from "./open-tab.js";
+import { type Assumptions, type Used, costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
 import type { Report } from "../report/report.js";
-import type { DeployedStack } from "./stack.js";
-import { deployedStack } from "./stack.js";
+import { type DeployedStack, deployedStack } from "./stack.js";
 import { markdownTable } from "../report/table.js";
 
 /**

@@ -2,16 +2,13 @@
  * Growth: requests to the table and capacity units for one operation, as waiters, leases of one key, and keys become
  * more. Counted on an engine in simulated time, so the speed of the machine plays no part.
  */
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { type AttributeValue, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { engineClient } from "../../infra/local/engine-client.js";
-import type { Engine } from "../../infra/local/engine.js";
-import { startEngine } from "../../infra/local/engine.js";
+import { type Engine, startEngine } from "../../infra/local/engine.js";
 import type { LockClient } from "../../lib/index.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { itemKey } from "../../lib/store/dynamo/item.js";
-import type { Meter } from "./meter.js";
-import { meterOnTable } from "./meter.js";
+import { type Meter, meterOnTable } from "./meter.js";
 import { poster } from "../contest/poster.js";
 import type { Plot, Report, Sizes } from "../report/report.js";
 import { markdownTable } from "../report/table.js";

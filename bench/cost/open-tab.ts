@@ -2,17 +2,14 @@
  * The use of AWS by an open tab of the console: its own data and its own polls, in simulated time, on a table that has what the case says.
  * Ten minutes are counted, and an hour is six times that: a tab does the same again and again.
  */
-import { BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import type { Face } from "../../bin/console/face.js";
-import { faceOf, PAID_POLL_MS } from "../../bin/console/face.js";
+import { type AttributeValue, BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import { type Face, faceOf, PAID_POLL_MS } from "../../bin/console/face.js";
 import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS, KEY_POLL_MS, poll } from "../../bin/console/page/poll.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { itemKey } from "../../lib/store/dynamo/item-key.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { Counts, Meter, MeterOptions } from "./meter.js";
-import { meterOnTable, meterOverHttp } from "./meter.js";
+import { type Counts, type Meter, type MeterOptions, meterOnTable, meterOverHttp } from "./meter.js";
 
 const MINUTE_MS = 60_000;
 const COUNTED_MS = 10 * MINUTE_MS;

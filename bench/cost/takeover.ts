@@ -3,8 +3,7 @@
  */
 import { startEngine } from "../../infra/local/engine.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import type { MeterOptions } from "./meter.js";
-import { meterOnTable, meterOverHttp, ONE_WAY_MS } from "./meter.js";
+import { type MeterOptions, meterOnTable, meterOverHttp, ONE_WAY_MS } from "./meter.js";
 import type { Report, Sizes } from "../report/report.js";
 import { markdownTable, median } from "../report/table.js";
 

@@ -9,8 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import type { Plugin } from "esbuild";
-import { build } from "esbuild";
+import { type Plugin, build } from "esbuild";
 import type { Report, Sizes } from "../report/report.js";
 import { markdownTable } from "../report/table.js";
 

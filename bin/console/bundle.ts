@@ -6,8 +6,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Metafile } from "esbuild";
-import type { Assets, Bundled } from "./files.js";
-import { assetsOf } from "./files.js";
+import { type Assets, type Bundled, assetsOf } from "./files.js";
 
 /** The entries: the page of the console's own server, and the page that a deployed API serves. */
 export type Entry = "main.ts" | "hosted-main.ts";

@@ -3,8 +3,7 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
-import type { Page } from "../inspect/pages.js";
-import { firstOf } from "../inspect/pages.js";
+import { type Page, firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
 import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, Listed, Locks, Parts, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";

@@ -2,8 +2,7 @@
  * The function that serves the console's files in an account, and nothing else: it has no data, no right and no setting. The page itself
  * asks the API for data, with its user's token.
  */
-import type { Assets } from "./files.js";
-import { PAGE_HEADERS } from "./files.js";
+import { type Assets, PAGE_HEADERS } from "./files.js";
 
 /** Returns the handler of the gateway's requests that serves these files. The path ends with a file's name, or with `/console`. */
 export function serveFiles(assets: Assets) {

@@ -6,11 +6,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Sign } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
-import type { ConnectionOptions } from "../connection.js";
-import { signer, signingRegion } from "../connection.js";
+import { type ConnectionOptions, signer, signingRegion } from "../connection.js";
 import type { DeployedLog } from "./face.js";
-import type { Row } from "./insights-query.js";
-import { linesOfRows } from "./insights-query.js";
+import { type Row, linesOfRows } from "./insights-query.js";
 
 /** The log, and how it is reached. */
 export interface InsightsOptions {

@@ -8,12 +8,9 @@ import { splitUrl } from "../../infra/local/local-server.js";
 import { LockError } from "../../lib/index.js";
 import { partsOf } from "../inspect/holds.js";
 import type { Failure } from "./data.js";
-import type { FaceOptions } from "./face.js";
-import { faceOf } from "./face.js";
-import type { Assets, Bundled } from "./files.js";
-import { assetsOf, MADE, PAGE_HEADERS } from "./files.js";
-import type { Session } from "./session.js";
-import { refusalOf, sessionOf } from "./session.js";
+import { type FaceOptions, faceOf } from "./face.js";
+import { type Assets, type Bundled, assetsOf, MADE, PAGE_HEADERS } from "./files.js";
+import { type Session, refusalOf, sessionOf } from "./session.js";
 
 /** The path of the console. */
 export const CONSOLE_PATH = "/console";

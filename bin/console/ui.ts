@@ -9,8 +9,7 @@ import type { AddressInfo } from "node:net";
 import { createLocalServer } from "../../infra/local/local-server.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
-import type { FaceOptions } from "./face.js";
-import { PAID_POLL_MS } from "./face.js";
+import { type FaceOptions, PAID_POLL_MS } from "./face.js";
 import { CONSOLE_PATH, consoleOf } from "./server.js";
 
 /** The ports, the place of the locks, and the rights of the page. */

@@ -3,13 +3,11 @@
  * reach all processes that it started. In a terminal it stays in the terminal's session: Ctrl-C comes from the terminal, programs can ask
  * for passwords and draw, and other signals reach only the command itself.
  */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { isatty } from "node:tty";
 import { statusOfSignal } from "../exit-codes.js";
 import type { Ending } from "./guard.js";
-import type { Watchdog } from "./watchdog.js";
-import { startWatchdog } from "./watchdog.js";
+import { type Watchdog, startWatchdog } from "./watchdog.js";
 
 /** The command and its environment. */
 export interface ChildArgs {

@@ -1,6 +1,5 @@
 /** The commands that run another command, `lock`, `once` and `limit`, with their options. */
-import type { Command } from "commander";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
 import type { LimitArgs } from "./limit.js";

@@ -4,8 +4,7 @@
  */
 import { createInterface } from "node:readline";
 import { systemClock } from "../../lib/core/time.js";
-import type { Message } from "./guard.js";
-import { Guard } from "./guard.js";
+import { type Message, Guard } from "./guard.js";
 
 process.stdout.on("error", () => undefined); // The holder may be gone.
 

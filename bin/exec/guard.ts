@@ -2,8 +2,7 @@
  * The rules of the watchdog's process: when it ends a command. It learns by messages for how long the lease is held, and measures that time
  * by its own clocks, as a lease does. So the command ends with its lease even if its holder stands still.
  */
-import type { Clock, Instant, Timer } from "../../lib/core/time.js";
-import { elapsedMs, instantOf } from "../../lib/core/time.js";
+import { type Clock, type Instant, type Timer, elapsedMs, instantOf } from "../../lib/core/time.js";
 
 /** The times of a command's end. */
 export interface Ending {

@@ -1,13 +1,11 @@
 /** `holdfast limit`: runs a command when a limit lets it start, and holds a permit meanwhile if so many may run at once. */
-import type { Rate } from "../../lib/index.js";
-import { LimitExceededError, LockTimeoutError } from "../../lib/index.js";
+import { type Rate, LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { RunContext } from "../context.js";
 import { formatDuration, formatDurationUp } from "../duration.js";
 import { ratesText } from "../values.js";
 import { sayLater } from "../inspect/waiting.js";
-import type { CommandArgs } from "./lock.js";
-import { notGot, runWhenGranted } from "./lock.js";
+import { type CommandArgs, notGot, runWhenGranted } from "./lock.js";
 
 /** The limit, how much to take of it, and the command. */
 export interface LimitArgs extends CommandArgs {

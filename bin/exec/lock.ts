@@ -1,6 +1,5 @@
 /** `holdfast lock`: runs a command while its key is held. */
-import type { AcquireOptions, Lease, LockClient } from "../../lib/index.js";
-import { LockLostError, LockTimeoutError } from "../../lib/index.js";
+import { type AcquireOptions, type Lease, type LockClient, LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";

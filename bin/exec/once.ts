@@ -1,12 +1,10 @@
 /** `holdfast once`: runs a command once per key. Later callers get its output and its status. */
-import type { LockClient, Run, RunResult } from "../../lib/index.js";
-import { LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
+import { type LockClient, type Run, type RunResult, LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { Kept } from "./kept-output.js";
-import type { CommandArgs } from "./lock.js";
-import { waitFor } from "./lock.js";
+import { type CommandArgs, waitFor } from "./lock.js";
 import { Output, replayOf } from "./kept-output.js";
 import type { RunContext } from "../context.js";
 import { plainLines } from "../plain-text.js";

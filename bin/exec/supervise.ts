@@ -12,8 +12,7 @@
  */
 import { CliError } from "../cli-error.js";
 import type { Signals } from "../context.js";
-import type { Ended, ChildArgs } from "./child.js";
-import { Child } from "./child.js";
+import { type Ended, type ChildArgs, Child } from "./child.js";
 import type { Ending } from "./guard.js";
 
 /** The part of a lease on which a command depends. */

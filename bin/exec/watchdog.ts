@@ -2,8 +2,7 @@
  * Ends a command when its lock holder, this process, is killed or stands still. A process beside the command (guard-main.ts) is told at
  * every look for how long the lease is held. It ends the command when that time is over, and when this process is gone for any reason.
  */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Ending, Message } from "./guard.js";

@@ -1,6 +1,5 @@
 /** The commands that inspect locks, runs and limits, and operate locks and runs. */
-import type { Command } from "commander";
-import { Argument, Option } from "commander";
+import { type Command, Argument, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { LsArgs, RunsArgs } from "./lists.js";

@@ -1,10 +1,8 @@
 /** Holds in a form for people: one line each, because a shared key or a semaphore has several. */
-import type { Inspection } from "../../lib/index.js";
-import { key as keyOf } from "../../lib/index.js";
+import { type Inspection, key as keyOf } from "../../lib/index.js";
 import { shortToken, toneOf, WORDS } from "../console/page/words.js";
 import { formatDuration } from "../duration.js";
-import type { Column } from "../table.js";
-import { cutKey } from "../table.js";
+import { type Column, cutKey } from "../table.js";
 import { cutEnd } from "../terminal.js";
 
 /** A hold with its key. */

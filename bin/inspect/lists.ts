@@ -2,14 +2,12 @@
 import type { Inspection, LimitView, RunInspection } from "../../lib/index.js";
 import type { CommandContext } from "../context.js";
 import { plainJson } from "../plain-text.js";
-import type { Column } from "../table.js";
-import { cutKey, tableOf } from "../table.js";
+import { type Column, cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import { formatSeconds } from "../duration.js";
 import { ratesText } from "../values.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
-import type { Listing } from "./pages.js";
-import { firstOf } from "./pages.js";
+import { type Listing, firstOf } from "./pages.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
 
 /** The prefix of the keys, and the largest number of them. */

@@ -5,8 +5,7 @@ import { formatDuration } from "../duration.js";
 import { holdColumns, holdsOf, withParts } from "./holds.js";
 import { jsonOf, lastsOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
-import type { Column } from "../table.js";
-import { tableOf } from "../table.js";
+import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
 import { cutEnd } from "../terminal.js";
 

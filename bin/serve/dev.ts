@@ -1,7 +1,6 @@
 /** `holdfast dev`: serves the API on this machine, for development and for a project's own tests. It checks nobody's identity. */
 import type { Gateway } from "../../infra/local/gateway.js";
-import type { LocalTable } from "../../infra/local/local-service.js";
-import { startLocalService } from "../../infra/local/local-service.js";
+import { type LocalTable, startLocalService } from "../../infra/local/local-service.js";
 import { StartError } from "../../infra/local/start-error.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";

@@ -5,8 +5,7 @@ import { endOf, factsOf, saying, wordOf } from "../held-text.js";
 import { plain } from "../plain-text.js";
 import { shortToken } from "../console/page/words.js";
 import { cutKey } from "../table.js";
-import type { Screen } from "../terminal.js";
-import { cutEnd, widthOf } from "../terminal.js";
+import { type Screen, cutEnd, widthOf } from "../terminal.js";
 
 /** The widths of the columns; a longer text moves those behind it. With these, the usual lines have at most 80 characters. */
 const VERB_CHARS = 8;

@@ -3,8 +3,7 @@
  * ends or an operator breaks them; the options are those of the SDK, which checks them.
  */
 import { readFile } from "node:fs/promises";
-import type { AcquireOptions, LockClient, RunOptions } from "../../lib/index.js";
-import { FinalError } from "../../lib/index.js";
+import { type AcquireOptions, type LockClient, type RunOptions, FinalError } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 
 type Json = Readonly<Record<string, unknown>>;

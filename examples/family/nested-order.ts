@@ -5,11 +5,9 @@
  * itself.
  */
 import { randomUUID } from "node:crypto";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { play } from "./stage.js";
-import type { Table } from "./table.js";
-import { valueOf, write } from "./table.js";
+import { type Table, valueOf, write } from "./table.js";
 
 /** The message from service to service. Only this request knows the trace id: anyone with the id shares its locks. */
 export interface OrderRequest {

@@ -3,11 +3,9 @@
  * it exclusively, so no reader sees half of a rebuild. A reader that finds the report stale becomes its writer.
  */
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import type { Lease, LockClient } from "../../lib/index.js";
-import { fencedWrite, key, LockError } from "../../lib/index.js";
+import { type Lease, type LockClient, fencedWrite, key, LockError } from "../../lib/index.js";
 import { play } from "./stage.js";
-import type { Table } from "./table.js";
-import { read, valueOf, write } from "./table.js";
+import { type Table, read, valueOf, write } from "./table.js";
 
 /** The dependencies of reading and building reports. */
 export interface Desk {

@@ -4,11 +4,9 @@
  * another. There is no deadlock, in whatever order the seats are requested.
  */
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { play } from "./stage.js";
-import type { Table } from "./table.js";
-import { fencedValue, valueOf } from "./table.js";
+import { type Table, fencedValue, valueOf } from "./table.js";
 
 /** The dependencies of selling seats. */
 export interface BoxOffice {

@@ -10,10 +10,8 @@ import { createTable } from "../../infra/local/create-table.js";
 import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { ClientOptions, LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
-import type { Table } from "./table.js";
-import { createTableOfOurs } from "./table.js";
+import { type ClientOptions, type LockClient, createLockClient } from "../../lib/index.js";
+import { type Table, createTableOfOurs } from "./table.js";
 
 /** The place to run in. Empty: an engine of its own, with the locks directly in a table. */
 export interface Place {

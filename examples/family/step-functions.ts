@@ -3,8 +3,7 @@
  * handle travels in the state, and the second step attaches it, works and releases. In between no client holds it and
  * no client can get it. The handle is a secret that works once. Everyone who may read the execution's history sees it.
  */
-import type { Lease, LockClient } from "../../lib/index.js";
-import { key, LockError } from "../../lib/index.js";
+import { type Lease, type LockClient, key, LockError } from "../../lib/index.js";
 import { play } from "./stage.js";
 
 /** The time that the next step has to attach. After it, the key is free. */

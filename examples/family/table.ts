@@ -1,6 +1,5 @@
 /** The application's own table: an item by its `id`, with a `value`. The locks are in another table. */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { fencedWrite } from "../../lib/index.js";
 

@@ -4,11 +4,9 @@
  * its key's own token: a process that froze before the write changes neither.
  */
 import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { play } from "./stage.js";
-import type { Table } from "./table.js";
-import { fencedValue, valueOf, write } from "./table.js";
+import { type Table, fencedValue, valueOf, write } from "./table.js";
 
 /** A bank. */
 export interface Bank {

@@ -2,8 +2,7 @@
  * The crowd: all buyers of a sale, spread over processes that don't know each other. The sale starts when all processes
  * are ready, and each buyer's outcome is reported as it happens.
  */
-import type { ChildProcess } from "node:child_process";
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 

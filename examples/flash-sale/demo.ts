@@ -6,16 +6,11 @@
  */
 import { cpus } from "node:os";
 import { booksOf } from "./books.js";
-import type { Locking, Orders, Spectator } from "./crowd.js";
-import { send } from "./crowd.js";
-import type { Plan } from "./plan.js";
-import { planOf } from "./plan.js";
-import type { Result } from "./report.js";
-import { queueWorth, tableOf, verdictOn } from "./report.js";
-import type { Progress, Screen } from "./screen.js";
-import { screenOn } from "./screen.js";
-import type { Shop } from "./shop.js";
-import { openShop } from "./shop.js";
+import { type Locking, type Orders, type Spectator, send } from "./crowd.js";
+import { type Plan, planOf } from "./plan.js";
+import { type Result, queueWorth, tableOf, verdictOn } from "./report.js";
+import { type Progress, type Screen, screenOn } from "./screen.js";
+import { type Shop, openShop } from "./shop.js";
 
 const PRODUCTS = ["camera", "console"];
 const SALES: readonly (readonly [locking: Locking, title: string])[] = [

@@ -1,6 +1,5 @@
 /** The results of the sales: a table with a column for each, and a verdict of one sentence on each. Pure. */
-import type { Books } from "./books.js";
-import { isExact } from "./books.js";
+import { type Books, isExact } from "./books.js";
 import type { Crowd, Locking } from "./crowd.js";
 
 /** A finished sale. */

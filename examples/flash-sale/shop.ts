@@ -8,8 +8,7 @@ import { fileURLToPath } from "node:url";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { startProcess } from "../../infra/local/engine-process.js";
 import { startEngine } from "../../infra/local/engine.js";
-import type { Stock } from "./stock.js";
-import { stockIn } from "./stock.js";
+import { type Stock, stockIn } from "./stock.js";
 
 /** An open shop. */
 export interface Shop {

@@ -3,8 +3,7 @@
  * code, it reads, works and writes back without a condition. That loses updates whenever two buyers meet. It must stay
  * so: only the lock decides if the sale comes out right.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";

@@ -3,8 +3,7 @@ import { itemsIn, pageIn, reviewIn } from "./input.js";
 import { charge, giveBack } from "./money.js";
 import { move, ownOrder } from "./move.js";
 import { once } from "./once.js";
-import type { Order } from "./order.js";
-import { shown } from "./order.js";
+import { type Order, shown } from "./order.js";
 import { badField, notNow, Refusal } from "./refusal.js";
 import type { Answer, Operation, Routes, Shop } from "./shop.js";
 

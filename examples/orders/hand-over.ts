@@ -5,8 +5,7 @@
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
 import { withDurableLock } from "../../lib/durable.js";
 import { ownOrder } from "./move.js";
-import type { Order } from "./order.js";
-import { keyOf, moved, shown } from "./order.js";
+import { type Order, keyOf, moved, shown } from "./order.js";
 import type { Request, Shop } from "./shop.js";
 
 /** The time for which the goods are on the road. */

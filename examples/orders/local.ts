@@ -4,22 +4,17 @@
  * the same engine, or behind the service that `url` names. Everything it creates is deleted when it closes.
  */
 import { randomBytes, randomUUID } from "node:crypto";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, DeleteTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, CreateTableCommand, DeleteTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { createTable } from "../../infra/local/create-table.js";
 import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient, key } from "../../lib/index.js";
-import type { ProviderServer } from "../payments/provider-server.js";
-import { startProvider } from "../payments/provider-server.js";
+import { type LockClient, createLockClient, key } from "../../lib/index.js";
+import { type ProviderServer, startProvider } from "../payments/provider-server.js";
 import { providerAt } from "../payments/provider.js";
-import type { Table } from "../payments/table.js";
-import { read } from "../payments/table.js";
-import type { CarrierServer } from "./carrier-server.js";
-import { startCarrier } from "./carrier-server.js";
+import { type Table, read } from "../payments/table.js";
+import { type CarrierServer, startCarrier } from "./carrier-server.js";
 import { carrierAt } from "./carrier.js";
 import { ORDERS_TABLE, ordersIn } from "./orders-table.js";
 import type { Shop } from "./shop.js";

@@ -3,10 +3,8 @@
  * runs) nor the operation (cancelling and agreeing both refund). So an order has one charge and one refund.
  */
 import { key } from "../../lib/index.js";
-import type { Provider } from "../payments/provider.js";
-import { RefusedError } from "../payments/provider.js";
-import type { Order } from "./order.js";
-import { keyOf } from "./order.js";
+import { type Provider, RefusedError } from "../payments/provider.js";
+import { type Order, keyOf } from "./order.js";
 import { Refusal } from "./refusal.js";
 
 /** Charges the order's total. @throws Refusal if the provider declines it */

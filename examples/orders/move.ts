@@ -9,8 +9,7 @@
  *   5. Write under the lock's token. A caller that lost the lock in the meantime changes nothing.
  */
 import type { Run } from "../../lib/index.js";
-import type { Move, Order, Role } from "./order.js";
-import { keyOf, moved, TRANSITIONS } from "./order.js";
+import { type Move, type Order, type Role, keyOf, moved, TRANSITIONS } from "./order.js";
 import { noSuchOrder, notNow } from "./refusal.js";
 import type { Request, Shop } from "./shop.js";
 

@@ -2,8 +2,7 @@
  * A request that may be sent twice and must happen once: a repeated request with the same `Idempotency-Key` gets the
  * first one's response. Here the key does name the operation (and the caller, because the caller chose the rest).
  */
-import type { Run } from "../../lib/index.js";
-import { idempotencyKeyOf, key } from "../../lib/index.js";
+import { type Run, idempotencyKeyOf, key } from "../../lib/index.js";
 import { Refusal } from "./refusal.js";
 import type { Answer, Request, Shop } from "./shop.js";
 

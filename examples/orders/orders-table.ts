@@ -5,13 +5,10 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { ConditionalCheckFailedException, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
-import type { TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
-import { QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { type TransactWriteCommandInput, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { fencedWrite, key } from "../../lib/index.js";
-import type { Table } from "../payments/table.js";
-import { read } from "../payments/table.js";
-import type { Moved, Order, Review, Role, Status } from "./order.js";
-import { keyOf } from "./order.js";
+import { type Table, read } from "../payments/table.js";
+import { type Moved, type Order, type Review, type Role, type Status, keyOf } from "./order.js";
 
 /** The table's schema: an index for each side, with each person's orders sorted by order id. */
 export const ORDERS_TABLE = { partitionKey: "id", indexes: { buyer: "by-buyer", seller: "by-seller" } } as const;

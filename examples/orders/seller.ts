@@ -3,8 +3,7 @@ import { pageIn } from "./input.js";
 import { giveBack } from "./money.js";
 import { move, ownOrder } from "./move.js";
 import { once } from "./once.js";
-import type { Order } from "./order.js";
-import { keyOf, shown } from "./order.js";
+import { type Order, keyOf, shown } from "./order.js";
 import type { AcquireParams } from "./orders-table.js";
 import type { Answer, Operation, Routes, Shop } from "./shop.js";
 

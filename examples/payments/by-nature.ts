@@ -5,8 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import type { Table } from "./table.js";
-import { read } from "./table.js";
+import { type Table, read } from "./table.js";
 import { play } from "./till.js";
 
 /** Not idempotent: each call creates another order. */

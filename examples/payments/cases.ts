@@ -2,8 +2,7 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { fencedWrite } from "../../lib/index.js";
-import type { Table } from "./table.js";
-import { read } from "./table.js";
+import { type Table, read } from "./table.js";
 
 /** The states of a payment. */
 export type Status = "PENDING" | "PAYING" | "PAID";

@@ -2,10 +2,8 @@
  * A form that an impatient user sends three times: one order, three identical responses. The page creates the key when
  * it shows the form, and sends it as `Idempotency-Key`. API Gateway calls the handler.
  */
-import type { LockClient } from "../../lib/index.js";
-import { idempotencyKeyOf, key, LockError } from "../../lib/index.js";
-import type { Order, Orders } from "./orders.js";
-import { ordersIn } from "./orders.js";
+import { type LockClient, idempotencyKeyOf, key, LockError } from "../../lib/index.js";
+import { type Order, type Orders, ordersIn } from "./orders.js";
 import { play } from "./till.js";
 
 /** The part of API Gateway's event that is read here. The customer is the authenticated user, never a value from the page. */

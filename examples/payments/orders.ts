@@ -1,7 +1,6 @@
 /** Orders in the application's table. Their numbers come from a counter: two calls return two numbers. */
 import { PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
-import type { Table } from "./table.js";
-import { read } from "./table.js";
+import { type Table, read } from "./table.js";
 
 /** A customer's order. */
 export interface Order {

@@ -3,12 +3,9 @@
  * find the payment paid. All three wait for one change of the status and one start of the workflow.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
-import type { Cases, Status } from "./cases.js";
-import { casesIn } from "./cases.js";
-import type { Provider } from "./provider.js";
-import { providerAt } from "./provider.js";
+import { type LockClient, key } from "../../lib/index.js";
+import { type Cases, type Status, casesIn } from "./cases.js";
+import { type Provider, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
 /** The dependencies of settling a payment. */

@@ -2,10 +2,8 @@
  * The same refunds from a queue, which delivers each message at least once: an SQS handler for an event source with
  * `ReportBatchItemFailures`. The key is the refund's own, because a sender may also send a message twice.
  */
-import type { BatchRecord, BatchResponse, InvocationContext, LockClient } from "../../lib/index.js";
-import { key, runBatch } from "../../lib/index.js";
-import type { Provider } from "./provider.js";
-import { isRefusal, providerAt } from "./provider.js";
+import { type BatchRecord, type BatchResponse, type InvocationContext, type LockClient, key, runBatch } from "../../lib/index.js";
+import { type Provider, isRefusal, providerAt } from "./provider.js";
 import type { RefundRequest } from "./refund.js";
 import { play } from "./till.js";
 

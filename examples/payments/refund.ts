@@ -2,10 +2,8 @@
  * A refund whose first attempt reached the provider and got no response. The second attempt takes the run over. It
  * can't know what the first one did, so it asks again under the same key, and the provider refunds once.
  */
-import type { LockClient, RunResult } from "../../lib/index.js";
-import { key, LockError } from "../../lib/index.js";
-import type { Provider, Receipt } from "./provider.js";
-import { isRefusal, providerAt } from "./provider.js";
+import { type LockClient, type RunResult, key, LockError } from "../../lib/index.js";
+import { type Provider, type Receipt, isRefusal, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
 /** A requested refund. The requester chooses `refundId`: a payment may be refunded in parts, each with its own id. */

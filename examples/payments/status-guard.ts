@@ -3,10 +3,8 @@
  * state it pays once. Its weakness shows when a payer dies or its charge fails: the case stays PAYING, and nothing says
  * if a payer is still running. Somebody has to decide.
  */
-import type { Cases, Status } from "./cases.js";
-import { casesIn } from "./cases.js";
-import type { Provider } from "./provider.js";
-import { providerAt } from "./provider.js";
+import { type Cases, type Status, casesIn } from "./cases.js";
+import { type Provider, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
 /** Pays, or returns the current status. `PAYING` means that another payer has started, and there is no result to wait for. */

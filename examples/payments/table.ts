@@ -1,6 +1,5 @@
 /** The application's own table: an item by its `id`. The locks and runs are in another table. */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 
 /** A table and the client to reach it. */

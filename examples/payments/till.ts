@@ -10,12 +10,9 @@ import { createTable } from "../../infra/local/create-table.js";
 import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { startEngine } from "../../infra/local/engine.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
-import type { ProviderServer } from "./provider-server.js";
-import { startProvider } from "./provider-server.js";
-import type { Table } from "./table.js";
-import { createTableOfOurs } from "./table.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
+import { type ProviderServer, startProvider } from "./provider-server.js";
+import { type Table, createTableOfOurs } from "./table.js";
 
 /** The place to run in. Empty: an engine of its own, with the runs directly in a table. */
 export interface Place {

@@ -4,8 +4,7 @@
  */
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { PutCommand, TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-import type { Table } from "./table.js";
-import { read } from "./table.js";
+import { type Table, read } from "./table.js";
 import { play } from "./till.js";
 
 /** Pays the order with the card. Returns false if the order is paid already or the card's balance is too low. */

@@ -3,10 +3,8 @@
  * execution and the state: `Parameters: {"execution.$": "$$.Execution.Name", "state.$": "$$.State.Name", …}`. A state
  * that is entered several times, in a loop or a Map, needs the round or the item in its key too.
  */
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
-import type { Provider, Receipt } from "./provider.js";
-import { isRefusal, providerAt } from "./provider.js";
+import { type LockClient, key } from "../../lib/index.js";
+import { type Provider, type Receipt, isRefusal, providerAt } from "./provider.js";
 import { play } from "./till.js";
 
 /** The input that the state passes to the function. */

@@ -1,8 +1,7 @@
 /** Tests of code that takes locks: two processes in one test, time that the test advances, messages that are lost on request. */
 import { describe, expect, it } from "vitest";
 import { createLockClient, key, LockLostError, LockTimeoutError } from "../../lib/testing.js";
-import type { Orders } from "./orders.js";
-import { accept } from "./orders.js";
+import { type Orders, accept } from "./orders.js";
 
 const HOUR_MS = 3_600_000;
 

@@ -2,8 +2,7 @@
  * Accepts an order under its lock: the code that the tests beside it test. The locks, the orders and the kitchen are
  * arguments, so that a test can pass in its own.
  */
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 
 /** A store of orders. */
 export interface Orders {

@@ -4,8 +4,7 @@
  */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { engineClient } from "../../infra/local/engine-client.js";
-import type { Lease, LockClient } from "../../lib/index.js";
-import { createLockClient, fencedWrite, LockError } from "../../lib/index.js";
+import { type Lease, type LockClient, createLockClient, fencedWrite, LockError } from "../../lib/index.js";
 
 /** The part of a process. */
 export interface Part {

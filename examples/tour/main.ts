@@ -6,12 +6,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import type { LiveConsole } from "../../infra/local/live-console.js";
-import { openLiveConsole } from "../../infra/local/live-console.js";
-import type { Painter } from "./painter.js";
-import { painterOn } from "./painter.js";
-import type { Scene } from "./scenes.js";
-import { SCENES } from "./scenes.js";
+import { type LiveConsole, openLiveConsole } from "../../infra/local/live-console.js";
+import { type Painter, painterOn } from "./painter.js";
+import { type Scene, SCENES } from "./scenes.js";
 import { openStage } from "./stage.js";
 
 const SALE = fileURLToPath(new URL("../flash-sale/demo.ts", import.meta.url));

@@ -2,8 +2,7 @@
 import { setInterval } from "node:timers";
 import { stripVTControlCharacters } from "node:util";
 import pc from "picocolors";
-import type { Lane } from "./lanes.js";
-import { laneText, LEGEND, signsWithin } from "./lanes.js";
+import { type Lane, laneText, LEGEND, signsWithin } from "./lanes.js";
 
 /** The part of a stage that is drawn. */
 interface Drawn {

@@ -1,8 +1,7 @@
 /** The stage of a scene: an engine, the lock service and the processes that want one key. All of it ends with the stage. */
 import { CreateTableCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
-import type { ChildProcess } from "node:child_process";
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { engineClient } from "../../infra/local/engine-client.js";

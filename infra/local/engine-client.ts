@@ -2,8 +2,7 @@
  * The ways to reach local engines. They check no signature, but DynamoDB Local keeps separate tables for each access key and region,
  * so all callers of an engine must use the same ones. Not for AWS: the credentials are fake.
  */
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 
 const REGION = "us-east-1";
 const CREDENTIALS = { accessKeyId: "local", secretAccessKey: "local" };

@@ -3,11 +3,9 @@
  * input, which comes when the parent closes the pipe or is killed. Then the shell kills the engine's whole process group. A Ctrl-C in the
  * terminal doesn't reach the group, so requests in progress still find their engine.
  */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, type Socket, connect, createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../lib/core/time.js";
 import { StartError } from "./start-error.js";

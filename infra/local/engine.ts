@@ -13,8 +13,7 @@ import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { engineClient } from "./engine-client.js";
-import { startProcess } from "./engine-process.js";
-import type { EngineCommand } from "./engine-process.js";
+import { type EngineCommand, startProcess } from "./engine-process.js";
 import { NoEngineHere, StartError } from "./start-error.js";
 
 const { resolve } = createRequire(import.meta.url);

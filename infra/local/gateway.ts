@@ -6,12 +6,10 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Clock } from "../../lib/core/time.js";
-import { systemClock } from "../../lib/core/time.js";
+import { type Clock, systemClock } from "../../lib/core/time.js";
 import { eventOf } from "./gateway-event.js";
 import { matchRoute } from "./gateway-routes.js";
-import type { LocalServerOptions, Serve } from "./local-server.js";
-import { createLocalServer, splitUrl } from "./local-server.js";
+import { type LocalServerOptions, type Serve, createLocalServer, splitUrl } from "./local-server.js";
 import { PortTaken, StartError } from "./start-error.js";
 
 /** The handler to serve, its address, its names, and its clock. The caller of a handler that fails gets only "Internal Server Error". */

@@ -9,8 +9,7 @@ import type { Operator } from "../../bin/console/face.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../../bin/console/server.js";
 import type { LogLine } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import { createLocalServer } from "./local-server.js";
 
 /** The console. */

@@ -3,8 +3,7 @@
  * it: a browser sends a request to localhost for any page, and lets a page read the answer under a name that its owner pointed at this
  * machine (DNS rebinding). Whatever a socket sends, the process goes on.
  */
-import { createServer } from "node:http";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { StartError } from "./start-error.js";
 
 /** Answers a request. If it throws or rejects, the caller gets a 500. */

@@ -9,8 +9,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Log } from "../../lib/service/log.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
-import type { Gateway, GatewayOptions } from "./gateway.js";
-import { startGateway } from "./gateway.js";
+import { type Gateway, type GatewayOptions, startGateway } from "./gateway.js";
 import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { PortTaken } from "./start-error.js";
 

@@ -18,10 +18,8 @@ import type { Log } from "../../lib/service/log.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { createTable } from "./create-table.js";
 import { engineClient, engineEnvironment } from "./engine-client.js";
-import type { EmbeddedEngine, Engine } from "./engine.js";
-import { EMBEDDED_ENGINES, startEngine } from "./engine.js";
-import { startGateway } from "./gateway.js";
-import type { GatewayOptions } from "./gateway.js";
+import { type EmbeddedEngine, type Engine, EMBEDDED_ENGINES, startEngine } from "./engine.js";
+import { type GatewayOptions, startGateway } from "./gateway.js";
 import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { NoEngineHere, StartError } from "./start-error.js";
 

@@ -1,14 +1,11 @@
 /** Idempotent routes of Express 5, limits in front of routes, and its refusals. Express is not imported: a middleware is a function of three arguments. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { NodeRequest } from "./node-http.js";
-import { headersOf, partsOf, sendAnswer, serveHeld } from "./node-http.js";
+import { type NodeRequest, headersOf, partsOf, sendAnswer, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
-import type { RateLimitOptions } from "./rate-limit.js";
-import { limitRequests } from "./rate-limit.js";
+import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
 import { addHeaders } from "./response.js";
-import type { IdempotentOptions } from "./route.js";
-import { serveOnce } from "./route.js";
+import { type IdempotentOptions, serveOnce } from "./route.js";
 
 /** A request of Express, as far as it is read here. Express's own `Request` is one. */
 export type ExpressRequest = IncomingMessage & NodeRequest;

@@ -1,16 +1,12 @@
 /** Idempotent routes of Fastify 5, limits in front of routes, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
-import type { NodeRequest } from "./node-http.js";
-import { partsOf, serveHeld } from "./node-http.js";
+import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
-import type { RateLimitOptions } from "./rate-limit.js";
-import { limitRequests } from "./rate-limit.js";
-import type { HeadersToSend, SentHeaders, StoredResponse } from "./response.js";
-import { addHeaders, bytesOf, carry } from "./response.js";
-import type { IdempotentOptions } from "./route.js";
-import { serveOnce } from "./route.js";
+import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
+import { type SentHeaders, type StoredResponse, addHeaders, bytesOf, carry, headersOfReply } from "./response.js";
+import { type IdempotentOptions, serveOnce } from "./route.js";
 
 /** A reply of Fastify, as far as it is used here. */
 export interface FastifyReplyLike {
@@ -63,7 +59,7 @@ export function rateLimit<Request extends NodeRequest = NodeRequest>(options: Ra
   const limit = limitRequests(options);
   return async (request: Request, reply: FastifyReplyLike) => {
     const { headers, refused } = await limit(request);
-    addHeaders(headers, reply.getHeaders(), headersOf(reply));
+    addHeaders(headers, reply.getHeaders(), headersOfReply(reply));
     return refused && reply.send(payloadOf(refused.answer, reply));
   };
 }
@@ -119,10 +115,6 @@ function isStream(payload: unknown): boolean {
 /** Sets status and headers, and returns the payload to send. */
 function payloadOf(answer: StoredResponse, reply: FastifyReplyLike): unknown {
   reply.code(answer.statusCode);
-  carry(answer, reply.getHeaders(), headersOf(reply));
+  carry(answer, reply.getHeaders(), headersOfReply(reply));
   return answer.body === "" ? undefined : bytesOf(answer);
-}
-
-function headersOf(reply: FastifyReplyLike): HeadersToSend {
-  return { set: (name, value) => reply.header(name, value), delete: (name) => reply.removeHeader(name) };
 }

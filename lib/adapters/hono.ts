@@ -7,12 +7,10 @@ import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
 import { isCovered } from "./once.js";
 import { problemAnswer, problemOf } from "./problem.js";
-import type { RateLimitOptions } from "./rate-limit.js";
-import { limitRequests } from "./rate-limit.js";
+import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
 import type { MadeResponse, StoredResponse } from "./response.js";
 import { addHeaders, bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
-import type { IdempotentOptions } from "./route.js";
-import { partsFrom, serveOnce } from "./route.js";
+import { type IdempotentOptions, partsFrom, serveOnce } from "./route.js";
 
 /** A context of Hono, as far as it is used here. Hono's own `Context` is one. */
 export interface HonoContext {

@@ -3,15 +3,11 @@
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
-import type { BatchOptions, BatchRecord } from "../client/events.js";
-import { processBatch, runOf } from "../client/events.js";
+import { type BatchOptions, type BatchRecord, processBatch, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
-import type { Tick, TickOptions, TickResult } from "../client/jobs/tick.js";
-import { checkTick } from "../client/jobs/tick.js";
-import type { InvocationContext } from "../client/invocation.js";
-import { capBudgetMs } from "../client/invocation.js";
-import type { Limiter } from "../client/limiter.js";
-import { limitAll } from "../client/limiter.js";
+import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
+import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
+import { type Limiter, limitAll } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
 import { checkKey, refused } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";

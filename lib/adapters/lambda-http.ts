@@ -4,8 +4,7 @@
  */
 import { REPLAYED } from "./once.js";
 import type { HttpAnswer } from "./problem.js";
-import type { RequestParts } from "./request.js";
-import { contentOf } from "./request.js";
+import { type RequestParts, contentOf } from "./request.js";
 
 /**
  * The fields that are read here. `resource` is the route's pattern in a REST API, `routeKey` its method and pattern in an HTTP API, and

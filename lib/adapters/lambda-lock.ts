@@ -5,16 +5,12 @@
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet } from "../client/lease/lease-set.js";
 import { checkAcquire } from "../client/options.js";
-import type { LockedOptions } from "../client/wrap/locked.js";
-import { locked } from "../client/wrap/locked.js";
+import { type LockedOptions, locked } from "../client/wrap/locked.js";
 import { currentLease } from "../client/wrap/reentrancy-guard.js";
-import type { Around, Handler, Wrapped, WrapperOptions } from "./lambda.js";
-import { handlerOf, invocationOf } from "./lambda.js";
+import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
-import type { Middleware } from "./middy.js";
-import { middlewareOf } from "./middy.js";
-import type { Protection } from "./once.js";
-import { attempt, checkClient, waitOf } from "./once.js";
+import { type Middleware, middlewareOf } from "./middy.js";
+import { type Protection, attempt, checkClient, waitOf } from "./once.js";
 
 /** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
 export interface LockHandlerOptions<Event, Context>

@@ -4,13 +4,10 @@
  * for Middy's `use`, and must be the first middleware.
  */
 import type { Run } from "../client/run/run-once.js";
-import type { Around, Handler, Wrapped, WrapperOptions } from "./lambda.js";
-import { handlerOf, invocationOf } from "./lambda.js";
+import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf } from "./lambda-http.js";
-import type { Middleware } from "./middy.js";
-import { middlewareOf } from "./middy.js";
-import type { OnceOptions } from "./once.js";
-import { checkOptions, isCovered, isFinalStatus, once } from "./once.js";
+import { type Middleware, middlewareOf } from "./middy.js";
+import { type OnceOptions, checkOptions, isCovered, isFinalStatus, once } from "./once.js";
 
 /** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
 export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly [event: Event, context: Context]>, WrapperOptions {

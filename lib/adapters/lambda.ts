@@ -2,12 +2,10 @@
  * Handlers of Lambda: the logic around one, and its direct attachment, where nothing can run in between. ./middy.ts attaches the same as a
  * middleware.
  */
-import type { InvocationContext } from "../client/invocation.js";
-import { ENDLESS } from "../client/invocation.js";
+import { type InvocationContext, ENDLESS } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { AnswerTo } from "./lambda-http.js";
-import type { Outcome } from "./once.js";
-import { checkClient, checkFunction } from "./once.js";
+import { type Outcome, checkClient, checkFunction } from "./once.js";
 
 /**
  * Runs `work`, the rest of the call, under a lease or as a run, and passes the lease or run to it; or returns without calling `work`.

@@ -6,19 +6,14 @@ import type { ServerResponse } from "node:http";
 import { InvalidRequestError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
 import { withDefaults } from "../client/options.js";
-import type { LockedOptions } from "../client/wrap/locked.js";
-import { locked } from "../client/wrap/locked.js";
+import { type LockedOptions, locked } from "../client/wrap/locked.js";
 import type { AsyncMethod } from "../client/wrap/wrap-method.js";
-import type { NodeRequest } from "./node-http.js";
-import { partsOf, serveHeld } from "./node-http.js";
+import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
 import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
-import type { Limit, RateLimitOptions } from "./rate-limit.js";
-import { checkLimit, limitRequests } from "./rate-limit.js";
-import type { HeadersToSend, SentHeaders } from "./response.js";
-import { addHeaders, carry } from "./response.js";
-import type { IdempotentOptions, Serve } from "./route.js";
-import { serveOnce } from "./route.js";
+import { type Limit, type RateLimitOptions, checkLimit, limitRequests } from "./rate-limit.js";
+import { type SentHeaders, addHeaders, carry, headersOfReply } from "./response.js";
+import { type IdempotentOptions, type Serve, serveOnce } from "./route.js";
 
 /** The token of the client: `@Inject(LOCKS) readonly locks: LockClient`. */
 export const LOCKS = Symbol.for("holdfast.locks");
@@ -170,7 +165,7 @@ export class RateLimitInterceptor<Request extends NodeRequest = NodeRequest> {
       const http = context.switchToHttp();
       const response = http.getResponse() as NestResponse;
       const { headers, refused } = await limit(http.getRequest() as Request);
-      addHeaders(headers, response.getHeaders(), headersOf(response));
+      addHeaders(headers, response.getHeaders(), headersOfReply(response));
       if (refused) throw refused.error;
     }
     return next.handle();
@@ -184,10 +179,6 @@ interface NestResponse {
   removeHeader(name: string): void;
   getHeaders(): SentHeaders;
   send(body: string): void;
-}
-
-function headersOf(response: NestResponse): HeadersToSend {
-  return { set: (name, value) => response.header(name, value), delete: (name) => response.removeHeader(name) };
 }
 
 /**
@@ -259,7 +250,7 @@ export class LockErrorFilter {
     if (!answer || host.getType() !== "http") throw error;
     const response = host.switchToHttp().getResponse() as NestResponse;
     response.status(answer.statusCode);
-    carry(answer, response.getHeaders(), headersOf(response));
+    carry(answer, response.getHeaders(), headersOfReply(response));
     response.send(answer.body);
   }
 }

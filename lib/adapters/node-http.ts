@@ -9,10 +9,8 @@ import { InvalidRequestError } from "../client/errors.js";
 import { resultBytes } from "../core/request-limits.js";
 import type { RequestParts } from "./request.js";
 import type { MadeResponse, SentHeaders, StoredResponse } from "./response.js";
-import type { HeadersToSend } from "./response.js";
-import { bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
-import type { IdempotentOptions, Serve } from "./route.js";
-import { partsFrom } from "./route.js";
+import { type HeadersToSend, bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
+import { type IdempotentOptions, type Serve, partsFrom } from "./route.js";
 
 /** The fields of a request that are read here. */
 export interface NodeRequest {

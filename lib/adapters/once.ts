@@ -4,18 +4,14 @@
  */
 import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { WhenUnavailable } from "../client/options.js";
-import { checkWork } from "../client/options.js";
+import { type WhenUnavailable, checkWork } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
-import type { RunOptions } from "../client/run/run-options.js";
-import { checkRun } from "../client/run/run-options.js";
+import { type RunOptions, checkRun } from "../client/run/run-options.js";
 import { currentRun, runOnce } from "../client/wrap/once.js";
 import { prefixOf } from "../client/session.js";
 import { checkMade } from "../client/wrap/wrap-method.js";
-import type { HttpAnswer } from "./problem.js";
-import { problemAnswer, refusalBefore } from "./problem.js";
-import type { KeyOptions, RequestParts } from "./request.js";
-import { comparedOf, isSafe, keyInHeader, requestKeys } from "./request.js";
+import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
+import { type KeyOptions, type RequestParts, comparedOf, isSafe, keyInHeader, requestKeys } from "./request.js";
 
 /** Options of work that runs once per request, in addition to those of the run. `Asked` are the arguments by which the application sees it. */
 export interface OnceOptions<Asked extends readonly unknown[]> extends KeyOptions<Asked>, Omit<RunOptions, "payload" | "largeResult"> {

@@ -2,18 +2,14 @@
  * Limits in front of a web framework's routes, for all frameworks: what a request takes, the answer to one without room, and the headers
  * `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-10 has them. A host says how headers are set and sent.
  */
-import type { TakeResult } from "../client/limiter.js";
-import { checkLimiter } from "../client/limiter.js";
+import { type TakeResult, checkLimiter } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { Checks } from "../client/options.js";
-import { checkOptions, oneOf, unchecked, whole } from "../client/options.js";
+import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/options.js";
 import { sessionOf } from "../client/session.js";
 import { LimitExceededError } from "../client/errors.js";
-import type { Rate } from "../core/rate.js";
-import { ratesText } from "../core/rate.js";
+import { type Rate, ratesText } from "../core/rate.js";
 import { checkClient, checkFunction } from "./once.js";
-import type { HttpAnswer } from "./problem.js";
-import { problemOf } from "./problem.js";
+import { type HttpAnswer, problemOf } from "./problem.js";
 import { checkName, requestKeys } from "./request.js";
 
 /**

@@ -83,6 +83,14 @@ export interface HeadersToSend {
   delete(name: string): unknown;
 }
 
+/** Returns the headers of a reply of Fastify, or of a response in Nest. */
+export function headersOfReply(reply: {
+  header(name: string, value: string): unknown;
+  removeHeader(name: string): unknown;
+}): HeadersToSend {
+  return { set: (name, value) => reply.header(name, value), delete: (name) => reply.removeHeader(name) };
+}
+
 /**
  * Changes a response's headers so that it carries `answer`. Headers that other middlewares set, such as CORS, stay.
  * @param current the headers that are set already, by lower-case name

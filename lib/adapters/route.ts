@@ -1,13 +1,10 @@
 /** The idempotency of a web framework's routes, for all frameworks: which requests run, and what is sent for one. */
 import { InvalidRequestError } from "../client/errors.js";
 import { ENDLESS } from "../client/invocation.js";
-import type { OnceOptions } from "./once.js";
-import { checkOptions, isFinalStatus, once, REPLAYED } from "./once.js";
+import { type OnceOptions, checkOptions, isFinalStatus, once, REPLAYED } from "./once.js";
 import { problemAnswer } from "./problem.js";
-import type { RequestParts } from "./request.js";
-import { contentOf } from "./request.js";
-import type { MadeResponse, StoredResponse } from "./response.js";
-import { checkReplayHeaders } from "./response.js";
+import { type RequestParts, contentOf } from "./request.js";
+import { type MadeResponse, type StoredResponse, checkReplayHeaders } from "./response.js";
 
 /**
  * Options of idempotent routes, in addition to those of the run. A route runs once per `Idempotency-Key`. The response is sent when it is

@@ -1,8 +1,7 @@
 /** The options of every client, and their checks. An error names the option and the rule. */
 import { isKey } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
-import type { Checks } from "./options.js";
-import { CHECKS, checkOptions, ofType } from "./options.js";
+import { type Checks, CHECKS, checkOptions, ofType } from "./options.js";
 
 /** A client event, for metrics and logs. It never carries a leaseId. */
 export interface LockClientEvent {

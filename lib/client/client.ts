@@ -8,29 +8,23 @@ import { lockCalls } from "./acquire/lock-calls.js";
 import { setCalls } from "./acquire/set-calls.js";
 import { WaitEstimator } from "./acquire/wait-estimator.js";
 import type { ClientOptions } from "./client-options.js";
-import type { ElectOptions, Lead } from "./coordination/elect.js";
-import { ELECT_OPTIONS, elect } from "./coordination/elect.js";
+import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./coordination/elect.js";
 import { handleCalls } from "./coordination/lock-handles.js";
 import { WATCH_OPTIONS, watch } from "./coordination/watch.js";
-import type { InvocationContext } from "./invocation.js";
-import { checkContext } from "./invocation.js";
-import type { WithUnscoped } from "./jobs/job-calls.js";
-import { jobCalls, UNSCOPED } from "./jobs/job-calls.js";
+import { type InvocationContext, checkContext } from "./invocation.js";
+import { type WithUnscoped, jobCalls, UNSCOPED } from "./jobs/job-calls.js";
 import { Alarms } from "./lease/alarms.js";
 import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
-import { checkOptions, checkScope, checkWork } from "./options.js";
+import { type WorkLast, checkOptions, checkScope, checkWork } from "./options.js";
 import { RefusedTakes } from "./refused-takes.js";
 import { Registry } from "./registry.js";
 import type { RunResult } from "./run/outcome.js";
-import type { Run } from "./run/run-once.js";
-import { runOnce } from "./run/run-once.js";
-import type { RunOptions } from "./run/run-options.js";
-import { checkRun } from "./run/run-options.js";
+import { type Run, runOnce } from "./run/run-once.js";
+import { type RunOptions, checkRun } from "./run/run-options.js";
 import { runsOf } from "./run/runs.js";
-import type { WithSession } from "./session.js";
-import { closedError, Session, SESSION } from "./session.js";
+import { type WithSession, closedError, Session, SESSION } from "./session.js";
 import { closedBySigterm } from "./sigterm.js";
 import { RetryGate } from "./transport/retry-gate.js";
 
@@ -100,10 +94,7 @@ function createView(
 /** Returns the client's calls for runs. */
 function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
   return {
-    async runOnce<T>(
-      name: string,
-      ...rest: [work: (run: Run) => Promise<T> | T] | [RunOptions, (run: Run) => Promise<T> | T]
-    ): Promise<RunResult<T>> {
+    async runOnce<T>(name: string, ...rest: WorkLast<RunOptions, Run, T>): Promise<RunResult<T>> {
       const [runOptions, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       const key = session.keyOf(name);
       checkWork("runOnce", "work", work);

@@ -2,13 +2,11 @@
 import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "./errors.js";
 import type { InvocationContext } from "./invocation.js";
-import type { Checks } from "./options.js";
-import { boolean, checkOptions, checkWork, refused } from "./options.js";
+import { type Checks, boolean, checkOptions, checkWork, refused } from "./options.js";
 import { tellQuietly } from "./tell.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
-import type { RunOptions } from "./run/run-options.js";
-import { RUN } from "./run/run-options.js";
+import { type RunOptions, RUN } from "./run/run-options.js";
 
 /**
  * Returns the key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string; bare text is

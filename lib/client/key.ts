@@ -1,6 +1,5 @@
 /** `key()` as the SDK has it: its refusals are {@link InvalidRequestError}, as of all other input. */
-import type { KeyPart } from "../core/key.js";
-import { key as keyOf } from "../core/key.js";
+import { type KeyPart, key as keyOf } from "../core/key.js";
 import { InvalidRequestError } from "./errors.js";
 
 /**

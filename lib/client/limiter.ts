@@ -11,10 +11,8 @@ import { LimitExceededError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
 import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
-import type { Checks } from "./options.js";
-import { CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
-import type { Session } from "./session.js";
-import { orNothing } from "./session.js";
+import { type Checks, type WorkLast, CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
+import { type Session, orNothing } from "./session.js";
 import { pause } from "./transport/retry.js";
 
 /** A limit. All users of its name give the same. */
@@ -140,9 +138,7 @@ export class NamedLimiter implements Limiter {
     return this.#take(options);
   }
 
-  async run<T>(
-    ...rest: [work: (lease: Lease | undefined) => Promise<T> | T] | [TakeOptions, (lease: Lease | undefined) => Promise<T> | T]
-  ): Promise<T> {
+  async run<T>(...rest: WorkLast<TakeOptions, Lease | undefined, T>): Promise<T> {
     const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
     checkWork("run", "work", work);
     this.check("run", options);

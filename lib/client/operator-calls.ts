@@ -2,9 +2,7 @@
 import type { Inspected } from "../core/api/locks.js";
 import * as LIMITS from "../core/request-limits.js";
 import type { LockClient } from "./lock-client.js";
-import type { Checks } from "./options.js";
-import { CHECKS, checkOptions, ms, must, PAGE, refused } from "./options.js";
-import { pageOf } from "./page.js";
+import { type Checks, CHECKS, checkOptions, ms, must, PAGE, refused } from "./options.js";
 import type { Session } from "./session.js";
 
 const LIST_OPTIONS = { prefix: PAGE.prefix, owner: CHECKS.owner, max: PAGE.max, cursor: PAGE.cursor };
@@ -20,26 +18,26 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
   return {
     async inspect(name) {
       const key = session.keyOf(name);
-      const found = await session.ask(`inspect ${key}`, (attempt) => api.inspect({ key }, attempt));
+      const found = await session.ask(`inspect ${key}`, (call) => api.inspect({ key }, call));
       // Only a look on a condition is answered `unchanged`.
       return (found as Extract<Inspected, { readonly inspection: unknown }>).inspection;
     },
 
-    list: (options = {}) => pageOf(session, "list", options, LIST_OPTIONS, (query, call) => api.list(query, call)),
+    list: (options = {}) => session.page("list", options, LIST_OPTIONS, (query, call) => api.list(query, call)),
 
     limits: {
-      list: (options = {}) => pageOf(session, "limits.list", options, PAGE, (query, call) => api.limits(query, call)),
+      list: (options = {}) => session.page("limits.list", options, PAGE, (query, call) => api.limits(query, call)),
     },
 
     async forceRelease(name, options) {
       const key = session.keyOf(name);
       checkOptions("forceRelease", options, BREAK_OPTIONS, "reason", "fencingToken");
-      const { breakInMs } = await session.ask(`forceRelease ${key}`, (attempt) => api.breakHold({ key, ...options }, attempt));
+      const { breakInMs } = await session.ask(`forceRelease ${key}`, (call) => api.breakHold({ key, ...options }, call));
       return { breakInMs };
     },
 
     async health() {
-      const { ok: _ok, ...health } = await session.ask("health", (attempt) => api.health({}, attempt));
+      const { ok: _ok, ...health } = await session.ask("health", (call) => api.health({}, call));
       return health;
     },
 

@@ -64,6 +64,9 @@ export interface WhenUnavailable {
 /** Options of a set of keys. */
 export type SetOptions = Omit<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
 
+/** The last arguments of a call that runs work: its options may be left out. */
+export type WorkLast<Options, Held, T> = [work: (held: Held) => Promise<T> | T] | [options: Options, work: (held: Held) => Promise<T> | T];
+
 /** Refuses the given value of an option. @throws InvalidRequestError naming the option and the rule */
 export type Check = (name: string, value: unknown) => void;
 
@@ -72,9 +75,11 @@ export type Checks<Options = Readonly<Record<string, unknown>>> = { readonly [Na
 
 /** A whole number within these bounds. */
 export const whole =
-  (min: number, max: number, rule?: string): Check =>
-  (name, value) =>
-    checkWhole(name, value, min, max, rule);
+  (min: number, max: number, rule = "it must be a whole number"): Check =>
+  (name, value) => {
+    if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return;
+    throw refused(name, value, `${rule} ${max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`}`);
+  };
 
 /** A duration within these bounds. */
 export const ms = (minMs: number, maxMs = Number.MAX_SAFE_INTEGER): Check => whole(minMs, maxMs, "it is a whole number of ms");
@@ -197,12 +202,6 @@ function shown(given: unknown): string {
 /** @throws InvalidRequestError if a duration is given and out of bounds. */
 export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
   if (value !== undefined) ms(minMs, maxMs)(name, value);
-}
-
-/** @throws InvalidRequestError if a number is missing or out of bounds. */
-export function checkWhole(name: string, value: unknown, min: number, max: number, rule = "it must be a whole number"): void {
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return;
-  throw refused(name, value, `${rule} ${max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`}`);
 }
 
 /** @throws InvalidRequestError unless it is well-formed text of this length. A lone surrogate can't be encoded for the wire. */

@@ -1,6 +1,5 @@
 /** The takes of limits that a client was refused lately: one that costs as much can't start sooner, so nobody needs to ask for it. */
-import type { Instant } from "../core/time.js";
-import { elapsedMs } from "../core/time.js";
+import { type Instant, elapsedMs } from "../core/time.js";
 
 /** A refusal of a take. */
 interface RefusedTake {

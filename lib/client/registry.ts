@@ -4,8 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease/lease.js";
-import type { StopSignal } from "./transport/lazy-abort.js";
-import { LazyAbort } from "./transport/lazy-abort.js";
+import { type StopSignal, LazyAbort } from "./transport/lazy-abort.js";
 
 /** The leases and acquires of one client. */
 export class Registry {

@@ -1,6 +1,5 @@
 /** The runtime of a client in production: the machine's clocks and secure randomness. */
-import { systemClock } from "../core/time.js";
-import type { Clock } from "../core/time.js";
+import { type Clock, systemClock } from "../core/time.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import type { OuterDeps } from "./acquire/acquire.js";
 import { LeaseIds } from "./acquire/lease-ids.js";

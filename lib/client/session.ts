@@ -3,31 +3,23 @@
  * replies turned into live leases, and the event listener.
  */
 import type { Held, LeaseState } from "../core/commands.js";
-import type { Named } from "../core/members.js";
-import { pick } from "../core/members.js";
+import { type Named, pick } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import * as DEFAULTS from "../core/request-defaults.js";
-import type { Instant } from "../core/time.js";
-import { elapsedMs, instantOf } from "../core/time.js";
-import type { AcquireDeps, AcquireParams } from "./acquire/acquire.js";
-import { CANCEL_HOLDS_MS, tryOnce } from "./acquire/acquire.js";
+import { type Instant, elapsedMs, instantOf } from "../core/time.js";
+import { type AcquireDeps, type AcquireParams, CANCEL_HOLDS_MS, tryOnce } from "./acquire/acquire.js";
 import type { StopSignal } from "./transport/lazy-abort.js";
-import type { Answered } from "./transport/retry.js";
-import { boundsFor, retry } from "./transport/retry.js";
+import { type Answered, boundsFor, retry } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
-import type { InvocationContext } from "./invocation.js";
-import { capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "./invocation.js";
-import type { KeepAliveDeps } from "./lease/keep-alive.js";
-import { KeepAlive } from "./lease/keep-alive.js";
-import type { LeaseKind } from "./lease/lease.js";
-import { HeldLease } from "./lease/lease.js";
+import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "./invocation.js";
+import { type KeepAliveDeps, KeepAlive } from "./lease/keep-alive.js";
+import { type LeaseKind, HeldLease } from "./lease/lease.js";
 import type { SetAsLease } from "./lease/lease-set.js";
 import { tellQuietly } from "./tell.js";
-import type { LeaseOptions, WhenUnavailable } from "./options.js";
-import { checkKey, metaOf, PARAMETERS } from "./options.js";
+import { type Checks, type LeaseOptions, type WhenUnavailable, checkKey, checkOptions, metaOf, PARAMETERS } from "./options.js";
 import type { Registry } from "./registry.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
@@ -198,6 +190,19 @@ export class Session {
     return answer;
   }
 
+  /** Asks for a page of what begins with the client's prefix and `options.prefix`. @throws LockError for a refusal */
+  async page<Options extends { readonly prefix?: string | undefined }, Page extends { readonly ok: true }>(
+    what: string,
+    options: Options,
+    checks: Checks,
+    ask: (query: Options & { readonly prefix: string }, call: CallOptions) => Promise<Page | Refusal>,
+  ): Promise<Omit<Page, "ok">> {
+    checkOptions(what, options, checks);
+    const prefix = (this.options.prefix ?? "") + (options.prefix ?? "");
+    const { ok: _ok, ...page } = await this.ask(what, (call) => ask({ ...options, prefix }, call));
+    return page;
+  }
+
   /** Throws the error that ended a wait for `key`; a timeout gets the holders, if its cancel left time to look, and the time waited. */
   async refuseWait(error: unknown, key: string, began: Instant, waitMs: number): Promise<never> {
     if (!(error instanceof LockTimeoutError)) throw error;
@@ -217,7 +222,7 @@ export class Session {
     const seen = this.#seen.get(key);
     if (seen || lookMs <= 0) return seen ?? [];
     this.#seen.set(key, []);
-    const found = await this.ask("inspect", (attempt) => this.deps.api.inspect({ key }, attempt), undefined, lookMs).catch(() => undefined);
+    const found = await this.ask("inspect", (call) => this.deps.api.inspect({ key }, call), undefined, lookMs).catch(() => undefined);
     const holders = found && "inspection" in found ? found.inspection.holders : [];
     this.#seen.set(key, holders);
     this.deps.clock.inBackground(SEEN_LASTS_MS, () => this.#seen.delete(key));

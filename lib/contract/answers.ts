@@ -115,10 +115,8 @@ const Asleep = v.strictObject({ state: v.literal("asleep"), position: Waiting.en
 /** The place of an acquire in the queue. */
 const Queued = v.variant("state", [Waiting, Asleep]);
 
-/** The number of leases that a notify woke. */
 const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
 
-/** A set that is held. */
 const LeaseSet = v.strictObject({
   leaseId: LeaseId,
   fencingTokens: v.record(Key, fencingToken),
@@ -128,7 +126,6 @@ const LeaseSet = v.strictObject({
   serverTimeMs: durationMs,
 });
 
-/** The state of each key of a set after its release. */
 const SetStates = v.strictObject({
   states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
 });
@@ -144,7 +141,6 @@ const Started = v.strictObject({
   ...Lease.entries,
 });
 
-/** The recorded outcome of the work. */
 const Replayed = v.strictObject({
   state: v.picklist(["succeeded", "failed"]),
   attempt,
@@ -156,7 +152,6 @@ const Replayed = v.strictObject({
 /** The answer to a start that was carried out before: the caller runs already, or the outcome is recorded. */
 const StartedOrReplayed = v.variant("state", [Started, Replayed]);
 
-/** The outcome is recorded. */
 const Recorded = v.strictObject({ recorded: v.literal(true) });
 
 /** Everything that any caller of the namespace may see of a run. */
@@ -179,10 +174,8 @@ const Run = v.strictObject({
   resultOmitted: v.optional(v.literal(true)),
 });
 
-/** A page of runs. */
 const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.string()) });
 
-/** The run is deleted. */
 const Reset = v.strictObject({ reset: v.literal(true) });
 
 const rateCount = integer(1, LIMITS.rateCountMax);
@@ -194,7 +187,6 @@ const Taken = v.strictObject({
   remaining,
 });
 
-/** A limit. */
 const Limit = v.strictObject({
   key: Key,
   rates: v.array(v.strictObject({ count: rateCount, perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs), burst: rateCount })),
@@ -202,10 +194,8 @@ const Limit = v.strictObject({
   fullInMs: durationMs,
 });
 
-/** A page of limits. */
 const LimitList = v.strictObject({ items: v.array(Limit), cursor: v.optional(v.string()) });
 
-/** A page of held keys. */
 const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection), cursor: v.optional(v.string()) });
 
 /** The answer to a break: over now, or in `breakInMs`. */
@@ -251,7 +241,6 @@ const caller = v.strictObject({
   retentionMs: durationMs,
 });
 
-/** The service is up. */
 const Health = v.strictObject({
   status: v.literal("ok"),
   version: v.string(),

@@ -1,7 +1,6 @@
 /** Decodes requests: applies a schema, or returns one refusal naming the field and the rule. */
 import * as v from "valibot";
-import type { Refusal } from "../core/errors.js";
-import { refuse } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 
 /** A message that passed its schema, or a refusal. */

@@ -1,8 +1,7 @@
 /** Puts a client's request into the form of HTTP, by the route of its operation. lambda/operations.ts does the reverse. */
 import type { Operation, RequestOf } from "../core/api/call.js";
 import type { LeaseRef } from "../core/api/locks.js";
-import type { OperationName } from "./routes.js";
-import { ROUTES } from "./routes.js";
+import { type OperationName, ROUTES } from "./routes.js";
 
 /** A request in the form of HTTP. */
 export interface Encoded {

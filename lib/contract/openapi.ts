@@ -4,8 +4,7 @@
  */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { ERRORS } from "../core/errors.js";
-import type { ErrorCode } from "../core/errors.js";
+import { type ErrorCode, ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
 import { ANSWERS } from "./answers.js";
@@ -15,8 +14,7 @@ import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
 import { HEADERS, REQUESTS } from "./requests.js";
-import type { OperationName } from "./routes.js";
-import { ROUTES } from "./routes.js";
+import { type OperationName, ROUTES } from "./routes.js";
 
 type Schema = v.GenericSchema;
 type Json = Readonly<Record<string, unknown>>;

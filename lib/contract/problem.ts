@@ -1,6 +1,5 @@
 /** A refusal as a problem document (RFC 9457), and back. */
-import type { LocalCode, Refusal } from "../core/errors.js";
-import { ERRORS, refuseLocally } from "../core/errors.js";
+import { type LocalCode, type Refusal, ERRORS, refuseLocally } from "../core/errors.js";
 import type { ProblemBody } from "./answers.js";
 import { isProblem } from "./checks.js";
 

@@ -76,7 +76,7 @@ const acquireFields = v.strictObject({
 const { mode: _mode, limit: _limit, permits: _permits, wake: _wake, tie: _tie, ...exclusive } = acquireFields.entries;
 const { priority: _priority, ...ofSet } = exclusive;
 
-/** `PUT /v1/locks/{key}/leases/{leaseId}`. JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
+/** JSON Schema can't compare two fields, so it only limits `permits` to 1 without a `limit` above 1. */
 const AcquireRequest = v.pipe(
   acquireFields,
   v.metadata({
@@ -88,23 +88,18 @@ const AcquireRequest = v.pipe(
   }),
 );
 
-/** `POST …/renew` */
 const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
 
-/** `POST …/mode` */
 const ModeRequest = v.strictObject({ mode, fencingToken });
 
-/** `POST …/transfer` */
 const TransferRequest = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
 
-/** `POST …/wait` */
 const WaitRequest = v.strictObject({
   condition,
   leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
   ...exclusive,
 });
 
-/** `POST …/notify` */
 const NotifyRequest = v.strictObject({
   condition,
   sequence: v.optional(
@@ -118,7 +113,6 @@ const NotifyRequest = v.strictObject({
   all: v.optional(v.boolean("must be true or false"), false),
 });
 
-/** `POST /v1/locks/{key}/break` */
 const BreakRequest = v.strictObject({
   reason: text(LIMITS.reasonChars, 1),
   fencingToken,
@@ -142,7 +136,6 @@ const page = {
 const setKeysRule = `must be 1 to ${LIMITS.setKeys} keys`;
 const setKeys = v.pipe(v.array(Key, setKeysRule), v.minLength(1, setKeysRule), v.maxLength(LIMITS.setKeys, setKeysRule));
 
-/** `PUT /v1/lock-sets/{leaseId}` */
 const AcquireSetRequest = v.pipe(
   v.strictObject({
     keys: v.optional(v.pipe(setKeys, v.description("Either these, each for itself alone, or `locks`."))),
@@ -162,15 +155,12 @@ const AcquireSetRequest = v.pipe(
   v.metadata({ oneOf: [{ required: ["keys"] }, { required: ["locks"] }] }),
 );
 
-/** `POST /v1/lock-sets/{leaseId}/renew` */
 const RenewSetRequest = v.strictObject({ keys: setKeys, leaseMs: v.optional(leaseMs) });
 
-/** `POST /v1/lock-sets/{leaseId}/release` */
 const ReleaseSetRequest = v.strictObject({ keys: setKeys });
 
 const renewalsRule = `must be 1 to ${LIMITS.renewalsMax} leases`;
 
-/** `POST /v1/renewals` */
 const RenewalsRequest = v.strictObject({
   leases: v.pipe(
     v.array(v.strictObject({ key: Key, leaseId: LeaseId, leaseMs: v.optional(leaseMs) }), renewalsRule),
@@ -186,7 +176,6 @@ export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
 const kept = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
 const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
 
-/** `PUT /v1/runs/{key}/leases/{leaseId}` */
 const StartRequest = v.strictObject({
   fingerprint: v.optional(
     v.pipe(text(LIMITS.fingerprintChars, 1), v.description("What the run is about; another under the same key is refused.")),
@@ -203,7 +192,6 @@ const StartRequest = v.strictObject({
   owner: v.optional(owner, ""),
 });
 
-/** `POST …/renew` of a run */
 const RenewRunRequest = v.strictObject({
   leaseMs: v.optional(leaseMs),
   checkpoint: v.optional(kept(LIMITS.checkpointBytes)),
@@ -215,7 +203,6 @@ const RenewRunRequest = v.strictObject({
   ),
 });
 
-/** `PUT …/outcome` */
 const OutcomeRequest = v.variant(
   "state",
   [
@@ -232,7 +219,6 @@ const OutcomeRequest = v.variant(
   'must be "succeeded" or "failed"',
 );
 
-/** `POST /v1/runs/{key}/reset` */
 const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
 
 /** The query of `GET /v1/runs`. */
@@ -241,7 +227,6 @@ export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState
 const ratesRule = `must be 1 to ${LIMITS.ratesMax} rates`;
 const rateCount = integer(1, LIMITS.rateCountMax);
 
-/** `POST /v1/limits/{key}/takes` */
 const TakeRequest = v.strictObject({
   rates: v.pipe(
     v.array(

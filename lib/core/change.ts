@@ -1,7 +1,6 @@
 /** Changes of a record: every change raises the version, and extends the record's life by its last use. */
 import type { Hold, LockRecord, LockPolicy } from "./record.js";
-import { toSecondsUp } from "./time.js";
-import type { ClockReading } from "./time.js";
+import { type ClockReading, toSecondsUp } from "./time.js";
 
 /**
  * Returns `record` with these fields and the next version (S2). A record that was collected restarts above every

@@ -7,13 +7,17 @@ import type { LeaseId } from "./lease-id.js";
 import type { Details, Meta } from "./details.js";
 import type { Checkpoint, Ending, LockRecord, Mode, Payload, Waiter } from "./record.js";
 
-/** Acquires the key under a new leaseId, or repeats an earlier acquire. */
-export interface Acquire extends Details {
-  readonly type: "acquire";
+/** The key, lease and caller of a command. */
+interface OfLease {
   readonly key: string;
   readonly leaseId: LeaseId;
-  /** Digest of the caller's principal, as in every command. The record stores no other form of it. */
+  /** Digest of the caller's principal. The record stores no other form of it. */
   readonly principal: string;
+}
+
+/** Acquires the key under a new leaseId, or repeats an earlier acquire. */
+export interface Acquire extends OfLease, Details {
+  readonly type: "acquire";
   readonly leaseMs: number;
   readonly mode: Mode;
   /** The number of permits that the key has: 1 unless it is a semaphore. */
@@ -33,11 +37,8 @@ export interface Acquire extends Details {
 }
 
 /** Extends a lease by `leaseMs`, or by its own length without it. */
-export interface Renew {
+export interface Renew extends OfLease {
   readonly type: "renew";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly leaseMs?: number;
   readonly meta?: Meta;
   /** For a run: its progress. */
@@ -53,32 +54,23 @@ export interface ProlongedPayload {
 }
 
 /** Releases a lease, or cancels an acquire whose outcome is unknown. */
-export interface Release {
+export interface Release extends OfLease {
   readonly type: "release";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   /** Set to end a wait alone: a lease that holds the key keeps it, and the answer is `unknown`. */
   readonly onlyWaiting?: true;
 }
 
 /** Releases the lease and joins the wait set of a condition under a new leaseId, in one change. */
-export interface WaitForCondition {
+export interface WaitForCondition extends OfLease {
   readonly type: "wait";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly condition: string;
   /** The acquire by which it takes the key back after a notify. */
   readonly to: Acquire;
 }
 
 /** Wakes the first waiter of a condition, or all of them: they join the queue. */
-export interface Notify {
+export interface Notify extends OfLease {
   readonly type: "notify";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly condition: string;
   /**
    * The number of this notify among those of its lease. One that isn't above the last is a repeat, and wakes no other waiter. Absent: each
@@ -89,22 +81,16 @@ export interface Notify {
 }
 
 /** Transfers the hold to a new leaseId, with a new token. */
-export interface Transfer {
+export interface Transfer extends OfLease {
   readonly type: "transfer";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly toLeaseId: LeaseId;
   readonly toOwner?: string;
   readonly leaseMs?: number;
 }
 
 /** Makes a reader the writer, or the writer a reader. */
-export interface ChangeMode {
+export interface ChangeMode extends OfLease {
   readonly type: "mode";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly mode: Mode;
   /** The lease's token before the change, by which a late duplicate of an earlier change is recognised. */
   readonly fencingToken: number;
@@ -120,11 +106,8 @@ export interface Break {
 }
 
 /** Starts the work of an idempotency key under a new leaseId, repeats an earlier start, or returns the recorded outcome. */
-export interface Start {
+export interface Start extends OfLease {
   readonly type: "start";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   readonly owner: string;
   readonly leaseMs: number;
   /** Fingerprint of the input; empty matches any. */
@@ -137,11 +120,8 @@ export interface Start {
 }
 
 /** Ends a run's attempt with its outcome. */
-export interface Complete {
+export interface Complete extends OfLease {
   readonly type: "complete";
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly principal: string;
   /** `retry`: failed, and the next caller may start at once. */
   readonly state: "succeeded" | "failed" | "retry";
   readonly payload?: Payload;
@@ -255,42 +235,29 @@ export interface WasReset {
   readonly ok: true;
 }
 
+/** The answers to each type of command, besides refusals. */
+interface Answers {
+  readonly acquire: Held | Waiting;
+  readonly renew: Held;
+  readonly transfer: Held;
+  readonly mode: Held;
+  readonly wait: Waiting;
+  readonly notify: Notifying;
+  readonly release: Ended;
+  readonly break: Breaking;
+  readonly start: Running | Finished;
+  readonly complete: Recorded;
+  readonly reset: WasReset;
+}
+
 /** The answer type of a command. */
-export type AnswerTo<C extends Command> = C extends Acquire
-  ? Held | Waiting | Refusal
-  : C extends Renew | Transfer | ChangeMode
-    ? Held | Refusal
-    : C extends WaitForCondition
-      ? Waiting | Refusal
-      : C extends Notify
-        ? Notifying | Refusal
-        : C extends Release
-          ? Ended | Refusal
-          : C extends Break
-            ? Breaking | Refusal
-            : C extends Start
-              ? Running | Finished | Refusal
-              : C extends Complete
-                ? Recorded | Refusal
-                : C extends Reset
-                  ? WasReset | Refusal
-                  : never;
+export type AnswerTo<C extends Command> = Answers[C["type"]] | Refusal;
 
 /** A change of holders, for the log: together the events show who held the key when. Renewals cause none. */
 export interface LeaseEvent {
   readonly event:
-    | "waiting"
-    | "queued"
-    | "offered"
-    | "skipped"
-    | "granted"
-    | "replayed"
-    | "transferred"
-    | "changed"
-    | "breaking"
-    | "ended"
-    | "recorded"
-    | "reset";
+    | ("waiting" | "queued" | "offered" | "skipped" | "granted" | "replayed")
+    | ("transferred" | "changed" | "breaking" | "ended" | "recorded" | "reset");
   readonly leaseId: LeaseId;
   readonly owner: string;
   /** Digest of the lease's principal. */

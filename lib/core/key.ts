@@ -18,12 +18,7 @@ export function isKey(text: string): boolean {
   return KEY.test(text) && text !== "." && text !== "..";
 }
 
-/**
- * Builds the key of these parts: `key("ORDER", 1231)` is `ORDER_1231`. Other characters, and `_` `~` inside a part,
- * become `~XX` per UTF-8 byte, so different parts never share a key. A key that would take 200 characters or more is
- * cut: its beginning stays, followed by `~` and the SHA-256 of the whole.
- * @throws TypeError naming the part that is missing, empty, not a number or not text.
- */
+/** Builds the key of these parts, as the SDK's `key()` says. @throws TypeError naming the part that is missing, empty, not a number or not text */
 export function key(...parts: readonly KeyPart[]): string {
   if (parts.length === 0) throw new TypeError("key(): needs at least one part");
   const whole = parts.map((part, index) => encodePart(part, index)).join(SEPARATOR);

@@ -13,8 +13,7 @@
  * the clocks of a decision are apart, at most 2 s; S is the longest time from reading the clocks to the write. Reason: `latest` is at least
  * `t − E − S` and `now` is at most `t + E + D`; each take between two others adds its charge to `fullAt`.
  */
-import type { Refusal } from "./errors.js";
-import { refuse } from "./errors.js";
+import { type Refusal, refuse } from "./errors.js";
 import type { ClockReading } from "./time.js";
 
 /** A rate: `count` in each `perMs`, and at most `burst` at once. */

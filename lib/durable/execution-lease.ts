@@ -10,12 +10,9 @@ import type { DurableContext, Duration, StepConfig } from "@aws/durable-executio
 import { errorOf, InvalidRequestError, LockLostError } from "../client/errors.js";
 import type { Lease } from "../client/lease/lease.js";
 import { refused } from "../client/options.js";
-import type { Session } from "../client/session.js";
-import { CALL_BUDGET_MS } from "../client/session.js";
-import type { Answered } from "../client/transport/retry.js";
-import { boundsFor, retry } from "../client/transport/retry.js";
-import type { KeyUse } from "../client/wrap/reentrancy-guard.js";
-import { runHolding } from "../client/wrap/reentrancy-guard.js";
+import { type Session, CALL_BUDGET_MS } from "../client/session.js";
+import { type Answered, boundsFor, retry } from "../client/transport/retry.js";
+import { type KeyUse, runHolding } from "../client/wrap/reentrancy-guard.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";

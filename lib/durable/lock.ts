@@ -10,15 +10,13 @@
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
 import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { LeaseOptions } from "../client/options.js";
-import { checkAcquire, checkBoolean, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
+import { type LeaseOptions, checkAcquire, checkBoolean, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
 import { sessionOf } from "../client/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import * as LIMITS from "../core/request-limits.js";
-import type { DurableSteps, Stale } from "./execution-lease.js";
-import { checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
+import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
 /** Options of a lock in a durable function. */
 export interface DurableLockOptions extends Omit<LeaseOptions, "heartbeat" | "maxHoldMs"> {

@@ -8,8 +8,7 @@
  *  5. step "outcome"   only the lease that still holds the run can record it
  */
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
-import type { Backoff } from "../core/backoff.js";
-import { backoffMs } from "../core/backoff.js";
+import { type Backoff, backoffMs } from "../core/backoff.js";
 import type { OutcomeInput, Replayed } from "../core/api/runs.js";
 import type { Recorded } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
@@ -18,13 +17,10 @@ import { errorOf, FinalError, timeoutOf } from "../client/errors.js";
 import type { LockClient } from "../client/lock-client.js";
 import { checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
 import { fingerprintOf } from "../client/run/fingerprint.js";
-import type { RunResult } from "../client/run/outcome.js";
-import { failureOf, firstResult, notRecorded, replayed, successOf } from "../client/run/outcome.js";
-import type { RunOptions } from "../client/run/run-options.js";
-import { checkRun, inputToJson } from "../client/run/run-options.js";
+import { type RunResult, failureOf, firstResult, replayed, successOf } from "../client/run/outcome.js";
+import { type RunOptions, checkRun, inputToJson } from "../client/run/run-options.js";
 import { sessionOf } from "../client/session.js";
-import type { DurableSteps, Stale } from "./execution-lease.js";
-import { checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
+import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
 /** Options of a run in a durable function. */
 export interface DurableRunOptions extends Omit<RunOptions, "heartbeat" | "signal"> {
@@ -123,12 +119,12 @@ class ExecutionRun {
     } catch (error) {
       const thrown = causeOf(error);
       const recorded = await this.#record(failureOf(thrown, this.#options.isFinal));
-      if (!recorded.ok && recorded.code === "lease-lost") throw notRecorded(recorded, key, "failed, and was taken over", error);
+      if (!recorded.ok && recorded.code === "lease-lost") throw errorOf(recorded, `run ${key}: failed, and was taken over`, error);
       throw error;
     }
     const success = successOf(value);
     const recorded = await this.#record(success.outcome);
-    if (!recorded.ok) throw notRecorded(recorded, key, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+    if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
     return firstResult(key, begun.attempt, success, this.#options);
   }
 

@@ -1,20 +1,16 @@
 /** Wraps a client: the same calls, with spans and metrics. Every member is either traced here or named in `Untraced`. */
 import { handleCalls } from "../client/coordination/lock-handles.js";
 import type { ElectOptions, Lead } from "../client/coordination/elect.js";
-import type { WithUnscoped } from "../client/jobs/job-calls.js";
-import { jobCalls, UNSCOPED } from "../client/jobs/job-calls.js";
+import { type WithUnscoped, jobCalls, UNSCOPED } from "../client/jobs/job-calls.js";
 import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet, SetKey } from "../client/lease/lease-set.js";
 import type { LockClient } from "../client/lock-client.js";
-import type { AcquireOptions, SetOptions, WhenUnavailable } from "../client/options.js";
-import { checkWork } from "../client/options.js";
+import { type AcquireOptions, type SetOptions, type WhenUnavailable, type WorkLast, checkWork } from "../client/options.js";
 import type { RunResult } from "../client/run/outcome.js";
 import type { Run } from "../client/run/run-once.js";
 import type { RunOptions } from "../client/run/run-options.js";
-import type { Session } from "../client/session.js";
-import { sessionOf } from "../client/session.js";
-import type { TracedOptions, Use } from "./telemetry.js";
-import { Telemetry } from "./telemetry.js";
+import { type Session, sessionOf } from "../client/session.js";
+import { type TracedOptions, type Use, Telemetry } from "./telemetry.js";
 
 /** The calls that acquire nothing. */
 type Untraced = "use" | "runs" | "limits" | "inspect" | "watch" | "list" | "forceRelease" | "health" | "close" | typeof Symbol.asyncDispose;
@@ -54,10 +50,7 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
     ...locks,
     ...setCalls(client, telemetry),
     ...handleCalls(locks, session.deps.random),
-    async runOnce<T>(
-      key: string,
-      ...rest: [work: (run: Run) => Promise<T> | T] | [RunOptions & WhenUnavailable, (run: Run) => Promise<T> | T]
-    ): Promise<RunResult<T>> {
+    async runOnce<T>(key: string, ...rest: WorkLast<RunOptions & WhenUnavailable, Run, T>): Promise<RunResult<T>> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("runOnce", "work", work);
       return telemetry.run(key, work, (within) => client.runOnce(key, options, within));
@@ -81,10 +74,7 @@ function lockCalls(
   return {
     tryAcquire: (key, options = {}) => telemetry.acquire(useOf(key, options, false), () => client.tryAcquire(key, options)),
     acquire: (key, options = {}) => telemetry.acquire(useOf(key, options, true), () => client.acquire(key, options)),
-    async withLock<T>(
-      key: string,
-      ...rest: [work: (lease: Lease) => Promise<T> | T] | [AcquireOptions & WhenUnavailable, (lease: Lease) => Promise<T> | T]
-    ): Promise<T> {
+    async withLock<T>(key: string, ...rest: WorkLast<AcquireOptions & WhenUnavailable, Lease, T>): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLock", "work", work);
       return telemetry.acquireAround(useOf(key, options, true), work, (within) => client.withLock(key, options, within) as Promise<T>);
@@ -102,10 +92,7 @@ function setCalls(client: LockClient, telemetry: Telemetry): Pick<LockClient, "t
   return {
     tryAcquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, false), () => client.tryAcquireAll(keys, options)),
     acquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, true), () => client.acquireAll(keys, options)),
-    async withLocks<T>(
-      keys: readonly SetKey[],
-      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions & WhenUnavailable, (set: LeaseSet) => Promise<T> | T]
-    ): Promise<T> {
+    async withLocks<T>(keys: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLocks", "work", work);
       return telemetry.acquireAround(useOfSet(keys, true), work, (within) => client.withLocks(keys, options, within) as Promise<T>);

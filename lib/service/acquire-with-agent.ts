@@ -4,8 +4,7 @@
  */
 import type { AcquireRequest } from "../core/api/locks.js";
 import type { Acquire, Held, Waiting } from "../core/commands.js";
-import type { Refusal } from "../core/errors.js";
-import { refuse } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { toSecondsUp } from "../core/time.js";
 import type { Requests } from "./request.js";

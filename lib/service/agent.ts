@@ -36,13 +36,10 @@ import { check } from "../core/lock/check.js";
 import { isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
 import type { LockRecord } from "../core/record.js";
-import type { Clock } from "../core/time.js";
-import { elapsedMs, instantOf } from "../core/time.js";
+import { type Clock, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore, Sleeper, SleeperStore, TiedLease } from "../store/port.js";
-import type { RequestClocks } from "./clocks.js";
-import { guarded } from "./clocks.js";
-import type { Log } from "./log.js";
-import { eventLine } from "./log.js";
+import { type RequestClocks, guarded } from "./clocks.js";
+import { type Log, eventLine } from "./log.js";
 
 /** The failure that a target is told of: the lease will never have the key. */
 export const LOST_PLACE = "Holdfast.LostPlace";

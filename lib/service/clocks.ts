@@ -5,8 +5,7 @@
  */
 import type { Refusal } from "../core/errors.js";
 import { isSkewed, refuseBySkew } from "../core/lock/expiry.js";
-import { elapsedMs, instantOf } from "../core/time.js";
-import type { Clock, ClockReading } from "../core/time.js";
+import { type Clock, type ClockReading, elapsedMs, instantOf } from "../core/time.js";
 import type { ReadClocks } from "../store/port.js";
 
 /** Bounds of the second clock's present time. */

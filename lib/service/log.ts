@@ -8,8 +8,7 @@ import type { Refusal } from "../core/errors.js";
 import { leaseIdTimeMs } from "../core/lease-id.js";
 import { partsOfKey } from "../core/key.js";
 import type { Kind } from "../core/api/locks.js";
-import type { Caller } from "./caller.js";
-import { digestOfPrincipal } from "./caller.js";
+import { type Caller, digestOfPrincipal } from "./caller.js";
 
 /** A line of the log. `lease` is a hash of the leaseId: the same for the same lease, and no proof of the hold. */
 export interface LogLine {

@@ -3,23 +3,19 @@
  * knows the caller, and nothing of HTTP.
  */
 import type { AnswerTo, Command } from "../core/commands.js";
-import type { ErrorCode, Refusal } from "../core/errors.js";
-import { refuse } from "../core/errors.js";
+import { type ErrorCode, type Refusal, refuse } from "../core/errors.js";
 import { isSkewed } from "../core/lock/expiry.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
-import type { Kind, ListRequest } from "../core/api/locks.js";
+import type { Kind, PageRequest } from "../core/api/locks.js";
 import { given } from "../core/members.js";
 import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
-import type { Caller } from "./caller.js";
-import { digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
-import type { RequestClocks } from "./clocks.js";
-import { ClockSkew, guarded } from "./clocks.js";
-import type { Log } from "./log.js";
-import { eventLine, NO_LOG, printableMessage, refusalLine } from "./log.js";
+import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
+import { type RequestClocks, ClockSkew, guarded } from "./clocks.js";
+import { type Log, eventLine, NO_LOG, printableMessage, refusalLine } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -117,7 +113,7 @@ export class Requests {
       return all.map(({ address }, index) => {
         const { answer, events = [] } = applied[index] ?? {};
         for (const event of events) this.deps.log(eventLine(address, event, this.caller, latestMs));
-        return !answer || answer.ok ? answer : (this.refused({ ...request, key: address.key }, answer) as typeof answer);
+        return !answer || answer.ok ? answer : this.refused({ ...request, key: address.key }, answer);
       });
     } catch (error) {
       return this.#failed(request, error);
@@ -140,7 +136,7 @@ export class Requests {
   /** Answers a page of the caller's keys, without those that `viewOf` leaves out: if it `isFiltered`, it is chosen from more keys. */
   list<View extends { readonly key: string }>(
     kind: Kind,
-    { prefix = "", max = DEFAULTS.listMax, cursor: after = "" }: Pick<ListRequest, "prefix" | "max" | "cursor">,
+    { prefix = "", max = DEFAULTS.listMax, cursor: after = "" }: PageRequest,
     isFiltered: boolean,
     viewOf: (key: string, record: LockRecord) => View | undefined,
     fit = (views: readonly View[]): readonly View[] => views,

@@ -6,8 +6,7 @@
 import { digestOf } from "../core/canonical.js";
 import type { Complete, Finished, Held, Renew, Running } from "../core/commands.js";
 import { holdOf } from "../core/lock/tombstones.js";
-import type { Refusal } from "../core/errors.js";
-import { refuse } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
 import { DEFAULTS, FOREVER_MS, LIMITS } from "../core/limits.js";
 import type { CallOptions, RenewRequest } from "../core/api/locks.js";
 import type { LockRecord, Payload } from "../core/record.js";
@@ -15,7 +14,6 @@ import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } 
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
-import { pack, unpack } from "./payloads.js";
 import type { Requests } from "./request.js";
 import { given } from "../core/members.js";
 import { leftMsOf, viewChanged, watch } from "./watch.js";
@@ -135,8 +133,8 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
 }
 
 /**
- * Makes the payload of a value, or refuses a value that is too large. Stores a large text in an item of its own if `leaseId` holds the run.
- * For any other lease, the payload stays without text and is refused later.
+ * Makes the payload of a value, or refuses a value that is too large: 413 naming the field. A small one is text in the record. Stores a
+ * large one in an item of its own if `leaseId` holds the run. For any other lease, the payload stays without text and is refused later.
  */
 async function keep(
   requests: Requests,
@@ -145,19 +143,27 @@ async function keep(
   key: string,
   leaseId: string,
 ): Promise<{ readonly ok: true; readonly payload: Payload } | Refusal> {
-  const packed = pack(field, value, field === "checkpoint" ? LIMITS.checkpointBytes : LIMITS.resultBytes);
-  if (!packed.ok) return packed;
-  const { payload, largeText } = packed;
+  const text = JSON.stringify(value);
+  const bytes = new TextEncoder().encode(text).length;
+  const maxBytes = field === "checkpoint" ? LIMITS.checkpointBytes : LIMITS.resultBytes;
+  if (bytes > maxBytes) return refuse("too-large", { field, detail: `${field}: is ${bytes} bytes as JSON, of at most ${maxBytes}` });
+  const payload = { digest: digestOf(value), bytes };
   return requests.read({ key, kind: "runs" }, async () => {
-    if (largeText === undefined) return { ok: true, payload };
+    if (bytes <= LIMITS.inlineBytes) return { ok: true, payload: { ...payload, text } };
     const { store, clocks, principal } = requests;
     const address = requests.addressOf(key, "runs");
     const record = await store.read(address);
     if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
     const kept = { ...payload, ttlAtSec: payloadTtlAtSec(record, record.run, clocks()) };
-    await store.keepPayload(address, kept, largeText);
+    await store.keepPayload(address, kept, text);
     return { ok: true, payload: kept };
   });
+}
+
+/** Returns the value of a run's `payload`; undefined without a payload, or if its item was collected. */
+async function unpack(requests: Requests, key: string, payload: Payload | undefined): Promise<unknown> {
+  const text = payload && (payload.text ?? (await requests.store.readPayload(requests.addressOf(key, "runs"), payload.digest)));
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 /**

@@ -1,8 +1,7 @@
 /** The operations on many leases at once. An acquire of a set is one transaction; everything else is one request per key, in parallel. */
 import { digestOf } from "../core/canonical.js";
 import type { LeaseState, LeaseView } from "../core/commands.js";
-import type { Refusal } from "../core/errors.js";
-import { refuse } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
 import type { LockApi } from "../core/api/locks.js";
 import type { Mode } from "../core/record.js";
 import type { AcquireSetRequest, SetApi, SetHeld } from "../core/api/sets.js";

@@ -1,11 +1,9 @@
 /** The wait of a held request: it polls the record, and writes nothing meanwhile. */
-import type { Backoff } from "../core/backoff.js";
-import { backoffMs } from "../core/backoff.js";
+import { type Backoff, backoffMs } from "../core/backoff.js";
 import { namesTag } from "../core/entity-tag.js";
 import type { LockRecord } from "../core/record.js";
 import { LIMITS } from "../core/limits.js";
-import type { Instant } from "../core/time.js";
-import { elapsedMs, instantOf } from "../core/time.js";
+import { type Instant, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
 import type { Requests, ServiceDeps } from "./request.js";
 

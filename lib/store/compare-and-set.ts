@@ -8,15 +8,13 @@
  *
  * The loop is bounded. A request that keeps losing gives up, and has definitely written nothing.
  */
-import type { Backoff } from "../core/backoff.js";
-import { backoffMs } from "../core/backoff.js";
+import { type Backoff, backoffMs } from "../core/backoff.js";
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import { transition } from "../core/transition.js";
-import type { Address, Applied, Part, ReadClocks } from "./port.js";
-import { KeyContended } from "./port.js";
+import { type Address, type Applied, type Part, type ReadClocks, KeyContended } from "./port.js";
 
 /** The outcome of a conditional write. A refused write returns the record that refused it. */
 export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };

@@ -4,11 +4,9 @@
  */
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
-import type { LimitRecord } from "../core/rate.js";
-import { decideTake } from "../core/rate.js";
+import { type LimitRecord, decideTake } from "../core/rate.js";
 import type { LockRecord, LockPolicy, Member } from "../core/record.js";
-import type { Clock } from "../core/time.js";
-import { systemClock } from "../core/time.js";
+import { type Clock, systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";

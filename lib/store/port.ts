@@ -1,6 +1,6 @@
 /**
- * The port to the records. A store carries out the core's decisions, each change as one conditional write on the
- * version that was read. It adds no rule of its own.
+ * The port to the records. A store carries out the core's decisions, each change as one conditional write that leaves the record as the
+ * core decides. It adds no rule of its own.
  */
 import type { Acquire, AnswerTo, Command, LeaseEvent } from "../core/commands.js";
 import type { Kind, RecordParameters, WakeTarget } from "../core/api/locks.js";

@@ -1,6 +1,5 @@
 /** Faults to inject between a client and its service: requests and responses that get lost. */
-import type { Operation } from "../core/api/call.js";
-import { wrapped } from "../core/api/call.js";
+import { type Operation, wrapped } from "../core/api/call.js";
 import type { ServiceApi } from "../core/api/runs.js";
 import { NoResponse } from "../core/api/locks.js";
 

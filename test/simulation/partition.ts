@@ -5,7 +5,7 @@
  */
 import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
-import type { Lease } from "../../lib/client/lease/contract.js";
+import type { Lease } from "../../lib/client/lease/lease-types.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { lockService } from "../../lib/service/service.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";

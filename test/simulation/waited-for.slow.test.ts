@@ -4,7 +4,7 @@
  * it could before.
  */
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../lib/client/lease/contract.js";
+import type { Lease } from "../../lib/client/lease/lease-types.js";
 import { tally } from "../store/crowd-fixture.js";
 import type { Member, Partition, Released } from "./partition.js";
 import { partition, release } from "./partition.js";

@@ -9,7 +9,7 @@ import type { LockRecord, Run } from "../../lib/core/record.js";
 import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
-import { touchWaiter } from "../../lib/store/dynamo/keep-alive.js";
+import { touchWaiter } from "../../lib/store/dynamo/touch-waiter.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { IN_S, permits } from "../core/kinds-key.js";
 import { QueueKey } from "../core/queue-key.js";

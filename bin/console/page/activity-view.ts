@@ -1,15 +1,12 @@
 /** Grants, refusals, losses and waits over the last minutes as plots, and the log below. */
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import type { Bucket } from "../activity.js";
-import { bucketsOf, refusalsSince } from "../activity.js";
+import { type Bucket, bucketsOf, refusalsSince } from "../activity.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import type { ViewProps } from "./hooks.js";
-import { SharedContext, useAge, useNow, useWidth } from "./hooks.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type ViewProps, SharedContext, useAge, useNow, useWidth } from "./hooks.js";
+import { type Content, html } from "./html.js";
 import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { filtersOf } from "./route.js";

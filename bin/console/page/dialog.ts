@@ -3,8 +3,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import type { KeyView } from "../data.js";
 import { ApiError, change } from "./api.js";
-import type { Children, Content } from "./html.js";
-import { html } from "./html.js";
+import { type Children, type Content, html } from "./html.js";
 import { MARGIN_MS, nameOf, shortToken, signOfLife } from "./words.js";
 
 interface Typed {

@@ -2,12 +2,10 @@
 import { useContext, useState } from "preact/hooks";
 import { endOf, factsOf, saying, wordOf } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
-import { deedOf, isLoss, reasonOf } from "../activity.js";
-import type { Deed } from "../activity.js";
+import { type Deed, deedOf, isLoss, reasonOf } from "../activity.js";
 import type { Line } from "../data.js";
 import { SharedContext } from "./hooks.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type Content, html } from "./html.js";
 import { head, keyName, ownerName } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { shortToken, timeText } from "./words.js";

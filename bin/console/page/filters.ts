@@ -3,10 +3,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { deedOf } from "../activity.js";
 import type { Line } from "../data.js";
 import { canBeKey } from "../overview.js";
-import type { Children, Content } from "./html.js";
-import { html } from "./html.js";
-import type { Place } from "./route.js";
-import { hrefOf } from "./route.js";
+import { type Children, type Content, html } from "./html.js";
+import { type Place, hrefOf } from "./route.js";
 
 /** The time after the last key until a filter is applied, in ms. */
 const SETTLE_MS = 250;

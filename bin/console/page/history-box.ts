@@ -2,8 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { History, Line } from "../data.js";
 import { read } from "./api.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type Content, html } from "./html.js";
 import { Copyable } from "./parts.js";
 
 const HOUR_MS = 3_600_000;

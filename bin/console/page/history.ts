@@ -6,14 +6,11 @@ import type { Line } from "../data.js";
 import { Events } from "./events.js";
 import { Choice, EventChoice, isOf } from "./filters.js";
 import { HistoryBox } from "./history-box.js";
-import type { OneProps } from "./hooks.js";
-import { SharedContext } from "./hooks.js";
-import type { Children, Content } from "./html.js";
-import { html } from "./html.js";
+import { type OneProps, SharedContext } from "./hooks.js";
+import { type Children, type Content, html } from "./html.js";
 import { empty } from "./parts.js";
 import { filtersOf, useRoute } from "./route.js";
-import type { DrawnLane } from "./timeline.js";
-import { legend, Timeline } from "./timeline.js";
+import { type DrawnLane, legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
 
 /** The choices of time, in ms. */

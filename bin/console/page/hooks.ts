@@ -1,6 +1,5 @@
 /** Hooks of the page: polls, the time, the time since which a hold lasts, the width of an element. */
-import { createContext } from "preact";
-import type { RefObject } from "preact";
+import { type RefObject, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
 import { read } from "./api.js";

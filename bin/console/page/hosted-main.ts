@@ -4,13 +4,10 @@
  */
 import { render } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Face } from "../face.js";
-import { faceOf, PAID_POLL_MS } from "../face.js";
-import type { Way } from "./api.js";
-import { ApiError, goBy } from "./api.js";
+import { type Face, faceOf, PAID_POLL_MS } from "../face.js";
+import { type Way, ApiError, goBy } from "./api.js";
 import { App } from "./app.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type Content, html } from "./html.js";
 import { operatorWith } from "./operator.js";
 import "./sign-in.css";
 

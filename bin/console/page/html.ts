@@ -1,7 +1,6 @@
 /** Elements as tagged templates. A value in a template is always text or an attribute, never markup. */
 import htm from "htm";
-import type { ComponentChildren, VNode } from "preact";
-import { h } from "preact";
+import { type ComponentChildren, type VNode, h } from "preact";
 
 /** An element, or several. */
 export type Content = VNode | VNode[];

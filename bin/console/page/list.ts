@@ -1,12 +1,9 @@
 /** A list: its filters as the address has them, its poll, and the number of its rows. */
 import { useState } from "preact/hooks";
 import type { About, Listed } from "../data.js";
-import type { Polled } from "./hooks.js";
-import { useIsOld, usePolled } from "./hooks.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
-import type { Filtered, Place } from "./route.js";
-import { filtersOf } from "./route.js";
+import { type Polled, useIsOld, usePolled } from "./hooks.js";
+import { type Content, html } from "./html.js";
+import { type Filtered, type Place, filtersOf } from "./route.js";
 
 /** The number of rows at first and with each further click, and the largest number. */
 export const ROWS = { first: 100, most: 500 };

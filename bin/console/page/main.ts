@@ -1,8 +1,7 @@
 /** The page as the console's own server serves it, on this machine. A cookie that this script can't read goes with its requests. */
 import { render } from "preact";
 import type { Failure } from "../data.js";
-import type { Way } from "./api.js";
-import { ApiError, goBy, send } from "./api.js";
+import { type Way, ApiError, goBy, send } from "./api.js";
 import { App } from "./app.js";
 import { html } from "./html.js";
 

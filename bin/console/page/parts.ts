@@ -4,12 +4,9 @@ import { formatDuration, formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { About } from "../data.js";
 import { ApiError } from "./api.js";
-import type { Polled } from "./hooks.js";
-import { SharedContext, useAge, useNow } from "./hooks.js";
-import type { Children, Content } from "./html.js";
-import { html } from "./html.js";
-import type { Tone } from "./words.js";
-import { timeText, WORDS } from "./words.js";
+import { type Polled, SharedContext, useAge, useNow } from "./hooks.js";
+import { type Children, type Content, html } from "./html.js";
+import { type Tone, timeText, WORDS } from "./words.js";
 
 /** The shape of each state, so that colour isn't needed to tell them apart. */
 const SHAPES: Readonly<Record<Tone, string>> = {

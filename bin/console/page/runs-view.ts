@@ -10,16 +10,13 @@ import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
 import { History, SPANS, useOwnLines } from "./history.js";
-import type { OneProps, ViewProps } from "./hooks.js";
-import { SharedContext, useAge, usePolled } from "./hooks.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type OneProps, type ViewProps, SharedContext, useAge, usePolled } from "./hooks.js";
+import { type Content, html } from "./html.js";
 import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
-import type { Tone } from "./words.js";
-import { timeText } from "./words.js";
+import { type Tone, timeText } from "./words.js";
 
 const STATES = [
   ["", "All"],

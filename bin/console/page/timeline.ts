@@ -3,11 +3,9 @@ import { useContext, useRef } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
 import { endText } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
-import type { EndKind, Lane, Moment } from "../lanes.js";
-import { arranged, beginning, ending } from "../lanes.js";
+import { type EndKind, type Lane, type Moment, arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
-import type { Content } from "./html.js";
-import { html } from "./html.js";
+import { type Content, html } from "./html.js";
 import { spanText, timeText, toneOf } from "./words.js";
 
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */

@@ -8,21 +8,18 @@
  * 4. A try that ends without an answer is cancelled and reported as unavailable.
  */
 import type { Held, Waiting } from "../../core/commands.js";
-import type { Refusal } from "../../core/errors.js";
-import { refuseLocally } from "../../core/errors.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { AcquireParameters, CallOptions, Kind, LeaseRef, Via } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
-import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
-import { atMost, retry } from "../transport/retry.js";
+import { type Answered, type RetryBounds, type Runtime, atMost, retry } from "../transport/retry.js";
 import type { RefusedTakes } from "../refused-takes.js";
 import { errorOf, LockError } from "../errors.js";
 import type { Alarms } from "../lease/alarms.js";
 import type { Callers, RenewalBatcher } from "../lease/renewal-batcher.js";
-import type { InvocationContext } from "../invocation.js";
-import { capBudgetMs } from "../invocation.js";
+import { type InvocationContext, capBudgetMs } from "../invocation.js";
 import type { LeaseIds } from "./lease-ids.js";
 import type { WaitEstimator } from "./wait-estimator.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
@@ -79,7 +76,7 @@ function remaining(bounds: RetryBounds, { clock }: Runtime): () => RetryBounds {
 
 /**
  * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
- * an attempt without a response is cancelled first. The refusal `lease-lost` is of the hold that a transfer takes, not of the new id.
+ * an attempt without a response is cancelled first. After `lease-lost` no new id is tried: the hold that a transfer takes is gone.
  */
 export async function withFreshLeaseId<A extends { readonly ok: true }>(
   { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,
@@ -174,6 +171,21 @@ export async function ensureFresh(
   if (!fresh.answer.ok || signal?.aborted) await cancel({ kind, key, leaseId }, deps);
   throwIfAborted(signal);
   return fresh;
+}
+
+/**
+ * Transfers the hold to a new id with a new token; detach and attach use it. The new id is made, corrected and cancelled as for an acquire.
+ * Returns the refusal otherwise, and then the new id holds nothing.
+ */
+export function transferHold(
+  { key, leaseId }: LeaseRef,
+  to: { readonly owner?: string; readonly leaseMs: number },
+  bounds: RetryBounds,
+  deps: AcquireDeps,
+): Promise<Answered<Held | Refusal>> {
+  return withFreshLeaseId({ key, signal: bounds.signal }, bounds, deps, (toLeaseId, options) =>
+    deps.api.transfer({ key, leaseId, to: { leaseId: toLeaseId, ...to } }, options),
+  );
 }
 
 /**

@@ -18,14 +18,12 @@ import * as DEFAULTS from "../../core/request-defaults.js";
 import { conditionChars } from "../../core/request-limits.js";
 import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, releasedError } from "../errors.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "../invocation.js";
-import type { WaitOptions } from "../lease/contract.js";
+import type { WaitOptions } from "../lease/lease-types.js";
 import { CHECKS, checkOptions, checkText } from "../options.js";
 import type { LazyAbort, StopSignal } from "../transport/lazy-abort.js";
-import type { Answered, RetryBounds } from "../transport/retry.js";
-import { boundsFor, retry } from "../transport/retry.js";
-import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "./acquire.js";
-import { polls, untilGranted } from "./wait-in-queue.js";
+import { type Answered, type RetryBounds, boundsFor, retry } from "../transport/retry.js";
+import { type AcquireDeps, type AcquireParams, abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "./acquire.js";
+import { pollUntilTurn, untilGranted } from "./wait-in-queue.js";
 import { Wait } from "./wait.js";
 
 /** The budget of the request that frees the key, and of a cancel, in ms. */
@@ -186,7 +184,7 @@ async function untilHeldAgain(parts: WaitParts): Promise<void> {
  */
 async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what, deps }: WaitParts, joined: Waiting): Promise<boolean> {
   const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
-  const answered = await polls(place, joined, { ...params, signal: stop }, wait, deps, ask);
+  const answered = await pollUntilTurn(place, joined, { ...params, signal: stop }, wait, deps, ask);
   const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
   if (granted.answer.ok && !lease.ending.aborted) {
     lease.resume(granted as Answered<Held>);

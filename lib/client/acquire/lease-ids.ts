@@ -1,7 +1,6 @@
 /** Makes leaseIds whose timestamp the service accepts, even if this process's clock is wrong. */
 import type { Refusal } from "../../core/errors.js";
-import type { LeaseId } from "../../core/lease-id.js";
-import { leaseIdFrom } from "../../core/lease-id.js";
+import { type LeaseId, leaseIdFrom } from "../../core/lease-id.js";
 import type { Clock } from "../../core/time.js";
 
 /** Makes leaseIds from this process's clock, corrected by the service's time. */

@@ -18,17 +18,13 @@ import { refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
-import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { abortError, cancel, ensureFresh, tryOnce } from "./acquire.js";
+import { type AcquireDeps, type AcquireParams, abortError, cancel, ensureFresh, transferHold, tryOnce } from "./acquire.js";
 import { LazyAbort } from "../transport/lazy-abort.js";
-import type { Answered } from "../transport/retry.js";
-import { boundsFor, retry, timeLimit } from "../transport/retry.js";
+import { type Answered, boundsFor, retry, timeLimit } from "../transport/retry.js";
 import { LockUnavailableError, timeoutOf } from "../errors.js";
-import { transferHold } from "./transfer.js";
 import { Heap } from "./heap.js";
 import { untilGranted } from "./wait-in-queue.js";
-import type { InvocationContext } from "../invocation.js";
-import { capBudgetMs } from "../invocation.js";
+import { type InvocationContext, capBudgetMs } from "../invocation.js";
 import { Wait } from "./wait.js";
 
 /** The number of local handoffs in a row before other processes get their turn. */
@@ -102,7 +98,7 @@ interface LocalWaiter {
 const orderOf = ({ order }: LocalWaiter): number => order;
 const dueMsOf = ({ dueMs }: LocalWaiter): number => dueMs;
 
-/** A grant, and the parameters of the caller for whom it was asked or renewed last; none after a transfer, which keeps the former meta. */
+/** A grant, and the parameters of the caller for whom it was asked or renewed last; none after a transfer: the hold has the former caller's meta. */
 interface Granted {
   readonly answered: Answered<Held>;
   readonly askedFor?: AcquireParams | undefined;

@@ -4,22 +4,17 @@ import type { Named } from "../../core/members.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
 import { capWaitMs } from "../invocation.js";
-import type { Detached } from "../lease/detached-lease.js";
-import { fromHandle } from "../lease/detached-lease.js";
-import type { HeldLease } from "../lease/lease.js";
-import type { LockClient, Work } from "../lock-client.js";
-import type { AcquireOptions, WhenUnavailable } from "../options.js";
+import { type Detached, fromHandle } from "../lease/detached-lease.js";
+import type { HeldLease, Lease } from "../lease/lease.js";
+import type { LockClient } from "../lock-client.js";
+import type { AcquireOptions, WhenUnavailable, WorkLast } from "../options.js";
 import { checkAcquire, CHECKS, checkOptions, checkTryAcquire, checkWork, WHEN_UNAVAILABLE, withDefaults } from "../options.js";
-import type { Session } from "../session.js";
-import { CALL_BUDGET_MS } from "../session.js";
-import type { Answered } from "../transport/retry.js";
-import { atMost, boundsFor } from "../transport/retry.js";
+import { type Session, CALL_BUDGET_MS } from "../session.js";
+import { type Answered, atMost, boundsFor } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
-import type { AcquireParams } from "./acquire.js";
-import { abortError, CANCEL_HOLDS_MS, ensureFresh, throwIfAborted } from "./acquire.js";
+import { type AcquireParams, abortError, CANCEL_HOLDS_MS, ensureFresh, throwIfAborted, transferHold } from "./acquire.js";
 import type { LocalQueues } from "./local-queue.js";
-import { transferHold } from "./transfer.js";
 
 /** Returns the calls of `session` for a single key. Callers of one process wait for it in `localQueues`. */
 export function lockCalls(session: Session, localQueues: LocalQueues): Pick<LockClient, "tryAcquire" | "acquire" | "withLock" | "attach"> {
@@ -36,7 +31,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       return obtained(session, localQueues, key, options);
     },
 
-    async withLock<T>(name: string, ...rest: [work: Work<T>] | [AcquireOptions & WhenUnavailable, Work<T>]): Promise<T> {
+    async withLock<T>(name: string, ...rest: WorkLast<AcquireOptions & WhenUnavailable, Lease, T>): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLock", "work", work);
       const key = session.keyOf(name);

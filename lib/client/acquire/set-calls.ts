@@ -1,15 +1,12 @@
 /** The calls for several keys at once. */
 import type { HeldLease } from "../lease/lease.js";
-import type { LeaseSet, SetKey } from "../lease/lease-set.js";
-import { leaseSetOf } from "../lease/lease-set.js";
+import { type LeaseSet, type SetKey, leaseSetOf } from "../lease/lease-set.js";
 import type { LockClient } from "../lock-client.js";
-import type { SetOptions, WhenUnavailable } from "../options.js";
-import { checkSet, checkWork, WHEN_UNAVAILABLE } from "../options.js";
+import { type SetOptions, type WhenUnavailable, type WorkLast, checkSet, checkWork, WHEN_UNAVAILABLE } from "../options.js";
 import type { Session } from "../session.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
-import type { SetParams } from "./sets.js";
-import { setParams, untilSet } from "./sets.js";
+import { type SetParams, setParams, untilSet } from "./sets.js";
 
 /** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
@@ -38,10 +35,7 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
       return leaseSetOf(await obtain(params, options), params);
     },
 
-    async withLocks<T>(
-      names: readonly SetKey[],
-      ...rest: [work: (set: LeaseSet) => Promise<T> | T] | [SetOptions & WhenUnavailable, (set: LeaseSet) => Promise<T> | T]
-    ): Promise<T> {
+    async withLocks<T>(names: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
       checkWork("withLocks", "work", work);
       checkSet("withLocks", options, WHEN_UNAVAILABLE);

@@ -2,23 +2,18 @@
  * Acquires many keys at once. A set doesn't queue: a waiter polls the key that blocked it, and asks for the whole set again when that key
  * is free.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Held } from "../../core/commands.js";
 import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
-import type { AcquireParams } from "./acquire.js";
-import { throwIfAborted, tryOnce } from "./acquire.js";
-import type { Answered, RetryBounds } from "../transport/retry.js";
-import { retry, pause } from "../transport/retry.js";
+import { type AcquireParams, throwIfAborted, tryOnce } from "./acquire.js";
+import { type Answered, type RetryBounds, retry, pause } from "../transport/retry.js";
 import { InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
-import type { SetAsLease, SetKey } from "../lease/lease-set.js";
-import { setAsLease } from "../lease/lease-set.js";
-import type { SetOptions } from "../options.js";
-import { CHECKS, checkOptions, refused, unchecked } from "../options.js";
+import { type SetAsLease, type SetKey, setAsLease } from "../lease/lease-set.js";
+import { type SetOptions, CHECKS, checkOptions, refused, unchecked } from "../options.js";
 import { Wait } from "./wait.js";
 
 /** The pauses between two polls of a blocking key. */

@@ -8,18 +8,14 @@
  *
  * If the queue is full, or the caller may not use it, the key is requested repeatedly with growing pauses.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import type { Instant } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
-import type { AcquireDeps, AcquireParams } from "./acquire.js";
-import { cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
-import type { Answered } from "../transport/retry.js";
-import { retry, pause } from "../transport/retry.js";
+import { type Instant, elapsedMs, instantOf } from "../../core/time.js";
+import { type AcquireDeps, type AcquireParams, cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
+import { type Answered, retry, pause } from "../transport/retry.js";
 import { LockUnavailableError } from "../errors.js";
 import type { Wait } from "./wait.js";
 
@@ -75,7 +71,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
 
   const place = { key, leaseId };
   try {
-    const answered = await polls(place, answer, params, wait, deps, (options) => ask(leaseId, options));
+    const answered = await pollUntilTurn(place, answer, params, wait, deps, (options) => ask(leaseId, options));
     if (answered.answer.ok) deps.waitEstimator.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
     else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
@@ -86,7 +82,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
 }
 
 /** Polls until the place has become a lease. @throws when the wait is over. */
-export async function polls(
+export async function pollUntilTurn(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
   { leaseMs, signal }: AcquireParams,

@@ -4,17 +4,12 @@
  * it they may not.
  */
 import type { Waiting } from "../../core/commands.js";
-import { refuseLocally } from "../../core/errors.js";
-import type { Refusal } from "../../core/errors.js";
-import type { Clock, Instant } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
+import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
-import type { RetryBounds } from "../transport/retry.js";
-import { boundsFor, TIMED_OUT } from "../transport/retry.js";
-import type { LockError } from "../errors.js";
-import { errorOf, timeoutOf } from "../errors.js";
-import type { InvocationContext } from "../invocation.js";
-import { capBudgetMs, firstAnswerMs } from "../invocation.js";
+import { type RetryBounds, boundsFor, TIMED_OUT } from "../transport/retry.js";
+import { type LockError, errorOf, timeoutOf } from "../errors.js";
+import { type InvocationContext, capBudgetMs, firstAnswerMs } from "../invocation.js";
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;

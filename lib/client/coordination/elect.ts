@@ -3,8 +3,7 @@
  * days would need a poll every few seconds. Each asks once per renewal interval, and when the leader's lease could be over. So a leader
  * that crashed is replaced after its lease and margin, and a leader that resigned within one renewal interval.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { renewAfterMs } from "../../core/renewal.js";
 import { tryOnce } from "../acquire/acquire.js";
@@ -12,12 +11,10 @@ import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { LockLostError, LockUnavailableError } from "../errors.js";
-import type { Session } from "../session.js";
-import { CALL_BUDGET_MS } from "../session.js";
+import { type Session, CALL_BUDGET_MS } from "../session.js";
 import { capWaitMs } from "../invocation.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
-import type { Checks, LeaseOptions } from "../options.js";
-import { CHECKS } from "../options.js";
+import { type Checks, type LeaseOptions, CHECKS } from "../options.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 
 /** Options of an election. */

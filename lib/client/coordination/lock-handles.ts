@@ -4,8 +4,7 @@ import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
 import { LockError } from "../errors.js";
-import type { AcquireOptions } from "../options.js";
-import { checkWhole, refused, withDefaults } from "../options.js";
+import { type AcquireOptions, refused, whole, withDefaults } from "../options.js";
 
 /** The client calls that a handle uses. */
 type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
@@ -51,7 +50,7 @@ const MOST_SEGMENTS = 1000;
  * @param random returns 0 to 1
  */
 function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
-  checkWhole("segments", count, 1, MOST_SEGMENTS);
+  whole(1, MOST_SEGMENTS)("segments", count);
   const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
   const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);
   const first = (): number => Math.floor(random() * count);

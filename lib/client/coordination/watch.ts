@@ -6,10 +6,8 @@
 import type { Inspection } from "../../core/lock/views.js";
 import { retry, pause } from "../transport/retry.js";
 import { errorOf } from "../errors.js";
-import type { Session } from "../session.js";
-import { CALL_BUDGET_MS, closedError } from "../session.js";
-import type { Checks } from "../options.js";
-import { CHECKS, ms } from "../options.js";
+import { type Session, CALL_BUDGET_MS, closedError } from "../session.js";
+import { type Checks, CHECKS, ms } from "../options.js";
 
 /** Options of a watch. */
 export interface WatchOptions {

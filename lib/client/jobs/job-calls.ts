@@ -5,8 +5,7 @@ import { checkWork } from "../options.js";
 import type { Session } from "../session.js";
 import type { Locks } from "./locks.js";
 import { occurrenceOf } from "./occurrence.js";
-import type { Flights } from "./refresh.js";
-import { checkRefresh, refresh } from "./refresh.js";
+import { type Flights, checkRefresh, refresh } from "./refresh.js";
 import { checkTick, runKeyOf, tick } from "./tick.js";
 
 /** The member through which this package's wrappers reach the same client without its scope. Other packages can't name it. */

@@ -1,7 +1,6 @@
 /** The occurrence of a schedule that a tick is for: the time that names its run, the same for everybody who is asked to run it. */
 import * as LIMITS from "../../core/request-limits.js";
-import type { Checks } from "../options.js";
-import { ms, must } from "../options.js";
+import { type Checks, ms, must } from "../options.js";
 import { InvalidRequestError } from "../errors.js";
 
 /** A schedule, as `cron()` of `holdfast/cron` makes it. */

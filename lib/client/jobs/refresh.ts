@@ -11,8 +11,7 @@
  */
 import type { Ending } from "../../core/record.js";
 import { abortError } from "../acquire/acquire.js";
-import type { Check, Checks } from "../options.js";
-import { CHECKS, checkOptions, checkWork } from "../options.js";
+import { type Check, type Checks, CHECKS, checkOptions, checkWork } from "../options.js";
 import type { Registry } from "../registry.js";
 import type { Locks } from "./locks.js";
 

@@ -11,13 +11,11 @@ import * as LIMITS from "../../core/request-limits.js";
 import type { HolderView } from "../../core/errors.js";
 import { FinalError, LockTimeoutError, RunFailedError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
-import type { Checks } from "../options.js";
-import { CHECKS, checkOptions, oneOf, refused } from "../options.js";
+import { type Checks, CHECKS, checkOptions, oneOf, refused } from "../options.js";
 import { keepMs, maxAttempts } from "../run/run-options.js";
 import type { Run } from "../run/run-once.js";
 import type { Locks } from "./locks.js";
-import type { Occurrence, OccurrenceOptions } from "./occurrence.js";
-import { checkOccurrence, OCCURRENCE_OPTIONS } from "./occurrence.js";
+import { type Occurrence, type OccurrenceOptions, checkOccurrence, OCCURRENCE_OPTIONS } from "./occurrence.js";
 
 /** Options of a tick: its occurrence, and what happens to it. */
 export interface TickOptions extends OccurrenceOptions {

@@ -9,8 +9,7 @@
  */
 import type { LeaseView } from "../../core/commands.js";
 import { clientMarginMs } from "../../core/renewal.js";
-import type { Clock, Instant } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
+import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 
 /** The deadline from a reply that said held. */
 export interface LeaseDeadline {

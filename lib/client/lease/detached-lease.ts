@@ -1,7 +1,6 @@
 /** The handle of a detached lease, with which another process attaches. It is a secret and works once. */
 import { isKey } from "../../core/key.js";
-import type { LeaseId } from "../../core/lease-id.js";
-import { isLeaseId } from "../../core/lease-id.js";
+import { type LeaseId, isLeaseId } from "../../core/lease-id.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError } from "../errors.js";
 

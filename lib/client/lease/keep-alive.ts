@@ -11,8 +11,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Refusal } from "../../core/errors.js";
-import type { Instant, Timer } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
+import { type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.js";
 import { errorOf, LockLostError } from "../errors.js";
 import { capLeaseMs } from "../invocation.js";
 import type { HeldLease, LeaseDeps } from "./lease.js";
@@ -85,9 +84,9 @@ export class KeepAlive {
     // After a wait that was refused, the same hold goes on.
     if (this.#hold !== lease.leaseId) this.#began = now;
     this.#hold = lease.leaseId;
-    const endHold = (ms: number): void =>
-      this.within(() => this.#endHold(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold")));
-    this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), endHold, maxHoldMs);
+    const giveUp = (ms: number): void =>
+      this.within(() => this.#giveUp(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold")));
+    this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), giveUp, maxHoldMs);
   }
 
   /** Keeps `lease` alive too, with the same options. */
@@ -117,7 +116,7 @@ export class KeepAlive {
   #goesOn(): boolean {
     if (!this.#lease.isHeld()) return false;
     if (this.#invocationLeftMs() > 0) return true;
-    this.#endHold(new LockLostError(`${this.#lease.key}: the invocation ends`, "invocation-ends"));
+    this.#giveUp(new LockLostError(`${this.#lease.key}: the invocation ends`, "invocation-ends"));
     return false;
   }
 
@@ -131,6 +130,7 @@ export class KeepAlive {
     // If a renewal failed near the deadline, the next one comes before the deadline, not at it.
     this.#delayMs = Math.ceil(Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2));
     this.#scheduled = instantOf(clock);
+    // The batcher may ring up to 10 % early, to send several together.
     this.#beat = (renewalBatcher ?? alarms).set(this.#delayMs, tick, this);
   }
 
@@ -157,7 +157,7 @@ export class KeepAlive {
     if (lease.isHeld() && this.#scheduled === scheduled) this.#scheduleTick();
   }
 
-  #endHold(error: LockLostError): void {
+  #giveUp(error: LockLostError): void {
     this.#lease.lose(error);
     this.#deps.giveBack(this.#lease);
   }

@@ -46,8 +46,8 @@ export interface Lease extends AsyncDisposable {
   /** Strictly increases with every grant of the key. Pass it to the resource that you write to (see `fencedWrite`). */
   readonly fencingToken: number;
   /**
-   * The token that a resource compares for this lease: its own token, or for a shared lease or a permit the token of the last exclusive
-   * grant, because concurrent holders would otherwise fence each other off.
+   * The token that a resource compares for this lease: its own token, or for a shared lease or a permit the token of the last grant that
+   * met no other holder. Readers, and permits, hold together, and would otherwise fence each other off.
    */
   readonly fenceFloor: number;
   /** The state, computed at each call. */

@@ -4,36 +4,28 @@
  * aborts, before it sends anything that lets another client have the key.
  */
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
-import type { Refusal } from "../../core/errors.js";
-import { refuseLocally } from "../../core/errors.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
-import type { AcquireDeps } from "../acquire/acquire.js";
-import { cancel } from "../acquire/acquire.js";
+import { type AcquireDeps, cancel, transferHold } from "../acquire/acquire.js";
 import type { ConditionDeps, Notify, WaitingLease } from "../acquire/condition.js";
 import { checkCondition, checkWait, notifierOf, waitForCondition } from "../acquire/condition.js";
-import type { Meta } from "../../core/details.js";
-import { DETAILS } from "../../core/details.js";
+import { type Meta, DETAILS } from "../../core/details.js";
 import { pick } from "../../core/members.js";
 import type { Mode } from "../../core/record.js";
-import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./contract.js";
-import type { Instant } from "../../core/time.js";
-import { backgroundClock } from "../../core/time.js";
-import type { LeaseDeadline } from "./deadline.js";
-import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
-import type { StopSignal } from "../transport/lazy-abort.js";
-import { LazyAbort } from "../transport/lazy-abort.js";
-import type { Answered, RetryBounds, Runtime } from "../transport/retry.js";
-import { boundsFor, retry } from "../transport/retry.js";
+import type { Keeper, Lease, LeaseKind, State, WaitOptions } from "./lease-types.js";
+import { type Instant, backgroundClock } from "../../core/time.js";
+import { type LeaseDeadline, deadlineFrom, deadlineLeftMs } from "./deadline.js";
+import { type StopSignal, LazyAbort } from "../transport/lazy-abort.js";
+import { type Answered, type RetryBounds, type Runtime, boundsFor, retry } from "../transport/retry.js";
 import { errorOf, LockLostError, releasedError } from "../errors.js";
-import { transferHold } from "../acquire/transfer.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../invocation.js";
 import type { Handoff } from "../acquire/local-queue.js";
 import { CHECKS, checkOptions, metaOf } from "../options.js";
 import { untilUpgraded } from "./upgrade.js";
 
-export type { Lease, LeaseKind, State, WaitOptions } from "./contract.js";
+export type { Lease, LeaseKind, State, WaitOptions } from "./lease-types.js";
 
 /** The dependencies of a lease, shared by the leases of a client. */
 export interface LeaseDeps extends AcquireDeps {
@@ -144,14 +136,14 @@ export class HeldLease implements Lease, WaitingLease {
     checkOptions("renew", options, { leaseMs: CHECKS.leaseMs, meta: CHECKS.meta });
     this.assertHeld();
     const request = { ...this.#ref, leaseMs: options.leaseMs ?? this.leaseMs, meta: metaOf(options.meta) };
-    await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
+    await this.#confirm((call) => this.#deps.api.renew(request, call), this.#deps);
   }
 
   /** Renews the lease and saves a checkpoint of the run's work. */
   async save(checkpoint: unknown): Promise<void> {
     this.assertHeld();
     const request = { ...this.#ref, leaseMs: this.leaseMs, checkpoint, sequence: ++this.#saved };
-    await this.#confirm((attempt) => this.#deps.api.renew(request, attempt), this.#deps);
+    await this.#confirm((call) => this.#deps.api.renew(request, call), this.#deps);
   }
 
   async upgrade(options: { readonly waitMs?: number | undefined } = {}): Promise<void> {
@@ -167,7 +159,7 @@ export class HeldLease implements Lease, WaitingLease {
   async #changeMode(mode: Mode, bounds: RetryBounds): Promise<Refusal | undefined> {
     this.assertHeld();
     const request = { ...this.#ref, mode, fencingToken: this.fencingToken };
-    const { answer, sentAt } = await retry((attempt) => this.#deps.api.changeMode(request, attempt), bounds, this.#deps);
+    const { answer, sentAt } = await retry((call) => this.#deps.api.changeMode(request, call), bounds, this.#deps);
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     // A wait that began meanwhile has freed the key itself.
     if (answer.code === "lease-lost" && request.leaseId === this.leaseId && !this.isWaiting)
@@ -185,9 +177,9 @@ export class HeldLease implements Lease, WaitingLease {
     const { api, renewalBatcher, gate, random } = this.#deps;
     const runtime = { clock: backgroundClock(this.#deps.clock), random };
     const more = { gate: gate.for(this), onFailedAttempt };
-    if (thawed) await this.#confirm(async (attempt) => stillMine(await api.check(this.#ref, attempt)), runtime, more);
+    if (thawed) await this.#confirm(async (call) => stillMine(await api.check(this.#ref, call)), runtime, more);
     const renewal = { ...this.#ref, leaseMs };
-    await this.#confirm((attempt) => (renewalBatcher ?? api).renew(renewal, attempt), runtime, more);
+    await this.#confirm((call) => (renewalBatcher ?? api).renew(renewal, call), runtime, more);
   }
 
   release(): Promise<LeaseState> {
@@ -309,7 +301,7 @@ export class HeldLease implements Lease, WaitingLease {
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";
-      const { answer } = await retry((attempt) => this.#deps.api.release(this.#ref, attempt), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      const { answer } = await retry((call) => this.#deps.api.release(this.#ref, call), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
       return answer.state;
     } finally {

@@ -6,9 +6,8 @@ import { Wait } from "../acquire/wait.js";
 import { capWaitMs } from "../invocation.js";
 import { CHECKS, checkOptions } from "../options.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
-import type { RetryBounds } from "../transport/retry.js";
-import { pause } from "../transport/retry.js";
-import type { Lease } from "./contract.js";
+import { type RetryBounds, pause } from "../transport/retry.js";
+import type { Lease } from "./lease-types.js";
 
 /** The polling interval of an upgrade that waits for other readers, in ms. */
 const UPGRADE_POLL_MS = 200;

@@ -1,8 +1,7 @@
 /** The outcome of a run: as the service stores it, and as its callers get it. */
 import type { OutcomeInput, Replayed } from "../../core/api/runs.js";
-import type { Refusal } from "../../core/errors.js";
 import * as LIMITS from "../../core/request-limits.js";
-import { errorOf, FinalError, LockError, LockLostError, RunFailedError } from "../errors.js";
+import { FinalError, LockError, RunFailedError } from "../errors.js";
 import { errorFromJson, errorToJson, fromJson, toJson } from "./json-codec.js";
 import type { RunOptions } from "./run-options.js";
 
@@ -86,12 +85,6 @@ function resultOf(value: unknown, mostBytes = LIMITS.resultBytes): { readonly js
 /** Returns the size of a JSON value as text, in bytes. */
 export function jsonBytes(json: unknown): number {
   return new TextEncoder().encode(JSON.stringify(json)).length;
-}
-
-/** Returns the error for an outcome that was not recorded. */
-export function notRecorded(refusal: Refusal, key: string, what: string, cause?: unknown): LockError {
-  const error = errorOf(refusal, `run ${key}: ${what}`);
-  return error instanceof LockLostError && cause !== undefined ? new LockLostError(error.message, error.reason, cause) : error;
 }
 
 function omittedError(key: string, attempt: number, because: string): LockError {

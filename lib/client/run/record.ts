@@ -7,8 +7,7 @@
  * 3. Without an answer, the caller is told so. The outcome is sent on in the background until the lease is over, because somebody else would
  *    do the work again after that. Closing the client ends it.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Recorded } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import type { CallOptions } from "../../core/api/locks.js";
@@ -19,8 +18,7 @@ import { capBudgetMs } from "../invocation.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { Session } from "../session.js";
 import type { LazyAbort } from "../transport/lazy-abort.js";
-import type { Answered } from "../transport/retry.js";
-import { isAgain, pause, retry } from "../transport/retry.js";
+import { type Answered, isAgain, pause, retry } from "../transport/retry.js";
 
 /** The time for which the caller waits, in ms. It is longer than that of a release, because an outcome carries a result. */
 const CALLER_WAITS_MS = 10_000;

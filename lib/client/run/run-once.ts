@@ -8,26 +8,22 @@
  * After a thrown error, the next caller can start at once; a final error is stored and replayed. Completed work is never repeated: a result
  * that can't be stored is left out of the record.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
-import type { Answered, RetryBounds } from "../transport/retry.js";
-import { pause } from "../transport/retry.js";
+import { type Answered, type RetryBounds, pause } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
 import { errorOf, InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
-import type { RunOptions } from "./run-options.js";
-import { inputToJson } from "./run-options.js";
+import { type RunOptions, inputToJson } from "./run-options.js";
 import { fingerprintOf } from "./fingerprint.js";
 import { fromJson } from "./json-codec.js";
-import type { RunResult } from "./outcome.js";
-import { failureOf, firstResult, jsonBytes, notRecorded, replayed, successOf } from "./outcome.js";
+import { type RunResult, failureOf, firstResult, jsonBytes, replayed, successOf } from "./outcome.js";
 import { record } from "./record.js";
 import { Wait } from "../acquire/wait.js";
 
@@ -97,7 +93,7 @@ async function carriedOut<T>(
   const value = await perform(lease, answer, options, work, session);
   const success = successOf(value);
   const recorded = await record(lease, success.outcome, session);
-  if (!recorded.ok) throw notRecorded(recorded, key, `the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+  if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
   return firstResult(key, answer.attempt, success, options);
 }
 
@@ -153,7 +149,7 @@ async function perform<T>(
   } catch (error) {
     const recorded = await record(lease, failureOf(error, isFinal), session);
     if (recorded.ok) throw error;
-    if (recorded.code === "lease-lost") throw notRecorded(recorded, lease.key, "failed, and was taken over", error);
+    if (recorded.code === "lease-lost") throw errorOf(recorded, `run ${lease.key}: failed, and was taken over`, error);
     session.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
     throw error;
   }

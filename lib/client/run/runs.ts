@@ -1,8 +1,6 @@
 /** Inspects and operates runs: reads a run, lists runs, resets a run. */
 import type { RunView } from "../../core/lock/views.js";
-import { pageOf } from "../page.js";
-import type { Session } from "../session.js";
-import { orNothing } from "../session.js";
+import { type Session, orNothing } from "../session.js";
 import { CHECKS, checkOptions, oneOf, PAGE } from "../options.js";
 import { errorFromJson, fromJson } from "./json-codec.js";
 
@@ -39,12 +37,12 @@ export function runsOf(session: Session): Runs {
   return {
     async get(name) {
       const key = session.keyOf(name);
-      const found = await session.ask(`run ${key}`, async (attempt) => orNothing(await api.run({ key }, attempt)));
+      const found = await session.ask(`run ${key}`, async (call) => orNothing(await api.run({ key }, call)));
       return "run" in found ? inspectionOf(found.run) : null;
     },
 
     async list(options = {}) {
-      const { items, cursor } = await pageOf(session, "runs.list", options, LIST_OPTIONS, (query, call) => api.runs(query, call));
+      const { items, cursor } = await session.page("runs.list", options, LIST_OPTIONS, (query, call) => api.runs(query, call));
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
     },
 
@@ -52,7 +50,7 @@ export function runsOf(session: Session): Runs {
       const key = session.keyOf(name);
       checkOptions("runs.reset", options, { reason: CHECKS.reason }, "reason");
       const { reason } = options;
-      await session.ask(`reset ${key}`, (attempt) => api.resetRun({ key, reason }, attempt));
+      await session.ask(`reset ${key}`, (call) => api.resetRun({ key, reason }, call));
     },
   };
 }

@@ -8,8 +8,7 @@ import type { Renewed, SetHeld } from "../../core/api/sets.js";
 import type { Held } from "../../core/commands.js";
 import type { LostReason } from "../../core/errors.js";
 import { errorOf, LockError } from "../errors.js";
-import type { RetryBounds, Runtime } from "./retry.js";
-import { retry } from "./retry.js";
+import { type RetryBounds, type Runtime, retry } from "./retry.js";
 
 /** The limits of a comparison's request. */
 export type RequestLimits = Pick<RetryBounds, "attemptMs" | "budgetMs">;

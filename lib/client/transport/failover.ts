@@ -11,16 +11,13 @@
  * kept connection that the other side had closed.
  */
 import type { Refusal } from "../../core/errors.js";
-import type { CallerIdentity, CallOptions, Health, LeaseRef, Via } from "../../core/api/locks.js";
-import { NoResponse } from "../../core/api/locks.js";
-import type { AnswerOf, Operation, RequestOf } from "../../core/api/call.js";
-import { apiBy, callOf } from "../../core/api/call.js";
+import { type CallerIdentity, type CallOptions, type Health, type LeaseRef, type Via, NoResponse } from "../../core/api/locks.js";
+import { type AnswerOf, type Operation, type RequestOf, apiBy, callOf } from "../../core/api/call.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { LockClientEvent } from "../client-options.js";
 import { LockError } from "../errors.js";
 import { refused } from "../options.js";
-import type { Breaker, BreakerEvent } from "./breaker.js";
-import { afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
+import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
 import type { Knowledge, RequestLimits } from "./compare-ways.js";
 import { FINAL, identityOf, leaseIn, lookUp, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
 import { stopSignalOf } from "./lazy-abort.js";

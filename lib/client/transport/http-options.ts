@@ -1,7 +1,6 @@
 /** The options of requests over HTTP, and their checks. */
 import { InvalidRequestError } from "../errors.js";
-import type { Checks } from "../options.js";
-import { ofType } from "../options.js";
+import { type Checks, ofType } from "../options.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export interface Sign {

@@ -3,25 +3,20 @@
  * only its caller knows whether that is safe.
  */
 import type { Held, LeaseView, Waiting } from "../../core/commands.js";
-import type { Refusal } from "../../core/errors.js";
-import { refuseLocally } from "../../core/errors.js";
-import type { AnswerOf, Call, Operation, RequestOf } from "../../core/api/call.js";
-import { apiBy } from "../../core/api/call.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
+import { type AnswerOf, type Call, type Operation, type RequestOf, apiBy } from "../../core/api/call.js";
 import type { Taken } from "../../core/rate.js";
-import type { CallOptions, LeaseRef } from "../../core/api/locks.js";
-import { NoResponse } from "../../core/api/locks.js";
+import { type CallOptions, type LeaseRef, NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi, Started } from "../../core/api/runs.js";
 import type { SetHeld, SetRef } from "../../core/api/sets.js";
 import type { Check } from "../../contract/checks.js";
 import * as answers from "../../contract/checks.js";
-import type { Encoded } from "../../contract/encode.js";
-import { encode } from "../../contract/encode.js";
+import { type Encoded, encode } from "../../contract/encode.js";
 import type { Callers } from "../lease/renewal-batcher.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
 import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
-import type { Answer } from "./send.js";
-import { senderBy, socketsTo, StaleConnection } from "./send.js";
+import { type Answer, senderBy, socketsTo, StaleConnection } from "./send.js";
 
 interface Reply extends Omit<Answer, "text"> {
   /** A question about the options, for an answer of a gateway that they may have caused. */

@@ -3,16 +3,11 @@
  * it; the leaseId in the request makes that safe. Each attempt records when it was sent, because the reply's remaining time counts from
  * then.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
-import type { Refusal } from "../../core/errors.js";
-import { refuseLocally } from "../../core/errors.js";
-import { NoResponse } from "../../core/api/locks.js";
-import type { CallOptions } from "../../core/api/locks.js";
-import type { Clock, Instant, Timer } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
-import type { StopSignal } from "./lazy-abort.js";
-import { LazyAbort } from "./lazy-abort.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
+import { type CallOptions, NoResponse } from "../../core/api/locks.js";
+import { type Clock, type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.js";
+import { type StopSignal, LazyAbort } from "./lazy-abort.js";
 
 /** The clock and randomness of retries. */
 export interface Runtime {

@@ -1,9 +1,7 @@
 /** `runOnce` as a wrapper: the work of a function or method runs once per idempotency key. */
-import type { Checks, WhenUnavailable } from "../options.js";
-import { checkOptions, unchecked } from "../options.js";
+import { type Checks, type WhenUnavailable, checkOptions, unchecked } from "../options.js";
 import type { Run } from "../run/run-once.js";
-import type { RunOptions } from "../run/run-options.js";
-import { RUN } from "../run/run-options.js";
+import { type RunOptions, RUN } from "../run/run-options.js";
 import { sharedStorage } from "./shared-storage.js";
 import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";

@@ -1,7 +1,7 @@
 /** The operations on limits, as a caller requests them: the counterpart of {@link LockApi}. */
 import type { Refusal } from "../errors.js";
 import type { LimitView, Rate, Taken } from "../rate.js";
-import type { CallOptions } from "./locks.js";
+import type { CallOptions, PageRequest } from "./locks.js";
 
 /** Takes `cost` from every rate of a limit, or from none. A take that is sent twice is charged twice. */
 export interface TakeRequest {
@@ -11,13 +11,6 @@ export interface TakeRequest {
   readonly cost?: number | undefined;
   /** The longest time until its start, in ms: a start in the future is granted if it is that near. @default 0 */
   readonly waitMs?: number | undefined;
-}
-
-/** A request for a page of limits. */
-export interface LimitListRequest {
-  readonly prefix?: string | undefined;
-  readonly max?: number | undefined;
-  readonly cursor?: string | undefined;
 }
 
 /** A limit. */
@@ -37,5 +30,5 @@ export interface LimitsListed {
 export interface LimitApi {
   take(request: TakeRequest, options?: CallOptions): Promise<Taken | Refusal>;
   limit(request: { readonly key: string }, options?: CallOptions): Promise<LimitFound | Refusal>;
-  limits(request: LimitListRequest, options?: CallOptions): Promise<LimitsListed | Refusal>;
+  limits(request: PageRequest, options?: CallOptions): Promise<LimitsListed | Refusal>;
 }

@@ -98,7 +98,7 @@ export interface BreakRequest {
   readonly drainMs?: number | undefined;
 }
 
-/** A read of one key. */
+/** A read of one key, or of one run. */
 export interface InspectRequest {
   readonly key: string;
   /** The tag of an earlier read: if nothing changed since, the answer says only that. */
@@ -112,12 +112,16 @@ export type Inspected =
   | { readonly ok: true; readonly tag: string; readonly inspection: Inspection }
   | { readonly ok: true; readonly tag: string; readonly unchanged: true };
 
-/** A request for a page of held keys. */
-export interface ListRequest {
+/** A request for a page of what begins with a prefix. */
+export interface PageRequest {
   readonly prefix?: string | undefined;
-  readonly owner?: string | undefined;
   readonly max?: number | undefined;
   readonly cursor?: string | undefined;
+}
+
+/** A request for a page of held keys. */
+export interface ListRequest extends PageRequest {
+  readonly owner?: string | undefined;
 }
 
 /** Held keys in order; `cursor` requests the next page. A page may be short or empty without being the last. */

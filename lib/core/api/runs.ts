@@ -6,7 +6,7 @@
 import type { Held, Recorded } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LimitApi } from "./limits.js";
-import type { CallOptions, LeaseRef, LockApi } from "./locks.js";
+import type { CallOptions, InspectRequest, LeaseRef, LockApi, PageRequest } from "./locks.js";
 import type { SetApi } from "./sets.js";
 import type { RunView } from "../lock/views.js";
 
@@ -53,26 +53,14 @@ export interface CompleteRequest extends LeaseRef {
   readonly outcome: OutcomeInput;
 }
 
-/** A read of one run. */
-export interface RunRequest {
-  readonly key: string;
-  /** The tag of an earlier read: if nothing changed since, the answer says only that. */
-  readonly ifNoneMatch?: string | undefined;
-  /** The time to wait for a change, in ms. The service has a limit of its own. */
-  readonly waitMs?: number | undefined;
-}
-
 /** The result of a read of one run. */
 export type RunFound =
   | { readonly ok: true; readonly tag: string; readonly run: RunView }
   | { readonly ok: true; readonly tag: string; readonly unchanged: true };
 
 /** A request for a page of runs. */
-export interface RunListRequest {
-  readonly prefix?: string | undefined;
+export interface RunListRequest extends PageRequest {
   readonly state?: RunView["state"] | undefined;
-  readonly max?: number | undefined;
-  readonly cursor?: string | undefined;
 }
 
 /** Runs in the order of their keys, without their values; `cursor` requests the next page. */
@@ -86,7 +74,7 @@ export interface RunsListed {
 export interface RunApi {
   start(request: StartRequest, options?: CallOptions): Promise<Started | Replayed | Refusal>;
   complete(request: CompleteRequest, options?: CallOptions): Promise<Recorded | Refusal>;
-  run(request: RunRequest, options?: CallOptions): Promise<RunFound | Refusal>;
+  run(request: InspectRequest, options?: CallOptions): Promise<RunFound | Refusal>;
   runs(request: RunListRequest, options?: CallOptions): Promise<RunsListed | Refusal>;
   resetRun(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;
 }

@@ -6,8 +6,7 @@
 import { change, ttlAtSec } from "../change.js";
 import type { ChangeMode, Decision, LeaseEvent } from "../commands.js";
 import { holdOf } from "./tombstones.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
+import { type Refusal, refuse } from "../errors.js";
 import { isLive } from "./expiry.js";
 import { nextToken, refuseLocked, takeOver } from "./grant.js";
 import { isUpgrading, occupantsOf } from "./compatibility.js";

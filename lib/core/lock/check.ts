@@ -1,8 +1,7 @@
 /** Check: reports if a lease is held, or if a waiter's turn has come. Writes nothing. A broken lease is held until its drain ends. */
 import type { Held, Waiting } from "../commands.js";
 import { holdOf } from "./tombstones.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
+import { type Refusal, refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
 import { offerOf, placeOf, advanceQueue, isHalfOver, isWokenByAdvance, memberView, needsKeepAlive, waitingView } from "./queue.js";
 import { memberOf } from "./wait-set.js";

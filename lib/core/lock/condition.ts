@@ -10,8 +10,7 @@
  */
 import { change, touchedTtlAtSec } from "../change.js";
 import type { Decision, Notify, WaitForCondition } from "../commands.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
+import { type Refusal, refuse } from "../errors.js";
 import { LIMITS } from "../limits.js";
 import type { Hold, LockPolicy, LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";

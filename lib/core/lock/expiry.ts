@@ -1,8 +1,6 @@
 /** Expiry of leases, offers, waiters and ids, each by the clock whose error is safe. */
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
-import type { LeaseId } from "../lease-id.js";
-import { highestLeaseIdAt, leaseIdTimeMs } from "../lease-id.js";
+import { type Refusal, refuse } from "../errors.js";
+import { type LeaseId, highestLeaseIdAt, leaseIdTimeMs } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import type { Hold, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";

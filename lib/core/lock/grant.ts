@@ -3,15 +3,11 @@
  * make a hold with a token above every earlier one.
  */
 import type { Acquire, LeaseEvent } from "../commands.js";
-import type { Details } from "../details.js";
-import { DETAILS } from "../details.js";
+import { type Details, DETAILS } from "../details.js";
 import { endLease, endingOf } from "./tombstones.js";
-import type { Named } from "../members.js";
-import { given, pick } from "../members.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
-import type { LeaseId } from "../lease-id.js";
-import { leaseIdTimeMs } from "../lease-id.js";
+import { type Named, given, pick } from "../members.js";
+import { type Refusal, refuse } from "../errors.js";
+import { type LeaseId, leaseIdTimeMs } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
 import type { Hold, LockRecord, LockPolicy } from "../record.js";
 import type { ClockReading } from "../time.js";

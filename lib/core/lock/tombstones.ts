@@ -11,8 +11,7 @@
  * Then the lowest id is dropped if one of them held a lease. Such an id isn't ahead, so the lowest isn't either. If none held, the cancel
  * is refused.
  */
-import type { LeaseId } from "../lease-id.js";
-import { isSameLeaseId } from "../lease-id.js";
+import { type LeaseId, isSameLeaseId } from "../lease-id.js";
 import { mayRaiseLowWatermark } from "./expiry.js";
 import { LIMITS } from "../limits.js";
 import type { Tombstone, Ending, Hold, LockRecord } from "../record.js";

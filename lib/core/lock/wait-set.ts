@@ -2,8 +2,7 @@
  * The wait set of a key: the leases that wait for a condition. It is beside the queue, so nothing that reads only the queue can hand the
  * key to a member. A notify moves members to the queue, and from then on they are waiters like all others.
  */
-import type { LeaseId } from "../lease-id.js";
-import { isSameLeaseId } from "../lease-id.js";
+import { type LeaseId, isSameLeaseId } from "../lease-id.js";
 import type { LockRecord, Member } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isWaiting } from "./expiry.js";

@@ -10,12 +10,10 @@
  */
 import { touchedTtlAtSec, ttlAtSec } from "../change.js";
 import type { ProlongedPayload } from "../commands.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
+import { type Refusal, refuse } from "../errors.js";
 import { DEFAULTS } from "../limits.js";
 import type { Checkpoint, Hold, LockRecord, LockPolicy, Payload, Run } from "../record.js";
-import { toSecondsUp } from "../time.js";
-import type { ClockReading } from "../time.js";
+import { type ClockReading, toSecondsUp } from "../time.js";
 import { isReclaimable } from "../lock/expiry.js";
 
 /** Year 9999, in epoch seconds: a record stored for ever is never collected. */

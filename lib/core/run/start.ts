@@ -14,8 +14,7 @@ import { newHold, refuseReplay, refuseNewLease, takeOver } from "../lock/grant.j
 import { change } from "../change.js";
 import type { Decision, Finished, LeaseEvent, Running, Start } from "../commands.js";
 import { EMPTY_RECORD, holdOf } from "../lock/tombstones.js";
-import type { Refusal } from "../errors.js";
-import { refuse } from "../errors.js";
+import { type Refusal, refuse } from "../errors.js";
 import type { Checkpoint, Hold, LockRecord, LockPolicy, Run } from "../record.js";
 import { isOver, isRunning, isSameWork, outlivedBy, runOf, startedTtlAtSec } from "./run.js";
 import type { ClockReading } from "../time.js";

@@ -4,17 +4,13 @@
  * clock by the `Date` of answers.
  */
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../core/time.js";
-import { systemClock } from "../../core/time.js";
+import { type Clock, systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
-import type { Endpoint, Reply, SendBounds } from "./http-sender.js";
-import { send } from "./http-sender.js";
-import type { RetryStrategy } from "./retries.js";
-import { errorTypeOf } from "./retries.js";
-import type { ErrorMetadata } from "./service-error.js";
-import { bodyOf } from "./service-error.js";
+import { type Endpoint, type Reply, type SendBounds, send } from "./http-sender.js";
+import { type RetryStrategy, errorTypeOf } from "./retries.js";
+import { type ErrorMetadata, bodyOf } from "./service-error.js";
 import type { Sign } from "./signature.js";
 import { TABLE_CALLS } from "./table.js";
 import type { AnswerWatcher } from "./table-clock.js";

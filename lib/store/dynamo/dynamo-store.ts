@@ -2,7 +2,7 @@
  * Records in DynamoDB: the fast path first, then compare-and-set.
  *
  *  1. send the command's common case as one conditional UpdateItem (fast-path.ts);
- *  2. refused: the refusal returns the item, at no charge, and the core decides on it (compare-and-set.ts);
+ *  2. refused: the write is charged, the item that the refusal returns is not, and the core decides on it (compare-and-set.ts);
  *  3. write a decision that changes something on condition that the version is the one seen.
  *
  * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
@@ -18,14 +18,12 @@ import { plainItem } from "./attribute-value.js";
 import type { ClockReading } from "../../core/time.js";
 import type { Change, LeanResult, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
-import type { TableCalls, WireItem } from "./calls.js";
-import { cancellationReasons, isConditionFailed } from "./calls.js";
+import { type TableCalls, type WireItem, cancellationReasons, isConditionFailed } from "./calls.js";
 import { RecentRecords } from "./recent-records.js";
 import { fastPath, leanWrite } from "./fast-path.js";
 import { DynamoLimits } from "./limit-store.js";
-import { touchWaiter } from "./keep-alive.js";
-import type { FastPath, Write } from "./predicates.js";
-import { KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
+import { touchWaiter } from "./touch-waiter.js";
+import { type FastPath, type Write, KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
 import type { Item } from "./layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, TENANCY, TENANCY_KEY, toItem } from "./item.js";
 import type {
@@ -43,8 +41,7 @@ import type {
 import { NewerFormat } from "../port.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
-import type { TablePlace } from "./unavailable.js";
-import { isWriteConflict, tableUnavailable } from "./unavailable.js";
+import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
 const CONFLICT_ATTEMPTS = 5;
@@ -255,14 +252,12 @@ class DynamoStore implements LockStore {
   }
 
   async read(address: Address): Promise<LockRecord | undefined> {
-    try {
+    return readFrom(this.#place, async () => {
       const { Item } = await this.#calls.getItem({ ...this.#table, Key: itemKey(address), ConsistentRead: true });
       const record = Item && fromItem(Item);
       this.#recentRecords.note(address, record);
       return record;
-    } catch (error) {
-      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#place);
-    }
+    });
   }
 
   async keepPayload(address: Address, { digest, ttlAtSec }: StoredPayload, text?: string): Promise<void> {
@@ -283,21 +278,15 @@ class DynamoStore implements LockStore {
   }
 
   async readPayload(address: Address, digest: string): Promise<string | undefined> {
-    try {
-      const { Item } = await this.#calls.getItem({ ...this.#table, Key: payloadKey(address, digest), ConsistentRead: true });
-      return Item?.["t"] as string | undefined;
-    } catch (error) {
-      throw await tableUnavailable(error, this.#place);
-    }
+    const Key = payloadKey(address, digest);
+    const { Item } = await readFrom(this.#place, () => this.#calls.getItem({ ...this.#table, Key, ConsistentRead: true }));
+    return Item?.["t"] as string | undefined;
   }
 
   async list(query: ListQuery): Promise<ListPage> {
     const table = { calls: this.#calls, tableName: this.#place.tableName };
-    try {
-      return await listShards(table, query, { expression: "size(h) > :zero OR attribute_exists(rn)", values: { ":zero": 0 } }, fromItem);
-    } catch (error) {
-      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#place);
-    }
+    const filter = { expression: "size(h) > :zero OR attribute_exists(rn)", values: { ":zero": 0 } };
+    return readFrom(this.#place, () => listShards(table, query, filter, fromItem));
   }
 }
 

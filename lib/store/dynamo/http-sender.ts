@@ -2,8 +2,7 @@
  * Sends one HTTP request over a keep-alive connection and reads its whole answer. The time from the start to the last byte and the
  * answer's size are bounded. It sends once. The error of a broken connection has the AWS SDK's name for it.
  */
-import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { Agent, request as overHttp } from "node:http";
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent, request as overHttp } from "node:http";
 import { Agent as TlsAgent, request as overHttps } from "node:https";
 import type { Clock } from "../../core/time.js";
 import type { RawHeaders } from "./signature.js";

@@ -42,8 +42,7 @@ import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
 import { shortId, sumsOf, withListed } from "./crowd-item.js";
-import type { Item } from "./layout.js";
-import { HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
+import { type Item, HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
 import { TABLE } from "./table.js";
 
 export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";

@@ -5,28 +5,22 @@
  *
  * The item: `gp` the rates as text, `g0` to `g3` when each bucket is full again (epoch microseconds), `x` TTL, `fv` format version.
  */
-import type { Backoff } from "../../core/backoff.js";
-import { backoffMs } from "../../core/backoff.js";
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
 import { LIMITS } from "../../core/limits.js";
 import type { LimitRecord, Take, Taken } from "../../core/rate.js";
 import { bucketsOf, chargeUs, decideTake, fillMs, fullAfter, hasRates, latestFitUs, ratesText } from "../../core/rate.js";
 import type { LockPolicy } from "../../core/record.js";
-import type { Clock, ClockReading } from "../../core/time.js";
-import { toSecondsUp } from "../../core/time.js";
-import type { LimitName, LimitQuery, LimitStore, Page, ReadClocks } from "../port.js";
-import { KeyContended, NewerFormat } from "../port.js";
+import { type Clock, type ClockReading, toSecondsUp } from "../../core/time.js";
+import { type LimitName, type LimitQuery, type LimitStore, type Page, type ReadClocks, KeyContended, NewerFormat } from "../port.js";
 import { plainItem } from "./attribute-value.js";
-import type { TableCalls } from "./calls.js";
-import { isConditionFailed } from "./calls.js";
+import { type TableCalls, isConditionFailed } from "./calls.js";
 import { itemKey } from "./item-key.js";
 import type { Item } from "./layout.js";
 import { FIRST_FORMAT, FORMAT_VERSION } from "./item.js";
-import type { Write } from "./predicates.js";
-import { KNOWN_FORMAT, X } from "./predicates.js";
+import { type Write, KNOWN_FORMAT, X } from "./predicates.js";
 import { listShards } from "./shards.js";
-import type { TablePlace } from "./unavailable.js";
-import { isWriteConflict, tableUnavailable } from "./unavailable.js";
+import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** The dependencies of the limits of a table. */
 export interface DynamoLimitsDeps extends TablePlace {
@@ -69,12 +63,10 @@ export class DynamoLimits implements LimitStore {
 
   async read(name: LimitName): Promise<LimitRecord | undefined> {
     const { calls, tableName } = this.#deps;
-    try {
+    return readFrom(this.#deps, async () => {
       const { Item } = await calls.getItem({ TableName: tableName, Key: limitKey(name), ConsistentRead: true });
       return limitIn(Item);
-    } catch (error) {
-      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#deps);
-    }
+    });
   }
 
   async list({ fullAfterMs, ...query }: LimitQuery): Promise<Page<LimitRecord>> {
@@ -82,11 +74,8 @@ export class DynamoLimits implements LimitStore {
       expression: Array.from({ length: LIMITS.ratesMax }, (_, index) => `g${index} > :now`).join(" OR "),
       values: { ":now": fullAfterMs * 1000 },
     };
-    try {
-      return await listShards(this.#deps, { ...query, kind: "limits" }, filter, (item) => limitIn(item) ?? { buckets: [] });
-    } catch (error) {
-      throw error instanceof NewerFormat ? error : await tableUnavailable(error, this.#deps);
-    }
+    const limitOf = (item: Item): LimitRecord => limitIn(item) ?? { buckets: [] };
+    return readFrom(this.#deps, () => listShards(this.#deps, { ...query, kind: "limits" }, filter, limitOf));
   }
 
   /** Sends one conditional write. Returns the limit before it, or the one that refused it. */

@@ -1,7 +1,7 @@
 /**
  * A cache of the records that this process saw recently. It shows which fast path is likely to succeed. A change may
  * also be decided on a cached record without a read, since it is written only on the version that was seen. So a
- * contended key causes no refused writes. The cache is bounded, and its entries expire soon.
+ * contended key causes fewer refused writes. The cache is bounded, and its entries expire soon.
  */
 import type { Command } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";

@@ -3,14 +3,11 @@
  * principal who stored it, `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent
  * reads and deletes them.
  */
-import type { Address, Sleeper, SleeperStore, TiedLease } from "../port.js";
-import { principalOf } from "../port.js";
-import type { AllCalls, TableCalls } from "./calls.js";
-import { isConditionFailed } from "./calls.js";
+import { type Address, type Sleeper, type SleeperStore, type TiedLease, principalOf } from "../port.js";
+import { type AllCalls, type TableCalls, isConditionFailed } from "./calls.js";
 import type { Item } from "./layout.js";
 import { TABLE } from "./table.js";
-import type { TablePlace } from "./unavailable.js";
-import { tableUnavailable } from "./unavailable.js";
+import { type TablePlace, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** The partition of all sleepers and tied leases. */
 export const SLEEPERS = "/sleepers";
@@ -73,22 +70,15 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
         ExpressionAttributeValues: { ":p": SLEEPERS, ":after": after },
         Limit: QUERY_LIMIT,
       };
-      try {
-        const { Items = [], LastEvaluatedKey } = await calls.query(input);
-        const kept = Items.map(keptIn);
-        const [sleepers, ties] = [kept.filter((one) => "acquire" in one), kept.filter((one) => "executionArn" in one)];
-        return { sleepers, ties, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
-      } catch (error) {
-        throw await tableUnavailable(error, place);
-      }
+      const { Items = [], LastEvaluatedKey } = await readFrom(place, () => calls.query(input));
+      const kept = Items.map(keptIn);
+      const [sleepers, ties] = [kept.filter((one) => "acquire" in one), kept.filter((one) => "executionArn" in one)];
+      return { sleepers, ties, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
     },
     async read(address, leaseId) {
-      try {
-        const { Item: item } = await calls.getItem({ TableName, Key: keyOf(address, leaseId), ConsistentRead: true });
-        return item && (keptIn(item) as Sleeper);
-      } catch (error) {
-        throw await tableUnavailable(error, place);
-      }
+      const Key = keyOf(address, leaseId);
+      const { Item: item } = await readFrom(place, () => calls.getItem({ TableName, Key, ConsistentRead: true }));
+      return item && (keptIn(item) as Sleeper);
     },
     async delete(kept) {
       const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": kept.putAtMs } };

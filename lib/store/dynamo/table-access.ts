@@ -3,20 +3,16 @@
  * one, requests bypass the SDK for a third of its CPU (docs/decisions/018-requests-past-the-sdk.md); then it only finds the region, the
  * endpoint and the credentials, in every place where a client of its own would look.
  */
-import type { DynamoDBClientConfig, DynamoDBClientResolvedConfig } from "@aws-sdk/client-dynamodb";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClientConfig, type DynamoDBClientResolvedConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
-import type { Destination, TransportSettings } from "./built-in-calls.js";
-import { builtInCalls } from "./built-in-calls.js";
-import type { TableCalls } from "./calls.js";
-import { deferredCalls } from "./calls.js";
+import { type Destination, type TransportSettings, builtInCalls } from "./built-in-calls.js";
+import { type TableCalls, deferredCalls } from "./calls.js";
 import { connections, endpointAt } from "./http-sender.js";
 import { sdkCalls } from "./sdk-calls.js";
 import { signer } from "./signature.js";
 import { TABLE_CALLS } from "./table.js";
-import type { TableTime } from "./table-clock.js";
-import { answerWatcher, watchTableClock } from "./table-clock.js";
+import { type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
 
 /** The place of the table and the caller's identity, as far as the environment doesn't say it. */
 export interface TableLocation {

@@ -6,8 +6,7 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DEFAULTS } from "../../core/limits.js";
-import type { Clock, Instant } from "../../core/time.js";
-import { elapsedMs, instantOf } from "../../core/time.js";
+import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 
 /** Bounds of the table's present time. */
 export interface TableTime {

@@ -1,5 +1,5 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
-import { KeyContended, StoreNotConfigured, StoreUnavailable } from "../port.js";
+import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../port.js";
 import { TABLE } from "./table.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
@@ -63,6 +63,15 @@ export async function tableUnavailable(error: unknown, place: TablePlace): Promi
   const hasOtherKeys = OTHER_KEYS.test(told.message);
   if (!(told instanceof StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
   return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, false, { cause: error });
+}
+
+/** Reads from the table. @throws NewerFormat as it is, and any other error as {@link tableUnavailable} converts it */
+export async function readFrom<T>(place: TablePlace, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof NewerFormat ? error : await tableUnavailable(error, place);
+  }
 }
 
 /** Converts `error` to the store's own: definite only if the SDK sent the request at most once and it was refused. */

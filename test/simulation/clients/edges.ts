@@ -106,7 +106,7 @@ class Visitor extends QueueScene {
   override async apply<C extends Command>(command: C): Promise<Applied<C>> {
     await this.edge.world.sleep(this.edge.random.between(0, 15));
     try {
-      return await super.apply.call(this.at(this.edge.nowMs()), command);
+      return (await super.apply.call(this.at(this.edge.nowMs()), command)) as Applied<C>;
     } catch (error) {
       if (error instanceof KeyContended) this.fail("L4", `${command.type}: ${error.message}`);
       throw error;
