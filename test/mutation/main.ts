@@ -51,7 +51,7 @@ function filesOf({ files }: Part): readonly string[] {
     .filter((path) => files.test(path));
 }
 
-/** True if the file's scores were recorded from another text than the present one. */
+/** True if the recorded scores of the file are of other code than the present. */
 function hasChanged(path: string): boolean {
   const [score] = Object.values(recordedResults().parts).flatMap((files) => files[path] ?? []);
   return score?.digest !== digestOf(readFileSync(join(ROOT, path), "utf8"));
