@@ -11,7 +11,7 @@ import { createLockClient } from "../../lib/testing.js";
 import type { Harness } from "../client/harness.js";
 import { createHarness } from "../client/harness.js";
 import { cutOff } from "../client/jobs/provider.js";
-import { invocation } from "../support/invocation.js";
+import { invocation, passed } from "../support/invocation.js";
 import { createGate } from "../support/run-gate.js";
 import { SCHEDULED } from "./events.js";
 
@@ -31,7 +31,7 @@ describe("sqsHandler", () => {
     const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
       if (failing.includes(body)) throw new Error(`${body} fails`);
       done.push(body);
-      await new Promise<void>((resolve) => void harness.clock.after(10, resolve));
+      await passed(harness.clock, 10);
     });
     const deliver = (Records: readonly SqsMessage[], leftMs?: number) =>
       harness.clock.settle(handler({ Records }, invocation(harness.clock, leftMs)));
@@ -45,27 +45,12 @@ describe("sqsHandler", () => {
     expect(done).toEqual(["a1", "b1", "c1"]);
   });
 
-  it("reports those that failed, and goes on with the others", async () => {
-    const { deliver, done } = deployed("a1", "b2");
-    expect(await deliver(messages(QUEUE, "a1", "a2", "b1", "b2", "b3"))).toEqual(failures("a1", "b2"));
-    expect(done.toSorted()).toEqual(["a2", "b1", "b3"]);
-  });
-
-  it("reports one that another works on just now, without a wait", async () => {
-    const { clock, deliver, rival } = deployed();
-    void rival.runOnce(key("message", "a1"), () => createGate().pass());
-    await clock.advance(0);
-    const began = clock.monotonicMs();
-    expect(await deliver(messages(QUEUE, "a1"))).toEqual(failures("a1"));
-    expect(clock.monotonicMs()).toBe(began);
-  });
-
-  it("takes an option that is undefined for none: a message that another works on is not waited for", async () => {
+  it.each([{}, { waitMs: undefined }])("with %j reports a message that another works on just now, without a wait", async (options) => {
     const { clock, locks, rival } = createHarness();
     const gate = createGate();
     const working = rival.runOnce("message_m1", () => gate.pass());
     await gate.reached;
-    const handler = sqsHandler({ locks, waitMs: undefined }, () => expect.unreachable("another runs it"));
+    const handler = sqsHandler({ locks, ...options }, () => expect.unreachable("another runs it"));
     const began = clock.monotonicMs();
     expect(await clock.settle(handler({ Records: [{ messageId: "m1", body: "" }] }, invocation(clock)))).toEqual({
       batchItemFailures: [{ itemIdentifier: "m1" }],
@@ -95,7 +80,7 @@ describe("sqsHandler", () => {
       let [inside, most] = [0, 0];
       const handler = sqsHandler({ locks }, async () => {
         most = Math.max(most, ++inside);
-        await new Promise<void>((resolve) => void clock.after(10, resolve));
+        await passed(clock, 10);
         inside--;
       });
       expect(await clock.settle(handler({ Records: messages(arn, ...names) }, invocation(clock)))).toEqual(failures());
@@ -157,7 +142,7 @@ describe("sqsHandler with limits", () => {
     const [done, changed]: [string[], [name: string, timeoutSec: number][]] = [[], []];
     const limiter = locks.limiter("partner", { rates: [{ count, perMs }] });
     const changeVisibility = async ({ messageId }: SqsMessage, timeoutSec: number) => {
-      await new Promise<void>((resolve) => void clock.after(10, resolve));
+      await passed(clock, 10);
       changed.push([messageId, timeoutSec]);
     };
     const handler = sqsHandler({ locks, limitsFor: () => [limiter], changeVisibility, ...options(harness, limiter) }, async ({ body }) => {

@@ -56,14 +56,6 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     expect((await post()).status).toBeLessThan(300);
   });
 
-  it("gives each caller a limit of its own; control: with one name for all callers they share it", async () => {
-    for (const [caller, isShared] of [["header", false] as const, ["none", true] as const]) {
-      const { post } = await served(framework, [{ name: "orders", rates: [{ count: 1, perMs: 60_000 }] }], { caller });
-      await post("ann");
-      expect([(await post("ann")).status, (await post("bob")).status === 429]).toEqual([429, isShared]);
-    }
-  });
-
   it("takes from several levels, the most specific first, and tells each", async () => {
     const total = { name: "total", rates: [{ count: 3, perMs: 60_000 }], caller: "none" } as const;
     const { post } = await served(framework, [{ name: "orders", rates: TWO_A_MINUTE }, total]);

@@ -1,17 +1,12 @@
 /** A key's history from CloudWatch Logs: the query, its rows as lines, and the signed requests, against a double of its JSON API. */
 import { createHash, createHmac } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { runQuery } from "../../bin/console/insights.js";
 import { HISTORY_LINES, historyQuery, linesOfRows } from "../../bin/console/insights-query.js";
 import { sigv4 } from "../../lib/sigv4.js";
+import { closingAfterEach, listening } from "../adapters/app-server.js";
 
-const closing: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closing.splice(0)) close();
-});
+const open = closingAfterEach();
 
 const CREDENTIALS = { accessKeyId: "AKID", secretAccessKey: "secret", sessionToken: "session" };
 const REGION = "eu-central-1";
@@ -27,7 +22,7 @@ interface Asked {
 /** Answers each request with the next of `answers`, and keeps the requests with the signature that each should have. */
 async function logs(answers: readonly (readonly [status: number, body: object])[]) {
   const asked: Asked[] = [];
-  const server = createServer((request, response) => {
+  const server = await listening((request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
@@ -43,10 +38,8 @@ async function logs(answers: readonly (readonly [status: number, body: object])[
       const [status, answer] = answers[asked.length - 1] ?? [500, {}];
       response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(answer));
     });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closing.push(() => server.close());
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  const endpoint = `${open(server).url}/`;
   const sign = sigv4({ region: REGION, service: "logs", credentials: CREDENTIALS });
   const waits: number[] = [];
   const wait = (ms: number) => Promise.resolve(waits.push(ms));

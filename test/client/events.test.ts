@@ -10,10 +10,11 @@ const LEASE_MS = 9000;
 describe("onEvent", () => {
   it("tells of a lease that was acquired and released", async () => {
     const { locks, events } = createHarness({ prefix: "shop:" });
-    const { fencingToken, release } = await acquired(locks.acquire(KEY));
+    const lease = await locks.acquire(KEY);
+    const { fencingToken } = lease;
     expect(events).toEqual([{ type: "acquired", key: `shop:${KEY}`, fencingToken }]);
-    await release();
-    await release();
+    await lease.release();
+    await lease.release();
     expect(events.slice(1)).toEqual([{ type: "released", key: `shop:${KEY}`, fencingToken }]);
   });
 
@@ -87,11 +88,6 @@ describe("onEvent", () => {
     expect(told.length).toBeGreaterThan(4);
   });
 });
-
-async function acquired(asked: Promise<{ readonly fencingToken: number; release(): Promise<unknown> }>) {
-  const lease = await asked;
-  return { fencingToken: lease.fencingToken, release: () => lease.release() };
-}
 
 /** A replacer that makes errors visible to JSON, with their stack. */
 function stringOf(_name: string, value: unknown): unknown {

@@ -4,19 +4,19 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient as createHttpClient, fencedWrite, InvalidRequestError, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
+import { thrownBy } from "../support/run-gate.js";
 
 /** As JavaScript calls it, where no compiler looks. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as above
 type Untyped = any;
 const work = (): void => undefined;
 
-async function thrownBy(task: () => unknown): Promise<unknown> {
-  try {
-    await task();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
+const thrown = (task: () => unknown): Promise<unknown> => thrownBy((async () => task())());
+
+/** Expects an error that names the field, then the rule. */
+function expectRefused(error: unknown, field: string, rule = ""): void {
+  expect(error).toBeInstanceOf(InvalidRequestError);
+  expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: .*${rule}`)) });
 }
 
 describe("a call in the wrong form", () => {
@@ -37,9 +37,7 @@ describe("a call in the wrong form", () => {
     ["a cursor that is a number", "cursor", (locks) => locks.runs.list({ cursor: 5 })],
   ])("%s is refused by the name of %s", async (_said, field, call) => {
     const locks = createLockClient();
-    const error = await thrownBy(() => call(locks));
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
+    expectRefused(await thrown(() => call(locks)), field);
     expect((await locks.list()).items).toEqual([]);
   });
 
@@ -55,38 +53,38 @@ describe("a call in the wrong form", () => {
 
 describe("a client that is made in the wrong form", () => {
   const url = "http://127.0.0.1:8787";
-  it.each<[said: string, field: string, options: Untyped]>([
-    ["a bare URL", "options", url],
-    ["null", "options", null],
-    ["a URL object", "url", { url: new URL(url) }],
-    ["a URL without its scheme", "url", { url: "localhost:8787" }],
-    ["a URL of another scheme", "url", { url: "ftp://localhost" }],
-    ["an owner that is a number", "owner", { url, owner: 5 }],
-    ["a prefix that no key may begin with", "prefix", { url, prefix: "a b" }],
-    ["a prefix that is a number", "prefix", { url, prefix: 5 }],
-    ["a listener that is none", "onEvent", { url, onEvent: "x" }],
-    ["a signer that is none", "sign", { url, sign: {} }],
-    ["a token that is a number", "token", { url, token: 5 }],
-    ["a switch that is a word", "closeOnSigterm", { url, closeOnSigterm: "yes" }],
-  ])("%s is refused by the name of %s", async (_said, field, options) => {
-    const error = await thrownBy(() => createHttpClient(options as never));
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
-  });
-});
-
-describe("straight on the table", () => {
-  it.each<[said: string, field: string, options: Untyped]>([
-    ["a name that no table has", "tableName", { tableName: "my table" }],
-    ["a name that is a number", "tableName", { tableName: 5 }],
-    ["a clock error that is text", "clockErrorMs", { tableName: "t", clockErrorMs: "500" }],
-    ["a clock error beyond the guard", "clockErrorMs", { tableName: "t", clockErrorMs: 10_000 }],
-    ["a retention below an hour", "retentionMs", { tableName: "t", retentionMs: 3_599_999 }],
-    ["a log that is none", "log", { tableName: "t", log: "stdout" }],
-  ])("%s is refused by the name of %s", async (_said, field, options) => {
-    const error = await thrownBy(() => createTableClient(options as never));
-    expect(error).toBeInstanceOf(InvalidRequestError);
-    expect(error).toMatchObject({ field, message: expect.stringMatching(new RegExp(`^${field}: `)) });
+  const http = (options: unknown) => () => createHttpClient(options as never);
+  const table = (options: unknown) => () => createTableClient(options as never);
+  const onTable = (options: object) => table({ tableName: "locks", ...options });
+  it.each<[said: string, field: string, make: () => unknown, rule?: string]>([
+    ["a bare URL", "options", http(url)],
+    ["null", "options", http(null)],
+    ["no URL", "url", http({}), "give createLockClient the option or set HOLDFAST_URL"],
+    ["an empty URL", "url", http({ url: "" }), "give createLockClient the option or set HOLDFAST_URL"],
+    ["a URL object", "url", http({ url: new URL(url) })],
+    ["a text that is no URL", "url", http({ url: "not a url" })],
+    ["a URL without its scheme", "url", http({ url: "localhost:8787" })],
+    ["a URL of another scheme", "url", http({ url: "ftp://localhost" })],
+    ["an option that there isn't", "uri", http({ url, uri: 1 }), "is not an option of createLockClient"],
+    ["an owner that is a number", "owner", http({ url, owner: 5 })],
+    ["a prefix that no key may begin with", "prefix", http({ url, prefix: "a b" })],
+    ["a prefix that is a number", "prefix", http({ url, prefix: 5 })],
+    ["a listener that is none", "onEvent", http({ url, onEvent: "x" })],
+    ["a signer that is none", "sign", http({ url, sign: {} })],
+    ["a token that is a number", "token", http({ url, token: 5 })],
+    ["a switch that is a word", "closeOnSigterm", http({ url, closeOnSigterm: "yes" })],
+    ["no table", "tableName", table({}), "give createLockClient the option or set HOLDFAST_TABLE"],
+    ["a name that no table has", "tableName", table({ tableName: "my table" })],
+    ["a name that is a number", "tableName", table({ tableName: 5 })],
+    ["an option that there isn't on a table", "table", onTable({ table: 1 }), "is not an option of createLockClient"],
+    ["a namespace that is none", "namespace", onTable({ namespace: "a/b" })],
+    ["a clock error that is text", "clockErrorMs", onTable({ clockErrorMs: "500" })],
+    ["a clock error beyond the guard", "clockErrorMs", onTable({ clockErrorMs: 10_000 })],
+    ["a retention below an hour", "retentionMs", onTable({ retentionMs: 3_599_999 })],
+    ["a log that is none", "log", onTable({ log: "stdout" })],
+    ["a URL in memory", "url", () => createLockClient({ url } as never), "is not an option of createLockClient"],
+  ])("%s is refused by the name of %s", async (_said, field, make, rule = "") => {
+    expectRefused(await thrown(make), field, rule);
   });
 
   it("control: a table by its ARN, with the bounds of the others", () => {
@@ -101,6 +99,6 @@ describe("a helper in the wrong form", () => {
     ["a key of nothing", "key", () => key()],
     ["a fenced write without a token", "fencingToken", () => fencedWrite(undefined as Untyped)],
   ])("%s is refused by the name of %s", async (_said, field, call) => {
-    expect(await thrownBy(call)).toMatchObject({ name: "InvalidRequestError", field });
+    expect(await thrown(call)).toMatchObject({ name: "InvalidRequestError", field });
   });
 });

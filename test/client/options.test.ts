@@ -1,7 +1,5 @@
 /** Invalid options are rejected before anything is sent. The error names the option and the rule. */
 import { describe, expect, it } from "vitest";
-import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { createLockClient as createHttpClient } from "../../lib/index.js";
 import type { LockClient } from "../../lib/testing.js";
 import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
 import type { Schema } from "../../lib/contract/decode.js";
@@ -273,26 +271,5 @@ describe("what no message of the API may be", () => {
     expect((await createLockClient().list(query)).items).toEqual([]);
     expect(decode(REQUESTS.ResetRequest, { reason: "\u{1f319}" })).toMatchObject({ ok: true });
     await expect(createLockClient().runs.reset(KEY, { reason: "\u{1f319}" })).rejects.toMatchObject({ code: "not-found" });
-  });
-});
-
-describe("createLockClient", () => {
-  const create = { http: createHttpClient, table: createTableClient, testing: createLockClient } as unknown as Record<
-    string,
-    (options: Loose) => unknown
-  >;
-
-  it.each<[string, Loose, string]>([
-    ["http", { url: "http://localhost", uri: 1 }, "uri: is not an option of createLockClient"],
-    ["http", { url: "not a url" }, "url: "],
-    ["http", { url: "" }, "url: give createLockClient the option or set HOLDFAST_URL"],
-    ["http", {}, "url: give createLockClient the option or set HOLDFAST_URL"],
-    ["table", { tableName: "locks", table: 1 }, "table: is not an option of createLockClient"],
-    ["table", {}, "tableName: give createLockClient the option or set HOLDFAST_TABLE"],
-    ["table", { tableName: "locks", namespace: "a/b" }, "namespace: "],
-    ["testing", { url: "http://localhost" }, "url: is not an option of createLockClient"],
-  ])("over %s refuses %j", (kind, options, message) => {
-    expect(() => create[kind]!(options)).toThrow(message);
-    expect(() => create[kind]!(options)).toThrow(InvalidRequestError);
   });
 });

@@ -9,6 +9,7 @@ import { createLockClient } from "../../lib/index.js";
 import { refuse } from "../../lib/core/errors.js";
 import { toProblem } from "../../lib/contract/problem.js";
 import { LEASE_ID } from "../support/lease-ids.js";
+import { thrownBy } from "../support/run-gate.js";
 import type { Received, StubServer } from "./transport/stub-server.js";
 import { startStubServer } from "./transport/stub-server.js";
 
@@ -51,6 +52,7 @@ const quoted = ({ method, url, headers }: Received): string => {
 
 /** Everything that a program might log of the error and the events. */
 function saidBy(error: unknown, events: readonly unknown[]): string {
+  expect(error).toBeInstanceOf(Error);
   const { message, stack } = error as Error;
   return [message, stack, JSON.stringify(error), inspect(error, { depth: 20, showHidden: true }), inspect(events, { depth: 20 })].join(
     "\n",
@@ -62,19 +64,12 @@ function expectNoSecret(said: string): void {
   expect(said.match(LEASE_ID) ?? []).toEqual([]);
 }
 
-async function failureOf(ask: Promise<unknown>): Promise<unknown> {
-  return ask.then(
-    () => expect.unreachable("it must fail"),
-    (error: unknown) => error,
-  );
-}
-
 describe.each(CLIENTS)("a client with %s", (_what, options) => {
   it.each(ASKS)("has no secret in the error of %s that a gateway refuses, quoting the request", async (_ask, ask) => {
     for (const status of [401, 403, 404, 413]) {
       const events: unknown[] = [];
       stub.answer((request) => ({ status, body: { message: quoted(request) } }));
-      const error = await failureOf(ask(createLockClient({ url: stub.url, onEvent: (event) => events.push(event), ...options })));
+      const error = await thrownBy(ask(createLockClient({ url: stub.url, onEvent: (event) => events.push(event), ...options })));
       expectNoSecret(saidBy(error, events));
       // The rest of what the gateway said is there.
       expect((error as Error).message).toContain("Invalid ");
@@ -88,7 +83,7 @@ describe("a client", () => {
   it.each(ASKS)("has no leaseId in the error of %s whose signer quotes the path", async (_ask, ask) => {
     const sign = ({ method, url }: { readonly method: string; readonly url: string }) =>
       Promise.reject(Object.assign(new Error(`can't sign ${method} ${new URL(url).pathname}`), { code: "not-configured" }));
-    const error = await failureOf(ask(createLockClient({ url: stub.url, sign })));
+    const error = await thrownBy(ask(createLockClient({ url: stub.url, sign })));
     expectNoSecret(saidBy(error, []));
     expect((error as Error).message).toContain("can't sign ");
   });
@@ -97,7 +92,7 @@ describe("a client", () => {
     const body = toProblem(refuse("limit-mismatch", { detail: "The key has another limit" }), undefined);
     stub.answer({ status: 409, headers: { "content-type": "application/problem+json" }, body });
     const headers = { "x-first": "limit-mismatch", "x-second": "another limit" };
-    const error = await failureOf(createLockClient({ url: stub.url, headers }).tryAcquire("ORDER_1"));
+    const error = await thrownBy(createLockClient({ url: stub.url, headers }).tryAcquire("ORDER_1"));
     expect(error).toMatchObject({ code: "limit-mismatch", message: expect.stringContaining("The key has another limit") });
   });
 
@@ -109,6 +104,6 @@ describe("a client", () => {
     ["a token of the wrong type", () => createLockClient({ url: stub.url, token: { value: MARK } as unknown as string })],
     ["a handle that is none", () => createLockClient({ url: stub.url }).attach(`${HANDLE}/${MARK}`)],
   ])("has no secret in the refusal of %s", async (_what, make) => {
-    expectNoSecret(saidBy(await failureOf((async () => make())()), []));
+    expectNoSecret(saidBy(await thrownBy((async () => make())()), []));
   });
 });

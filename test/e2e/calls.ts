@@ -1,8 +1,7 @@
 /** Short forms of the requests that the tests make often. They check nothing unless their name says so. */
 import { expect } from "vitest";
 import type { Reply } from "../support/reply.js";
-import type { Parts, Fixture } from "./fixture.js";
-import type { Principal } from "./target.js";
+import type { Fixture } from "./fixture.js";
 
 /** A PUT of a lease, and its key and leaseId. */
 export interface Put extends Reply {
@@ -15,7 +14,7 @@ export interface Put extends Reply {
 /** The options of a PUT besides its body. */
 export interface PutParts {
   readonly leaseId?: string;
-  readonly as?: Principal;
+  readonly as?: string;
   /** The `Prefer` header. */
   readonly prefer?: string;
 }
@@ -23,14 +22,28 @@ export interface PutParts {
 /** The shortest time for which a result may be stored. */
 export const KEEP_RESULT_MS = 60_000;
 
-/** The calls of a fixture that may only become available later. */
-export interface Calls {
-  fixture(): Fixture;
+/** The options of a request. */
+interface Sent {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly as?: string | undefined;
+}
+
+/** The parts of a fixture by which the calls are made. */
+export interface Sender {
   freshKey(): string;
   newId(fromNowMs?: number): string;
-  send(method: string, path: string, parts?: Parts): Promise<Reply>;
-  get(path: string, headers?: Readonly<Record<string, string>>, as?: Principal): Promise<Reply>;
-  post(path: string, body?: unknown, as?: Principal): Promise<Reply>;
+  send(method: string, path: string, parts?: Sent): Promise<Reply>;
+}
+
+/** The calls of a fixture that may only become available later. */
+export interface Calls<F extends Sender = Fixture> {
+  fixture(): F;
+  freshKey(): string;
+  newId(fromNowMs?: number): string;
+  send(method: string, path: string, parts?: Sent): Promise<Reply>;
+  get(path: string, headers?: Readonly<Record<string, string>>, as?: string): Promise<Reply>;
+  post(path: string, body?: unknown, as?: string): Promise<Reply>;
   /** Acquires, by default with a new leaseId. */
   put(key: string, body?: object, parts?: PutParts): Promise<Put>;
   /** The same with waiting, for no time at all. */
@@ -38,16 +51,16 @@ export interface Calls {
   /** Acquires, and checks for a 201. @default a fresh key */
   hold(key?: string, body?: object, parts?: PutParts): Promise<Put>;
   /** Releases, and returns the `Lease-State` or the status of the refusal. */
-  release(lease: { readonly url: string }, as?: Principal): Promise<string | number>;
-  /** Starts a run whose result is stored for the shortest time. */
+  release(lease: { readonly url: string }, as?: string): Promise<string | number>;
+  /** Starts a run, by default one whose result is stored for the shortest time. */
   start(key: string, body?: object, parts?: PutParts): Promise<Put>;
   /** Starts a run, and checks for a 201. */
   begin(key?: string, body?: object, parts?: PutParts): Promise<Put>;
-  complete(run: { readonly url: string }, outcome: unknown, as?: Principal): Promise<Reply>;
+  complete(run: { readonly url: string }, outcome: unknown, as?: string): Promise<Reply>;
 }
 
-/** Creates the calls of `fixture()`. */
-export function callsOf(fixture: () => Fixture): Calls {
+/** Creates the calls of `fixture()`. What a start asks for is `started`, and what its call says. */
+export function callsOf<F extends Sender = Fixture>(fixture: () => F, started: object = { keepResultMs: KEEP_RESULT_MS }): Calls<F> {
   const put = async (kind: string, key: string, body: object, { leaseId = fixture().newId(), as, prefer }: PutParts = {}): Promise<Put> => {
     const url = `/v1/${kind}/${key}/leases/${leaseId}`;
     const reply = await fixture().send("PUT", url, { body, as, ...(prefer !== undefined && { headers: { prefer } }) });
@@ -57,7 +70,7 @@ export function callsOf(fixture: () => Fixture): Calls {
     expect(reply.status, reply.text).toBe(201);
     return reply;
   };
-  const calls: Calls = {
+  const calls: Calls<F> = {
     fixture,
     freshKey: () => fixture().freshKey(),
     newId: (fromNowMs) => fixture().newId(fromNowMs),
@@ -71,7 +84,7 @@ export function callsOf(fixture: () => Fixture): Calls {
       const { status, headers } = await fixture().send("DELETE", url, { as });
       return status === 204 ? (headers["lease-state"] ?? "") : status;
     },
-    start: (key, body = {}, parts) => put("runs", key, { keepResultMs: KEEP_RESULT_MS, ...body }, parts),
+    start: (key, body = {}, parts) => put("runs", key, { ...started, ...body }, parts),
     begin: async (key = calls.freshKey(), body, parts) => granted(await calls.start(key, body, parts)),
     complete: ({ url }, outcome, as) => fixture().send("PUT", `${url}/outcome`, { body: outcome, as }),
   };

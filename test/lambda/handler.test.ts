@@ -3,21 +3,9 @@ import { describe, expect, it } from "vitest";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
-import type { LockStore } from "../../lib/store/port.js";
-import { ACQUIRE, COMPLETE_RUN, directService, INSPECT_RUN, RELEASE, START } from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, failing, INSPECT_RUN, RELEASE, START } from "../support/direct-service.js";
 import { DECISIONS, ENDINGS } from "./every-request.js";
-
-/** A store that fails every call with `error`. */
-function failing(error: unknown): LockStore {
-  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
-  const fail = (): Promise<never> => Promise.reject(error);
-  const { parameters } = createMemoryStore({ policy: createPolicy() });
-  const limits = { take: fail, read: fail, list: fail };
-  return { parameters, limits, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
-}
 
 const EVERYTHING = [...DECISIONS, ...ENDINGS];
 

@@ -3,17 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
+import { told } from "../e2e/calls.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
-import { kindsOn, told } from "./kinds.js";
-import { runsOf } from "./runs.js";
+import { localCalls } from "./local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { freshKey, newId, put, queue, get, post } = kindsOn(() => service, "ORDER");
-const runs = runsOf(() => service, "PAY");
+const { freshKey, newId, put, queue, get, post, start, begin, complete } = localCalls(() => service, "ORDER");
 
 const LEASE_MS = 20_000;
 const FREE_MS = LEASE_MS + takeoverMarginMs(LEASE_MS);
@@ -122,24 +121,25 @@ it("a renewal that is refused among others is a whole problem, with the path of 
 
 describe("a run", () => {
   it("is started with the run and its lease in one flat body", async () => {
-    const { key, leaseId, reply } = await runs.begin(undefined, { body: { leaseMs: LEASE_MS, owner: "billing-3", fingerprint: "f" } });
+    const begun = await begin(undefined, { leaseMs: LEASE_MS, owner: "billing-3", fingerprint: "f" });
+    const { key, leaseId, headers } = begun;
     const run = { state: "running", attempt: 1, takeover: false, owner: "billing-3", fencingToken: service.clock.wallMs() };
-    expect(shown(reply)).toEqual({ ...granted(LEASE_MS), ...run, key, leaseId });
-    expect([reply.headers["etag"], reply.headers["idempotent-replayed"]]).toEqual([`"v${reply.body.version}"`, undefined]);
+    expect(shown(begun)).toEqual({ ...granted(LEASE_MS), ...run, key, leaseId });
+    expect([headers["etag"], headers["idempotent-replayed"]]).toEqual([`"v${begun.body.version}"`, undefined]);
   });
 
   it("that is started again with another value of any field is 422 lease-reused", async () => {
-    const { url } = await runs.begin(undefined, { body: { owner: "a" } });
+    const { key, leaseId } = await begin(undefined, { owner: "a" });
     const kept = [{ keepResultMs: 60_000 }, { keepResultMs: "forever" }];
     for (const other of [{ leaseMs: 31_000 }, { owner: "b" }, { fingerprint: "g" }, { maxAttempts: 6 }, ...kept])
-      expect(told(await service.send("PUT", url, { body: { owner: "a", ...other } }))).toEqual([422, "lease-reused"]);
-    expect((await service.send("PUT", url, { body: { owner: "a" } })).status).toBe(200);
+      expect(told(await start(key, { owner: "a", ...other }, { leaseId }))).toEqual([422, "lease-reused"]);
+    expect((await start(key, { owner: "a" }, { leaseId })).status).toBe(200);
   });
 
   it("that is under way is refused with the time at which its lease is over, and without its id, principal and fingerprint", async () => {
-    const { key, leaseId } = await runs.begin(undefined, { body: { leaseMs: LEASE_MS, fingerprint: "secret-of-it" }, as: "alice" });
+    const { key, leaseId } = await begin(undefined, { leaseMs: LEASE_MS, fingerprint: "secret-of-it" }, { as: "alice" });
     await service.clock.advance(1_500);
-    const refused = await runs.ask(key, { as: "bob" });
+    const refused = await start(key, {}, { as: "bob" });
     expect(told(refused)).toEqual([409, "run-in-progress"]);
     expect(refused.body).toMatchObject({
       ...{ definite: true, retry: "later", instance: `/v1/runs/${key}` },
@@ -156,13 +156,14 @@ describe("a run", () => {
     ["failed for good", { state: "failed", error: { code: 1 }, retryable: false }, KEPT],
     ["failed and may be tried again", { state: "failed", error: { code: 1 }, retryable: true }, {}],
   ])("that %s is shown with its outcome, and was shown with its runner before", async (_what, outcome, seen) => {
-    const { key, url, reply } = await runs.begin(undefined, { body: { leaseMs: LEASE_MS, owner: "billing-3" } });
-    const { fencingToken } = reply.body as { fencingToken: number };
+    const run = await begin(undefined, { leaseMs: LEASE_MS, owner: "billing-3" });
+    const { key } = run;
+    const { fencingToken } = run.body as { fencingToken: number };
     await service.clock.advance(1_000);
     const running = { state: "running", owner: "billing-3", heldMs: 1_000, remainingMs: LEASE_MS - 1_000 };
-    expect(shown(await runs.look(key))).toEqual({ key, attempt: 1, fencingToken, ...running });
-    expect((await runs.complete(url, outcome)).body).toEqual({ recorded: true });
-    expect(shown(await runs.look(key))).toEqual({ key, attempt: 1, fencingToken, ...outcome, ...seen });
+    expect(shown(await get(`/v1/runs/${key}`))).toEqual({ key, attempt: 1, fencingToken, ...running });
+    expect((await complete(run, outcome)).body).toEqual({ recorded: true });
+    expect(shown(await get(`/v1/runs/${key}`))).toEqual({ key, attempt: 1, fencingToken, ...outcome, ...seen });
   });
 });
 

@@ -2,14 +2,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KEY_RULE } from "../../lib/contract/fields.js";
 import { LIMITS } from "../../lib/core/limits.js";
+import { told } from "../e2e/calls.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
-import { kindsOn, told } from "./kinds.js";
+import { localCalls } from "./local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { newId, get } = kindsOn(() => service, "RULE");
+const { newId, get } = localCalls(() => service, "RULE");
 
 /** The method and path of each request with a body; `ID` stands for a new leaseId. */
 const CALLS = {
@@ -55,32 +56,25 @@ describe("a body", () => {
     ["acquire", "leaseMS", UNKNOWN, '{"leaseMS":5000}'],
     ["acquire", "__proto__", UNKNOWN, '{"__proto__":{"leaseMs":5000}}'],
     ["acquire", "constructor", UNKNOWN, '{"constructor":1}'],
-    ["acquire", "leaseMs", LEASE_RULE, '{"leaseMs":"5000"}'],
-    ["acquire", "leaseMs", LEASE_RULE, '{"leaseMs":1e400}'],
     ["acquire", "owner", textOf(0, 256), '{"owner":"\\ud83d"}'],
-    ["acquire", "mode", "must be exclusive or shared", '{"mode":"read"}'],
     ["acquire", "limit", wholeFrom(1, 1000), '{"limit":0}'],
     ["acquire", "permits", wholeFrom(1, 1000), '{"limit":3,"permits":1.5}'],
     ["acquire", "permits", "must be at most the limit of 3", '{"limit":3,"permits":4}'],
     ["acquire", "permits", "must be at most the limit of 1", '{"permits":2}'],
     ["acquire", "limit", "a shared lease takes no permits; leave it out", '{"mode":"shared","limit":2}'],
     ["acquire", "priority", wholeFrom(0, 9), '{"priority":10}'],
-    ["acquire", "scope", textOf(16, 256), '{"scope":"fifteen-letters"}'],
     ["acquire", "scope", textOf(16, 256), '{"scope":"0123456789abcdef\\ud83d"}'],
     ["acquire", "meta", META_RULE, '{"meta":[1]}'],
-    ["acquire", "meta", META_RULE, JSON.stringify({ meta: { a: "é".repeat(512) } })],
     ["acquire", "meta", META_RULE, `{"meta":{"a":${nested(8_000)}}}`],
     ["renew", "owner", UNKNOWN, '{"owner":"x"}'],
     ["mode", "mode", "must be exclusive or shared", '{"mode":"writer","fencingToken":1}'],
     ["mode", "fencingToken", REQUIRED, '{"mode":"shared"}'],
-    ["transfer", "leaseId", REQUIRED, "{}"],
     ["transfer", "leaseId", "must be a UUIDv7 in lower case", '{"leaseId":"abc"}'],
     ["break", "reason", textOf(1, 256), '{"reason":"","fencingToken":1}'],
     ["break", "fencingToken", REQUIRED, '{"reason":"x"}'],
     ["break", "drainMs", wholeFrom(0, 86_400_000), '{"reason":"x","fencingToken":1,"drainMs":-1}'],
     ["set", "keys", "is required, or locks in its place, and not both", "{}"],
     ["set", "keys", "is required, or locks in its place, and not both", '{"keys":["a"],"locks":[{"key":"b"}]}'],
-    ["set", "keys", SET_RULE, `{"keys":${MANY}}`],
     ["set", "locks", SET_RULE, '{"locks":[]}'],
     ["set", "keys.1", KEY_RULE, '{"keys":["a",".."]}'],
     ["set", "locks.0.permits", UNKNOWN, '{"locks":[{"key":"a","permits":2}]}'],
@@ -177,45 +171,19 @@ describe("a body", () => {
 });
 
 describe("a path", () => {
-  it.each([
-    ["a space", "a%20b"],
-    ["a slash", "a%2Fb"],
-    ["a letter beyond ASCII", "%C3%A9"],
-    ["a line break", "a%0A"],
-    ["too many characters", "x".repeat(201)],
-    ["more characters than any router likes", "x".repeat(3_000)],
-  ])("whose key has %s is 400, naming key, and has no instance", async (_what, key) => {
-    for (const path of [`locks/${key}`, `locks/${key}/leases/${newId()}`, `runs/${key}`, `runs/${key}/leases/${newId()}`]) {
+  it("whose key has a space is 400, naming key, and has no instance", async () => {
+    for (const path of ["locks/a%20b", `locks/a%20b/leases/${newId()}`, "runs/a%20b", `runs/a%20b/leases/${newId()}`]) {
       const { body } = await get(`/v1/${path}`);
       expect([body.status, body.field, ruleIn(body), body.instance]).toEqual([400, "key", `key: ${KEY_RULE}`, undefined]);
     }
   });
 
-  it.each([
-    ["in upper case", "0199AAAA-BBBB-7CCC-8DDD-EEEEFFFF0000"],
-    ["of version 4", "3f2b8e5c-1c1d-4e7a-9a54-5d0b3c9f7f10"],
-    ["of a wrong variant", "0199aaaa-bbbb-7ccc-cddd-eeeeffff0000"],
-    ["without hyphens", "0199aaaabbbb7ccc8dddeeeeffff0000"],
-    ["with something after it", "0199aaaa-bbbb-7ccc-8ddd-eeeeffff0000%0A"],
-  ])("whose leaseId is %s is 400, naming leaseId, and its instance is the key's", async (_what, leaseId) => {
+  it("whose leaseId is in upper case is 400, naming leaseId, and its instance is the key's", async () => {
     for (const key of ["/v1/locks/a", "/v1/runs/a"])
       for (const method of ["PUT", "GET", "DELETE"]) {
-        const { body } = await service.send(method, `${key}/leases/${leaseId}`);
+        const { body } = await service.send(method, `${key}/leases/${newId().toUpperCase()}`);
         expect([body.status, ruleIn(body), body.instance]).toEqual([400, "leaseId: must be a UUIDv7 in lower case", key]);
       }
-  });
-
-  it.each(["/", "/v1", "/v1/lock/a", "/v2/locks/a", "/v1/locks/a/leases", "/v1/runs/a/", "/v1/runs/a/break", "/v1/openapi.yaml"])(
-    "%s is 404",
-    async (path) => {
-      expect(told(await get(path))).toEqual([404, "not-found"]);
-    },
-  );
-
-  // test/lambda/handler.test.ts has every path, and test/e2e the methods of each.
-  it("under a method that it doesn't take is 405, with those that it does", async () => {
-    const { headers, body } = await service.send("POST", `/v1/runs/a/leases/${newId()}`);
-    expect([body.code, headers["allow"], body.instance]).toEqual(["method-not-allowed", "PUT, GET, DELETE", "/v1/runs/a"]);
   });
 });
 

@@ -1,16 +1,16 @@
 /** Values that callers store, over HTTP: results, errors, checkpoints and meta come back as they were sent, up to their bounds. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
+import { told } from "../e2e/calls.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
-import { kindsOn, told } from "./kinds.js";
-import { runsOf } from "./runs.js";
+import { localCalls } from "./local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { freshKey, newId } = kindsOn(() => service, "META");
-const runs = runsOf(() => service, "PAID");
+const { freshKey, newId, get, start, begin, complete } = localCalls(() => service, "PAID");
+const look = (key: string) => get(`/v1/runs/${key}`);
 
 /** Text whose JSON has exactly that many bytes. */
 function textOf(bytes: number, character = "x"): string {
@@ -25,14 +25,14 @@ describe("a value of a run", () => {
     "%s is told as it was sent: as a result, as an error and as a checkpoint",
     async (json) => {
       const sent = JSON.stringify(JSON.parse(json));
-      const { key, url } = await runs.begin();
+      const { key, url } = await begin();
       await checkpointed(url, json);
-      for (const { body } of [await service.send("PUT", url), await runs.look(key)]) expect(JSON.stringify(body.checkpoint)).toBe(sent);
-      await runs.complete(url, `{"state":"succeeded","result":${json}}`);
-      for (const { body } of [await runs.ask(key), await runs.look(key)]) expect(JSON.stringify(body.result)).toBe(sent);
-      const failed = await runs.begin();
-      await runs.complete(failed.url, `{"state":"failed","retryable":false,"error":${json}}`);
-      for (const { body } of [await runs.ask(failed.key), await runs.look(failed.key)]) expect(JSON.stringify(body.error)).toBe(sent);
+      for (const { body } of [await service.send("PUT", url), await look(key)]) expect(JSON.stringify(body.checkpoint)).toBe(sent);
+      await complete({ url }, `{"state":"succeeded","result":${json}}`);
+      for (const { body } of [await start(key), await look(key)]) expect(JSON.stringify(body.result)).toBe(sent);
+      const failed = await begin();
+      await complete(failed, `{"state":"failed","retryable":false,"error":${json}}`);
+      for (const { body } of [await start(failed.key), await look(failed.key)]) expect(JSON.stringify(body.error)).toBe(sent);
     },
   );
 
@@ -40,8 +40,9 @@ describe("a value of a run", () => {
     ["absent is absent, which null is not", { state: "succeeded" }],
     ["omitted says so", { state: "succeeded", resultOmitted: true }],
   ])("that is %s", async (_what, outcome) => {
-    const key = await runs.finished(outcome);
-    expect((await runs.ask(key)).body).toEqual({ ...outcome, attempt: 1 });
+    const run = await begin();
+    await complete(run, outcome);
+    expect((await start(run.key)).body).toEqual({ ...outcome, attempt: 1 });
   });
 
   it.each([
@@ -52,14 +53,14 @@ describe("a value of a run", () => {
     [LIMITS.resultBytes, "😀"],
   ])("of exactly %i bytes of %s is kept, and told to everybody who asks", async (bytes, character) => {
     const result = textOf(bytes, character);
-    const { key, url } = await runs.begin();
+    const { key, url } = await begin();
     const outcome = { state: "succeeded", result };
-    expect((await runs.complete(url, outcome)).status).toBe(200);
-    expect((await runs.complete(url, outcome)).headers["idempotent-replayed"]).toBe("true");
-    for (const { body } of [await runs.ask(key, { as: "bob" }), await runs.look(key), await service.send("PUT", url)])
+    expect((await complete({ url }, outcome)).status).toBe(200);
+    expect((await complete({ url }, outcome)).headers["idempotent-replayed"]).toBe("true");
+    for (const { body } of [await start(key, {}, { as: "bob" }), await look(key), await service.send("PUT", url)])
       expect(body.result === result, "the same text").toBe(true);
     const other = { ...outcome, result: result.replace(character, "y".repeat(Buffer.byteLength(character))) };
-    expect(told(await runs.complete(url, other))).toEqual([409, "outcome-differs"]);
+    expect(told(await complete({ url }, other))).toEqual([409, "outcome-differs"]);
   });
 
   it.each<[field: string, outcome: object]>([
@@ -67,29 +68,29 @@ describe("a value of a run", () => {
     ["result", { state: "succeeded", result: textOf(LIMITS.resultBytes + 1, "é") }],
     ["error", { state: "failed", error: textOf(LIMITS.resultBytes + 1), retryable: false }],
   ])("of one byte more is 413, naming %s; nothing is recorded, and a smaller one may follow", async (field, outcome) => {
-    const { key, url } = await runs.begin();
-    const { body } = await runs.complete(url, outcome);
+    const { key, url } = await begin();
+    const { body } = await complete({ url }, outcome);
     expect(body).toMatchObject({ status: 413, code: "too-large", field, definite: true, retry: "never" });
-    expect((await runs.look(key)).body.state).toBe("running");
-    expect((await runs.complete(url, { state: "succeeded", resultOmitted: true })).status).toBe(200);
+    expect((await look(key)).body.state).toBe("running");
+    expect((await complete({ url }, { state: "succeeded", resultOmitted: true })).status).toBe(200);
   });
 
   it("nested a hundred deep is kept; deeper is 400, naming the field, and not recorded", async () => {
-    const { key, url } = await runs.begin();
+    const { key, url } = await begin();
     for (const levels of [101, 100_000]) {
-      const refused = await runs.complete(url, `{"state":"succeeded","result":${nested(levels)}}`);
+      const refused = await complete({ url }, `{"state":"succeeded","result":${nested(levels)}}`);
       expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "result"]);
     }
     const refused = await checkpointed(url, nested(101));
     expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "checkpoint"]);
-    expect((await runs.complete(url, `{"state":"succeeded","result":${nested(100)}}`)).status).toBe(200);
-    expect(JSON.stringify((await runs.ask(key)).body.result)).toBe(nested(100));
+    expect((await complete({ url }, `{"state":"succeeded","result":${nested(100)}}`)).status).toBe(200);
+    expect(JSON.stringify((await start(key)).body.result)).toBe(nested(100));
   });
 });
 
 describe("a checkpoint", () => {
   it("is told up to its bound; a byte more is 413, and changes neither checkpoint nor lease", async () => {
-    const { url } = await runs.begin();
+    const { url } = await begin();
     const largest = JSON.stringify(textOf(LIMITS.checkpointBytes));
     expect((await checkpointed(url, largest)).status).toBe(200);
     await service.clock.advance(1_000);
@@ -103,15 +104,6 @@ describe("a checkpoint", () => {
     }
     const { body } = await service.send("PUT", url);
     expect([JSON.stringify(body.checkpoint) === largest, body.remainingMs]).toEqual([true, 29_000]);
-  });
-
-  it("of a runner that was taken over is not stored, large as it is", async () => {
-    const { key, url } = await runs.begin(undefined, { body: { leaseMs: 1_000 } });
-    await service.clock.advance(10_000);
-    const next = await runs.begin(key);
-    await checkpointed(next.url, '"mine"');
-    expect(told(await checkpointed(url, JSON.stringify(textOf(5_000))))).toEqual([410, "lease-lost"]);
-    expect((await runs.look(key)).body.checkpoint).toBe("mine");
   });
 });
 

@@ -4,39 +4,37 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
+import type { Put } from "../e2e/calls.js";
+import { told } from "../e2e/calls.js";
 import type { HttpService } from "../support/http-service.js";
 import { serve } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
-import { kindsOn, told } from "./kinds.js";
-import { runsOf } from "./runs.js";
+import { localCalls } from "./local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { freshKey, newId, put, post, release } = kindsOn(() => service, "WAIT");
-const runs = runsOf(() => service, "WAIT");
+const { get, post, put, hold, release, start, begin, complete } = localCalls(() => service, "WAIT");
 
 /** The time within which a waiting request notices a change. */
 const NOTICED_MS = 400;
 const CAP_MS = LIMITS.serverWaitMs;
-const prefer = (wait: string) => ({ headers: { prefer: wait } });
-const waits = (seconds: number) => prefer(`wait=${seconds}`);
+const waits = (seconds: number) => ({ prefer: `wait=${seconds}` });
 
 describe("an acquire that waits", () => {
   it("is answered at once also when it is next, however long it would wait", async () => {
-    const { key } = await put(freshKey());
-    const acquire = service.send("PUT", `/v1/locks/${key}/leases/${newId()}`, { body: {}, ...waits(60) });
-    const { answer, passedMs } = await service.clock.passUntil(acquire);
+    const { key } = await hold();
+    const { answer, passedMs } = await service.clock.passUntil(put(key, {}, waits(60)));
     expect([answer.status, answer.body.position, passedMs]).toEqual([202, 1, 0]);
   });
 });
 
 describe("a start that waits", () => {
   it("is answered with the outcome as soon as it is there: 200, a replay", async () => {
-    const { key, url } = await runs.begin();
-    const waiting = runs.ask(key, waits(5));
+    const run = await begin();
+    const waiting = start(run.key, {}, waits(5));
     await service.clock.passWaiting(2_000);
-    await runs.complete(url, { state: "succeeded", result: { id: 7 } });
+    await complete(run, { state: "succeeded", result: { id: 7 } });
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect([answer.status, answer.headers["idempotent-replayed"]]).toEqual([200, "true"]);
     expect(answer.body).toEqual({ state: "succeeded", attempt: 1, result: { id: 7 } });
@@ -63,72 +61,73 @@ describe("a start that waits", () => {
     ["with a fraction", "wait=1.5", 0],
     ["something else altogether", '"', 0],
   ])("that prefers %s (%s) is told 409 after %i ms", async (_what, header, waitedMs) => {
-    const { key } = await runs.begin();
-    const { answer, passedMs } = await service.clock.passUntil(runs.ask(key, prefer(header)));
+    const { key } = await begin();
+    const { answer, passedMs } = await service.clock.passUntil(start(key, {}, { prefer: header }));
     expect([...told(answer), passedMs]).toEqual([409, "run-in-progress", waitedMs]);
   });
 
   it("doesn't wait where it needn't: it runs, it ran, or it is refused for another reason", async () => {
-    const run = await runs.begin(undefined, { body: { fingerprint: "f" }, ...waits(5) });
-    expect(told(await service.send("PUT", run.url, { body: { fingerprint: "f" }, ...waits(5) }))).toEqual([200, undefined]);
-    expect(told(await runs.ask(run.key, { body: { fingerprint: "g" }, ...waits(5) }))).toEqual([422, "fingerprint-mismatch"]);
-    await runs.complete(run.url, { state: "succeeded" });
-    expect(told(await runs.ask(run.key, waits(5)))).toEqual([200, undefined]);
+    const run = await begin(undefined, { fingerprint: "f" }, waits(5));
+    const { key, leaseId } = run;
+    expect(told(await start(key, { fingerprint: "f" }, { leaseId, ...waits(5) }))).toEqual([200, undefined]);
+    expect(told(await start(key, { fingerprint: "g" }, waits(5)))).toEqual([422, "fingerprint-mismatch"]);
+    await complete(run, { state: "succeeded" });
+    expect(told(await start(key, {}, waits(5)))).toEqual([200, undefined]);
   });
 
   it("runs the next attempt itself when the one that it waited for fails and may be tried again, with a lease of full length", async () => {
-    const { key, url, reply } = await runs.begin();
-    const waiting = runs.ask(key, { body: { leaseMs: 4_000 }, ...waits(5) });
+    const run = await begin();
+    const waiting = start(run.key, { leaseMs: 4_000 }, waits(5));
     await service.clock.passWaiting(4_500);
-    await runs.complete(url, { state: "failed", error: "e", retryable: true });
+    await complete(run, { state: "failed", error: "e", retryable: true });
     const { answer } = await service.clock.passUntil(waiting);
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ attempt: 2, takeover: false, remainingMs: 4_000, serverTimeMs: service.clock.wallMs() });
-    expect(answer.body.fencingToken).toBeGreaterThanOrEqual((reply.body.fencingToken as number) + 4_500);
+    expect(answer.body.fencingToken).toBeGreaterThanOrEqual((run.body.fencingToken as number) + 4_500);
     // Other callers, who go by the record, see the full length too.
-    expect((await runs.ask(key)).body.retryAfterMs).toBe(4_000 + takeoverMarginMs(4_000));
+    expect((await start(run.key)).body.retryAfterMs).toBe(4_000 + takeoverMarginMs(4_000));
   });
 
   it("takes over as soon as the other's lease and margin are over", async () => {
     const leaseMs = 2_000;
-    const { key } = await runs.begin(undefined, { body: { leaseMs } });
-    const { answer, passedMs } = await service.clock.passUntil(runs.ask(key, waits(5)));
+    const { key } = await begin(undefined, { leaseMs });
+    const { answer, passedMs } = await service.clock.passUntil(start(key, {}, waits(5)));
     expect(answer.body).toMatchObject({ state: "running", attempt: 2, takeover: true, remainingMs: 30_000 });
     expect(passedMs).toBeGreaterThanOrEqual(leaseMs + takeoverMarginMs(leaseMs));
     expect(passedMs).toBeLessThanOrEqual(leaseMs + takeoverMarginMs(leaseMs) + NOTICED_MS);
   });
 
-  const failed = (retryable: boolean) => (url: string) => runs.complete(url, { state: "failed", error: "no", retryable });
-  it.each<[event: string, maxAttempts: number, end: (url: string) => Promise<unknown>, answer: object]>([
-    ["gives up", 5, (url) => release(url), { state: "running", attempt: 1, takeover: false }],
+  const failed = (retryable: boolean) => (run: Put) => complete(run, { state: "failed", error: "no", retryable });
+  it.each<[event: string, maxAttempts: number, end: (run: Put) => Promise<unknown>, answer: object]>([
+    ["gives up", 5, (run) => release(run), { state: "running", attempt: 1, takeover: false }],
     ["fails for good", 5, failed(false), { state: "failed", error: "no" }],
     ["fails for the last time that this caller allows", 1, failed(true), { code: "attempts-exhausted" }],
   ])("is answered when the other %s", async (_event, maxAttempts, end, answer) => {
-    const { key, url } = await runs.begin();
-    const waiting = runs.ask(key, { body: { maxAttempts }, ...waits(5) });
+    const run = await begin();
+    const waiting = start(run.key, { maxAttempts }, waits(5));
     await service.clock.untilPaused();
-    await end(url);
+    await end(run);
     expect((await service.clock.passUntil(waiting)).answer.body).toMatchObject(answer);
   });
 
   it("is told 409 by its own time when others are always first, and never comes to run", async () => {
-    const first = await runs.begin();
-    const waiting = runs.ask(first.key, waits(3));
+    const first = await begin();
+    const waiting = start(first.key, {}, waits(3));
     await service.clock.passWaiting(1_500);
-    await runs.complete(first.url, { state: "failed", error: "no", retryable: true });
-    const second = await runs.begin(first.key);
+    await complete(first, { state: "failed", error: "no", retryable: true });
+    const second = await begin(first.key);
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect([...told(answer), passedMs]).toEqual([409, "run-in-progress", 1_500]);
-    await runs.complete(second.url, { state: "failed", error: "no", retryable: true });
-    expect((await runs.look(first.key)).body).toMatchObject({ state: "failed", attempt: 2 });
+    await complete(second, { state: "failed", error: "no", retryable: true });
+    expect((await get(`/v1/runs/${first.key}`)).body).toMatchObject({ state: "failed", attempt: 2 });
   });
 
   it("control: stays where it is while the clock stands still", async () => {
-    const { key, url } = await runs.begin();
-    const waiting = runs.ask(key, waits(1));
+    const run = await begin();
+    const waiting = start(run.key, {}, waits(1));
     await service.clock.untilPaused();
-    await runs.complete(url, { state: "succeeded" });
-    expect(await Promise.race([waiting, runs.look(key).then(() => "not answered")])).toBe("not answered");
+    await complete(run, { state: "succeeded" });
+    expect(await Promise.race([waiting, get(`/v1/runs/${run.key}`).then(() => "not answered")])).toBe("not answered");
     await service.clock.passUntil(waiting);
   });
 });
@@ -140,28 +139,24 @@ interface Seen {
   look(headers: Readonly<Record<string, string>>): Promise<Reply>;
 }
 
-async function seenRun(): Promise<Seen> {
-  const { key, url } = await runs.begin(undefined, { body: { leaseMs: 10_000 } });
-  return { url, tag: (await runs.look(key)).headers["etag"]!, look: (headers) => runs.look(key, headers) };
-}
-
-async function seenLock(): Promise<Seen> {
-  const { key, url } = await put(freshKey(), { leaseMs: 10_000 });
-  const look: Seen["look"] = (headers) => service.send("GET", `/v1/locks/${key}`, { headers });
+async function seenAt(path: string, { key, url }: Put): Promise<Seen> {
+  const look: Seen["look"] = (headers) => get(`${path}/${key}`, headers);
   return { url, tag: (await look({})).headers["etag"]!, look };
 }
+const seenRun = async (): Promise<Seen> => seenAt("/v1/runs", await begin(undefined, { leaseMs: 10_000 }));
+const seenLock = async (): Promise<Seen> => seenAt("/v1/locks", await hold(undefined, { leaseMs: 10_000 }));
 
 const waitFor = ({ look, tag }: Seen, seconds: number) => look({ "if-none-match": tag, prefer: `wait=${seconds}` });
 
-describe.each<[what: string, see: () => Promise<Seen>, end: (url: string) => Promise<unknown>]>([
-  ["a key", seenLock, (url) => release(url)],
-  ["a run", seenRun, (url) => runs.complete(url, { state: "succeeded" })],
+describe.each<[what: string, see: () => Promise<Seen>, end: (seen: Seen) => Promise<unknown>]>([
+  ["a key", seenLock, (seen) => release(seen)],
+  ["a run", seenRun, (seen) => complete(seen, { state: "succeeded" })],
 ])("a look at %s that waits", (_what, see, end) => {
   it("is answered as soon as there is a change, with another tag", async () => {
     const seen = await see();
     const waiting = waitFor(seen, 5);
     await service.clock.passWaiting(2_000);
-    await end(seen.url);
+    await end(seen);
     const { answer, passedMs } = await service.clock.passUntil(waiting);
     expect([answer.status, answer.headers["etag"] === seen.tag]).toEqual([200, false]);
     expect(passedMs).toBeLessThanOrEqual(NOTICED_MS);
@@ -211,7 +206,7 @@ describe("a look at a run that waits", () => {
     const run = await seenRun();
     const waiting = waitFor(run, 5);
     await service.clock.untilPaused();
-    await release(run.url);
+    await release(run);
     expect(told((await service.clock.passUntil(waiting)).answer)).toEqual([404, "not-found"]);
   });
 });

@@ -1,4 +1,4 @@
-/** Requests to wait asleep, over the handler: what they store, what they answer, and which are refused. */
+/** Requests to wait asleep, over the handler: what they store and answer. Which are refused, those to tie a lease among them. */
 import { describe, expect, it } from "vitest";
 import { createMemorySleepers } from "../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../lib/store/port.js";
@@ -8,6 +8,8 @@ import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-servic
 const HOUR = { prefer: "wait=3600" };
 const TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAf~_-";
 const CALLBACK_ID = "QVJOOmFybi8xMjM0NTY3OA+/==";
+const MACHINE = "arn:aws:states:us-east-1:111122223333:execution:orders:";
+const DURABLE = "arn:aws:lambda:us-east-1:111122223333:function:orders:$LATEST/durable-execution/";
 const INSPECT = "GET /v1/locks/{key}";
 
 function withAgent(): DirectService & { readonly sleepers: SleeperStore } {
@@ -59,8 +61,14 @@ describe("an acquire with a target to wake", () => {
     expect((await service.ask(RELEASE, { leaseId })).status).toBe(204);
     expect((await service.ask(INSPECT)).body.waiters).toEqual([]);
   });
+});
 
+describe("an acquire that the agent can't serve", () => {
   const wake = { taskToken: TOKEN };
+  const tie = { executionArn: `${MACHINE}e` };
+  const tied = (more: object) => ({ leaseMs: 180_000, tie, ...more });
+  const tiedTo = (executionArn: string) => tied({ tie: { executionArn } });
+  const [ARN, KIND] = ["tie.executionArn", /execution, standard or durable/] as const;
   it.each<[string, object, object, field: string, rule: RegExp]>([
     ["without a wait", { wake }, {}, "wake", /needs Prefer: wait=N, with N from 1 to 31536000; there is none/],
     ["with a wait of 0 s", { wake }, { prefer: "wait=0" }, "wake", /N is 0/],
@@ -73,22 +81,32 @@ describe("an acquire with a target to wake", () => {
     ["with an id that isn't base64", { wake: { callbackId: "a_b" } }, HOUR, "wake.callbackId", /1 to 1024 characters in base64/],
     ["with a long id", { wake: { callbackId: "x".repeat(1025) } }, HOUR, "wake.callbackId", /1 to 1024 characters in base64/],
     ["with a header that is no token", {}, { ...HOUR, "holdfast-task-token": "" }, "holdfast-task-token", /1 to 2048 printable/],
+    ["with a tie and too short a lease", tied({ leaseMs: 179_999 }), {}, "leaseMs", /at least 180000 with a tie; it is 179999/],
+    ["with a tie and the lease's default length", { tie }, {}, "leaseMs", /it is 30000/],
+    ["with a tie without an execution", tied({ tie: {} }), {}, ARN, /is required/],
+    ["with a tie to an Express workflow", tiedTo(`${MACHINE.replace("execution", "express")}e:1`), {}, ARN, KIND],
+    ["with a tie to a function", tiedTo(DURABLE.replace(/\/.*/, "")), {}, ARN, KIND],
+    ["with a tie to another path", tiedTo(`${DURABLE}a/b?c`), {}, ARN, /must be the ARN/],
+    ["with a tie to a long ARN", tiedTo(MACHINE + "x".repeat(1024)), {}, ARN, /at most 1024 characters/],
   ])("is refused %s", async (_how, body, headers, field, rule) => {
     const service = withAgent();
     const reply = await service.ask(ACQUIRE, { leaseId: service.newId(), body, headers: { ...headers } });
     expect([reply.status, reply.body.code, reply.body.field]).toEqual([400, "invalid-request", field]);
     expect(reply.body.detail).toMatch(rule);
-    expect((await service.sleepers.list()).sleepers).toEqual([]);
-    expect((await service.ask(INSPECT)).body.waiters).toEqual([]);
+    const { sleepers, ties } = await service.sleepers.list();
+    expect([sleepers, ties, (await service.ask(INSPECT)).body.waiters]).toEqual([[], [], []]);
   });
 
-  it("is refused by a service without an agent, and by the other operations", async () => {
+  it.each<[field: string, headers: Readonly<Record<string, string>>, more: object]>([
+    ["wake", HOUR, { wake }],
+    ["tie", {}, tied({})],
+  ])("is refused by a service without an agent, and by the other operations: %s", async (field, headers, more) => {
     const service = directService();
     const leaseId = service.newId();
-    const reply = await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake } });
-    expect([reply.status, reply.body.field]).toEqual([400, "wake"]);
+    const reply = await service.ask(ACQUIRE, { leaseId, headers, body: more });
+    expect([reply.status, reply.body.field]).toEqual([400, field]);
     expect(reply.body.detail).toMatch(/this service has no agent that wakes sleepers/);
-    const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, headers: HOUR, body: { keys: ["a"], wake } });
-    expect([set.status, set.body.field]).toEqual([400, "wake"]);
+    const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, headers, body: { keys: ["a"], ...more } });
+    expect([set.status, set.body.field]).toEqual([400, field]);
   });
 });

@@ -5,8 +5,8 @@ import type { Tenancy } from "../../lambda/tenancy.js";
 import { callerOf } from "../../lambda/caller.js";
 import { NAMESPACE } from "../../lib/service/caller.js";
 import { shardKey } from "../../lib/store/dynamo/item.js";
-import { ACQUIRE, directService } from "../support/direct-service.js";
-import { ALICE, BOB, httpEvent } from "../support/http-event.js";
+import { ACQUIRE } from "../support/direct-service.js";
+import { ALICE, httpEvent } from "../support/http-event.js";
 
 const callerIn = (tenancy: Tenancy | undefined, authorizer: unknown) => callerOf(httpEvent(ACQUIRE, { authorizer, timeEpoch: 0 }), tenancy);
 const tokenOf = (claims: object): unknown => ({ jwt: { claims: { iss: "https://id.example.com", sub: "user|7", ...claims } } });
@@ -56,19 +56,5 @@ describe("a namespace", () => {
     const longest = callerIn({ claim: "t" }, { jwt: { claims: { iss: "i".repeat(800), sub: "s", t: "t".repeat(800) } } });
     expect(Buffer.byteLength(shardKey(longest!.namespace, "payloads", 15))).toBeLessThanOrEqual(2_048);
     expect(callerIn("account", ALICE)!.namespace).toMatch(NAMESPACE);
-  });
-});
-
-describe("two roles of one account", () => {
-  it.each<[tenancy: Tenancy, meet: boolean]>([
-    ["account", true],
-    ["role", false],
-  ])("by %j meet: %s", async (tenancy, meet) => {
-    const { ask, newId } = directService({ tenancy });
-    const leaseId = newId();
-    expect((await ask(ACQUIRE, { leaseId, authorizer: ALICE })).status).toBe(201);
-    expect((await ask(ACQUIRE, { leaseId: newId(), authorizer: BOB })).status).toBe(meet ? 423 : 201);
-    expect((await ask("GET /v1/locks/{key}", { authorizer: BOB })).body.holders).toHaveLength(1);
-    expect((await ask("GET /v1/locks", { authorizer: BOB })).body.items).toHaveLength(1);
   });
 });

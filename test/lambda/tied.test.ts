@@ -6,10 +6,9 @@ import type { Clock } from "../../lib/core/time.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { IsRunning } from "../../lib/service/agent.js";
 import { sweep, tend } from "../../lib/service/agent.js";
-import { createMemorySleepers } from "../../lib/store/memory-store.js";
 import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { ACQUIRE, directService, RENEW } from "../support/direct-service.js";
+import { RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import type { WakeTargets } from "../support/wake-targets.js";
 import { startWakeTargets } from "../support/wake-targets.js";
@@ -338,54 +337,18 @@ it.each(["com", "us-east-1x"])("an agent sends no request, with its token, to a 
   }
 });
 
-describe("an acquire with a tie", () => {
-  const tie = { executionArn: `${MACHINE}e` };
-
-  it("is stored for a year, with no more than an agent needs", async () => {
-    const clock = new VirtualClock();
-    const its = new Scene(clock, await inMemory(clock), tie.executionArn);
-    expect(await its.acquire(its.leaseId, { tie, meta: { order: 7 } })).toBe(201);
-    expect(await its.ties()).toEqual([
-      {
-        address: { namespace: "default", kind: "locks", key: "ORDER_1" },
-        leaseId: its.leaseId,
-        principal: expect.any(String) as string,
-        executionArn: tie.executionArn,
-        putAtMs: clock.wallMs(),
-        ttlAtSec: clock.wallMs() / 1000 + 366 * 86_400,
-      },
-    ]);
-  });
-
-  it.each<[string, object, field: string, rule: RegExp]>([
-    ["with a lease that two sweeps may miss", { tie, leaseMs: 179_999 }, "leaseMs", /at least 180000 with a tie; it is 179999/],
-    ["with the lease's default length", { tie, leaseMs: undefined }, "leaseMs", /it is 30000/],
-    ["without an execution", { tie: {} }, "tie.executionArn", /is required/],
-    [
-      "with an Express workflow",
-      { tie: { executionArn: `${MACHINE.replace("execution", "express")}e:1` } },
-      "tie.executionArn",
-      /execution, standard or durable/,
-    ],
-    ["with a function", { tie: { executionArn: DURABLE.replace(/\/.*/, "") } }, "tie.executionArn", /execution, standard or durable/],
-    ["with another path", { tie: { executionArn: `${DURABLE}a/b?c` } }, "tie.executionArn", /must be the ARN/],
-    ["with a long ARN", { tie: { executionArn: MACHINE + "x".repeat(1024) } }, "tie.executionArn", /at most 1024 characters/],
-  ])("is refused %s", async (_how, more, field, rule) => {
-    const sleepers = createMemorySleepers();
-    const service = directService({ sleepers });
-    const reply = await service.ask(ACQUIRE, { leaseId: service.newId(), body: { leaseMs: LEASE_MS, ...more } });
-    expect([reply.status, reply.body.code, reply.body.field]).toEqual([400, "invalid-request", field]);
-    expect(reply.body.detail).toMatch(rule);
-    expect((await sleepers.list()).ties).toEqual([]);
-  });
-
-  it("is refused by a service without an agent, and by the other operations", async () => {
-    const service = directService();
-    const leaseId = service.newId();
-    const reply = await service.ask(ACQUIRE, { leaseId, body: { leaseMs: LEASE_MS, tie } });
-    expect([reply.status, reply.body.field]).toEqual([400, "tie"]);
-    expect(reply.body.detail).toMatch(/this service has no agent that wakes sleepers/);
-    const set = await service.ask("PUT /v1/lock-sets/{leaseId}", { leaseId, body: { keys: ["a"], leaseMs: LEASE_MS, tie } });
-    expect([set.status, set.body.field]).toEqual([400, "tie"]);
-  });
+it("an acquire with a tie is stored for a year, with no more than an agent needs", async () => {
+  const clock = new VirtualClock();
+  const its = new Scene(clock, await inMemory(clock));
+  expect(await its.acquire(its.leaseId, { ...its.tied, meta: { order: 7 } })).toBe(201);
+  expect(await its.ties()).toEqual([
+    {
+      address: { namespace: "default", kind: "locks", key: "ORDER_1" },
+      leaseId: its.leaseId,
+      principal: expect.any(String) as string,
+      executionArn: its.executionArn,
+      putAtMs: clock.wallMs(),
+      ttlAtSec: clock.wallMs() / 1000 + 366 * 86_400,
+    },
+  ]);
 });

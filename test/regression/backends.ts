@@ -1,10 +1,8 @@
 /** Both stores, for bugs that each of them could have: two processes that share the records of one table. */
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
-import { POLICY } from "../store/fixture.js";
+import { dynamoStoreOn, POLICY } from "../store/fixture.js";
 
 /** Two processes of one table. */
 export type Processes = readonly [here: LockStore, there: LockStore];
@@ -15,7 +13,7 @@ export const BACKENDS: readonly (readonly [name: string, processes: () => Promis
     "the table",
     async () => {
       const { calls, tableName } = tableInMemory();
-      const process = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+      const process = (): LockStore => dynamoStoreOn({ calls, tableName }, () => 0);
       return [process(), process()];
     },
   ],

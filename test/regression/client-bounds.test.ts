@@ -198,7 +198,8 @@ describe("every call in an invocation settles before it ends, of a service that 
 
 it("a leaseId is in no error that the client throws, though fetch's message quotes the URL", async () => {
   const clock = new VirtualClock();
-  const quoting = ((url: string) => Promise.reject(new TypeError(`Failed to parse URL from ${url}`))) as unknown as typeof fetch;
+  const quoting = ((url: string) =>
+    Promise.reject(new TypeError(`Failed to parse URL from ${url} at ${new URL(url).pathname}`))) as unknown as typeof fetch;
   const locks = createClient(systemRuntime(httpApi({ url: "https://api.example.com", fetch: quoting }), clock));
   for (const ask of [() => locks.tryAcquire(KEY), () => locks.acquire(KEY, { waitMs: 1000 })]) {
     const error: unknown = await clock.settle(ask().catch((thrown: unknown) => thrown));

@@ -1,14 +1,12 @@
 /** A waiter that polled in time is not skipped, although a keep-alive doesn't change the version. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { systemClock } from "../../lib/core/time.js";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { QueueScene, READER } from "../store/queue-fixture.js";
-import { A, B, C, D, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
+import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { freshTable } from "../support/engine.js";
 import { createGate } from "../support/run-gate.js";
 import { BACKENDS } from "./backends.js";
@@ -209,8 +207,7 @@ describe("a keep-alive whose write stalls", () => {
           },
           { step: "initialize" },
         );
-        const store = (by: typeof calls): LockStore =>
-          createDynamoStore({ calls: by, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+        const store = (by: typeof calls): LockStore => dynamoStoreOn({ calls: by, tableName }, () => 0);
         return [store(sdkCalls(slow)), store(calls)];
       },
     ],

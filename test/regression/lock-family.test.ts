@@ -1,7 +1,8 @@
 /** Sets, scopes and segments that got something other than they asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHarness } from "../client/harness.js";
-import { kindsOn, told } from "../lambda/kinds.js";
+import { told } from "../e2e/calls.js";
+import { localCalls } from "../lambda/local-calls.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
 
@@ -10,7 +11,7 @@ const LEASE_MS = 20_000;
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const { freshKey, newId, get } = kindsOn(() => service, "FAMILY");
+const { freshKey, newId, get } = localCalls(() => service, "FAMILY");
 
 describe("a set", () => {
   it("that names a key in both modes means the stronger, in whatever order", async () => {

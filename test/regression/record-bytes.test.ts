@@ -7,13 +7,11 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { QueueScene } from "../store/queue-fixture.js";
-import { A, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
+import { A, dynamoStoreOn, leaseId, leaseIn, LEASE_MS, outcomeOf } from "../store/fixture.js";
 import { mutate } from "../store/mutate.js";
 import { itemBytes } from "../support/item-bytes.js";
 
@@ -25,7 +23,7 @@ const SCOPE = "0123456789abcdef";
 function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
   const { client, calls, tableName } = tableInMemory();
   prepare?.(client);
-  const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const store = dynamoStoreOn({ calls, tableName });
   const bytesAt = async (address: Address): Promise<number> => {
     const get = new GetCommand({ TableName: tableName, Key: itemKey(address), ConsistentRead: true });
     return itemBytes((await DynamoDBDocumentClient.from(client).send(get)).Item ?? {});

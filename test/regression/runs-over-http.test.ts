@@ -9,13 +9,13 @@ import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, START } from "../s
 import { BOB } from "../support/http-event.js";
 import { serve } from "../support/http-service.js";
 import type { HttpService } from "../support/http-service.js";
-import { told } from "../lambda/kinds.js";
-import { runsOf } from "../lambda/runs.js";
+import { told } from "../e2e/calls.js";
+import { localCalls } from "../lambda/local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));
 afterAll(() => service.close());
-const runs = runsOf(() => service, "regression");
+const { get, start, begin, complete } = localCalls(() => service, "regression");
 const LARGE = "x".repeat(5_000);
 
 /** A service whose payloads can't be read on the test's request, and are counted. */
@@ -54,16 +54,17 @@ describe("a start that was granted", () => {
 });
 
 it("who waited in vain is told when to come back from now, not from before the wait", async () => {
-  const { key } = await runs.begin();
-  const { answer } = await service.clock.passUntil(runs.ask(key, { headers: { prefer: "wait=5" } }));
+  const { key } = await begin();
+  const { answer } = await service.clock.passUntil(start(key, {}, { prefer: "wait=5" }));
   expect([answer.status, answer.body.retryAfterMs]).toEqual([409, 25_000 + takeoverMarginMs(30_000)]);
 });
 
 it("a look waits by a tag that is weak, in a list, or any", async () => {
-  const { key } = await runs.begin();
-  const tag = (await runs.look(key)).headers["etag"] ?? "";
+  const { key } = await begin();
+  const look = (headers = {}) => get(`/v1/runs/${key}`, headers);
+  const tag = (await look()).headers["etag"] ?? "";
   for (const known of [`W/${tag}`, `"a", ${tag}`, "*"]) {
-    const { answer, passedMs } = await service.clock.passUntil(runs.look(key, { "if-none-match": known, prefer: "wait=2" }));
+    const { answer, passedMs } = await service.clock.passUntil(look({ "if-none-match": known, prefer: "wait=2" }));
     expect([answer.status, passedMs]).toEqual([304, 2_000]);
   }
 });
@@ -80,9 +81,9 @@ it("a start that waited and was answered leaves no refusal in the log", async ()
 });
 
 it("a result under 256 KB is recorded, however its text is escaped", async () => {
-  const { url } = await runs.begin();
+  const run = await begin();
   const escaped = "\\u0436".repeat(60_000); // 120 KB as UTF-8, 360 KB as Python's json.dumps writes it.
-  expect(told(await runs.complete(url, `{"state":"succeeded","result":"${escaped}"}`))).toEqual([200, undefined]);
+  expect(told(await complete(run, `{"state":"succeeded","result":"${escaped}"}`))).toEqual([200, undefined]);
 });
 
 it("what another principal would record is not stored before it is refused", async () => {

@@ -4,12 +4,10 @@
  */
 import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { A, B, LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";
+import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";
 import { setOutcome, SetScene } from "../store/sets-fixture.js";
 import { freshTable } from "../support/engine.js";
 
@@ -38,7 +36,7 @@ function memoryStore(hooks: Hooks): LockStore {
 async function dynamoStore(hooks: Hooks): Promise<LockStore> {
   const { client, tableName } = await freshTable();
   beforeTransactions(client, hooks);
-  return createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  return dynamoStoreOn({ calls: sdkCalls(client), tableName });
 }
 
 /** Runs the hooks at the transactions that follow a read. */

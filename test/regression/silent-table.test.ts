@@ -7,12 +7,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
-import { A, POLICY, Fixture } from "../store/fixture.js";
+import { A, dynamoStoreOn, Fixture } from "../store/fixture.js";
 import { engineCalls } from "../support/engine.js";
 
 /** Shorter than the real bound, so that the test is, too. */
@@ -36,7 +34,7 @@ it.each<[transport: string, callsTo: (endpoint: string) => TableCalls]>([
   "ends a call %s when its time is up, and may have happened",
   async (_transport, callsTo) => {
     const calls = callsTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const store = createDynamoStore({ calls, tableName: "silent", policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = dynamoStoreOn({ calls, tableName: "silent" });
     await expect(new Fixture(store).acquire(A)).rejects.toMatchObject({ name: "StoreUnavailable", definite: false });
   },
   5_000,

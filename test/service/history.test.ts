@@ -1,9 +1,8 @@
 /** The history of holds, rebuilt from the log lines of a random history alone, and compared with the records themselves. */
 import fc from "fast-check";
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { LogLine } from "../../lib/service/log.js";
-import { ACQUIRE, directService, RELEASE, RENEW } from "../support/direct-service.js";
+import { ACQUIRE, directService, RELEASE, RENEW, hash } from "../support/direct-service.js";
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 import { sized } from "../support/tier.js";
@@ -62,8 +61,6 @@ const steps = fc.array(
   }),
   { minLength: 5, maxLength: 40 },
 );
-
-const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
 /** Plays the steps. Returns the lines, and the holds in the records after every step. */
 async function play(history: readonly Step[]): Promise<{ lines: readonly LogLine[]; truth: Spans; refused: number }> {

@@ -1,22 +1,14 @@
 /** The log, line by line: grants, losses and refusals. */
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import { digestOfPrincipal } from "../../lib/service/caller.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
-import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
+import { ACQUIRE, alice, bob, CHECK, directService, failing, hash, RELEASE, RENEW, toOthers } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 
 const TRANSFER = "POST /v1/locks/{key}/leases/{leaseId}/transfer";
 const BREAK = "POST /v1/locks/{key}/break";
 const LEASE_MS = 10_000;
-const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
-/** The principal in other callers' lines, as in the record. */
-const toOthers = { principal: digestOfPrincipal(alice) };
-const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
 /** A lease of ORDER_1231, acquired 250 ms after its leaseId was made, and the common fields of all its lines. */
 async function held() {
@@ -133,19 +125,7 @@ describe("a line", () => {
 
   it("says what the table said, but for the leases that it named", async () => {
     const error = new StoreUnavailable("ValidationException: no h.0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b", true, false);
-    const fail = (): Promise<never> => Promise.reject(error);
-    const { ask, newId, lines } = directService({
-      store: {
-        ...createMemoryStore({ policy: createPolicy() }),
-        tenancy: fail,
-        apply: fail,
-        applyAll: fail,
-        read: fail,
-        list: fail,
-        keepPayload: fail,
-        readPayload: fail,
-      },
-    });
+    const { ask, newId, lines } = directService({ store: failing(error) });
     await ask(ACQUIRE, { leaseId: newId() });
     expect(lines[0]?.reason).toBe(`unavailable: ValidationException: no h.${hash("0199a0b1-c2d3-7e4f-8a5b-6c7d8e9f0a1b")}`);
     expect(JSON.stringify(lines)).not.toMatch(LEASE_ID);

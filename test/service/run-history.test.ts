@@ -1,10 +1,9 @@
 /** The history of a run, rebuilt from the log lines of a random history alone, and compared with its record after every step. */
 import fc from "fast-check";
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockRecord } from "../../lib/core/record.js";
-import { COMPLETE_RUN, directService, CANCEL_START, RENEW_RUN, RESET, START } from "../support/direct-service.js";
+import { COMPLETE_RUN, directService, CANCEL_START, RENEW_RUN, RESET, START, hash } from "../support/direct-service.js";
 import { ALICE, BOB } from "../support/http-event.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 import { sized } from "../support/tier.js";
@@ -49,8 +48,6 @@ function rebuild(lines: readonly LogLine[]): Story {
   }
   return now;
 }
-
-const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
 
 /** The same, according to the record. */
 function storyOf(record: LockRecord | undefined): Story {

@@ -1,10 +1,8 @@
 /** A crowd on one key: each member is a process of its own, with a store that has seen nothing and counts its requests. */
-import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import type { EngineTable } from "./differential/differential-pair.js";
-import { Fixture, freshNamespace, outcomeOf, POLICY } from "./fixture.js";
+import { dynamoStoreOn, Fixture, freshNamespace, outcomeOf } from "./fixture.js";
 
 /** Requests to the table. */
 interface Requests {
@@ -38,8 +36,7 @@ export function crowdOn({ calls, tableName }: EngineTable, size: number): Crowd 
       query: (input) => calls.query(input),
       transactWriteItems: (input) => calls.transactWriteItems(input),
     };
-    const deps = { policy: POLICY, clock: systemClock, random: Math.random };
-    return new Fixture(createDynamoStore({ calls: counted, tableName, ...deps }), address);
+    return new Fixture(dynamoStoreOn({ calls: counted, tableName }, Math.random), address);
   };
   const members = Array.from({ length: size }, (): Member => {
     const requests = { writes: 0, reads: 0 };

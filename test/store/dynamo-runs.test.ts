@@ -2,9 +2,7 @@
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
@@ -12,10 +10,10 @@ import { StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
 import { engineCalls, freshTable, throughSdk } from "../support/engine.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { holding, startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { RunScene, small } from "./run-fixture.js";
-import { A, B, LEASE_MS, MARGIN_MS, outcomeOf, POLICY } from "./fixture.js";
+import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, outcomeOf } from "./fixture.js";
 import { mutate } from "./mutate.js";
 
 let table: FreshTable;
@@ -26,7 +24,7 @@ beforeAll(async () => {
 });
 
 function storeOn({ calls, tableName = table.tableName }: { readonly calls: TableCalls; readonly tableName?: string }): LockStore {
-  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  return dynamoStoreOn({ calls, tableName });
 }
 
 /** Returns an item as stored in the table. */
@@ -89,36 +87,31 @@ describe("an engine that answers late, or not", () => {
   });
   afterAll(() => proxy.close());
 
-  /** A run whose writes with this condition are delayed, and a rival on the same key without delay. */
-  function delayed(held: (condition: string) => boolean) {
+  /** A run whose writes may be delayed, and a rival on the same key without delay. */
+  function bothWays() {
     const late = new RunScene(storeOn({ calls: engineCalls(proxy.endpoint) }));
-    const rival = new RunScene(store, late.address);
-    let go = (): void => undefined;
-    const until = new Promise<void>((resolve) => (go = resolve));
-    const plan = (): Promise<void> =>
-      proxy.plan({ kind: "hold-request", until }, { when: ({ body }) => held(String(body.ConditionExpression ?? "")) }).first;
-    return { late, rival, plan, go };
+    return { late, rival: new RunScene(store, late.address) };
   }
 
   it("keeps a takeover from landing on the outcome of one that woke up meanwhile: it is replayed", async () => {
-    const { late, rival, plan, go } = delayed((condition) => condition.startsWith("v = :seen"));
+    const { late, rival } = bothWays();
     await rival.start(A);
-    const onItsWay = plan();
+    const held = holding(proxy, ({ body }) => String(body.ConditionExpression ?? "").startsWith("v = :seen"));
     const takeover = late.at(LEASE_MS + MARGIN_MS).start(B);
-    await onItsWay;
+    await held.reached;
     expect(outcomeOf(await rival.at(LEASE_MS + MARGIN_MS).complete(A, "succeeded", { payload: small('"paid"') }))).toBe("recorded");
-    go();
+    held.letGo();
     expect(await takeover).toEqual({ ok: true, state: "succeeded", attempt: 1, payload: small('"paid"') });
   });
 
   it("keeps an outcome that lands after a takeover from being recorded: the zombie is told", async () => {
-    const { late, rival, plan, go } = delayed((condition) => condition.includes("h.#me.a >= :lately"));
+    const { late, rival } = bothWays();
     await rival.start(A);
-    const onItsWay = plan();
+    const held = holding(proxy, ({ body }) => String(body.ConditionExpression ?? "").includes("h.#me.a >= :lately"));
     const outcome = late.at(LEASE_MS - 1).complete(A, "succeeded", { payload: small('"of a zombie"') });
-    await onItsWay;
+    await held.reached;
     expect(outcomeOf(await rival.at(LEASE_MS + MARGIN_MS).start(B))).toBe("granted");
-    go();
+    held.letGo();
     expect(outcomeOf(await outcome)).toBe("lease-lost: taken");
     expect((await rival.read())?.run).toMatchObject({ state: "running", attempt: 2, takeover: true });
     expect((await rival.read())?.run).not.toHaveProperty("outcome");

@@ -1,18 +1,16 @@
 /** Behaviour of the DynamoDB table only: shards, formats of other versions, transactions, invalid responses. */
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION, itemKey, SHARDS } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../support/engine.js";
 import { engineCalls, freshTable } from "../support/engine.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { holding, startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./conformance/listing.js";
-import { A, B, C, D, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { A, B, C, D, dynamoStoreOn, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
 
 let table: FreshTable;
 let store: LockStore;
@@ -23,7 +21,7 @@ beforeAll(async () => {
 
 function storeOn(endpoint: string, maxAttempts = 3): LockStore {
   const calls = engineCalls(endpoint, maxAttempts);
-  return createDynamoStore({ calls, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  return dynamoStoreOn({ calls, tableName: table.tableName });
 }
 
 describe("a list over the shards", () => {
@@ -100,20 +98,15 @@ describe("an engine that says something else", () => {
   const answers = (errorName: string, status: number, times: number) => proxy.plan({ kind: "answer", errorName, status }, { times });
 
   it.each(["TransactionConflictException", "ReplicatedWriteConflictException"])(
-    "is asked again when another write is on the item, which the SDK does not do: %s",
+    "is asked again when another write is on the item, which the SDK does not do, and contended after five of them: %s",
     async (name) => {
-      const lock = new Fixture(storeOn(proxy.endpoint));
       const conflict = answers(name, 400, 4);
-      expect(await lock.acquire(A)).toMatchObject({ how: "granted" });
+      expect(await new Fixture(storeOn(proxy.endpoint)).acquire(A)).toMatchObject({ how: "granted" });
       expect(conflict.struck).toBe(4);
+      answers(name, 400, 5);
+      await expect(new Fixture(storeOn(proxy.endpoint)).acquire(A)).rejects.toMatchObject({ name: "KeyContended", definite: true });
     },
   );
-
-  it.each(["TransactionConflictException", "ReplicatedWriteConflictException"])("is contended after five of them: %s", async (name) => {
-    const lock = new Fixture(storeOn(proxy.endpoint));
-    answers(name, 400, 5);
-    await expect(lock.acquire(A)).rejects.toMatchObject({ name: "KeyContended", definite: true });
-  });
 
   it.each([
     { errorName: "TransactionConflictException", status: 400, times: 5, attempts: 1, definite: true, throttled: true },
@@ -150,17 +143,13 @@ describe("an engine that says something else", () => {
     const { fencingToken } = leaseIn(await lock.acquire(A));
     lock.at(LEASE_MS + MARGIN_MS);
     const rival = new Fixture(store, lock.address).at(LEASE_MS + MARGIN_MS);
-    let go = (): void => undefined;
-    const held = proxy.plan(
-      { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
-      { when: ({ body }) => body.ConditionExpression?.startsWith("v = :seen") },
-    );
+    const held = holding(proxy, ({ body }) => body.ConditionExpression?.startsWith("v = :seen"));
     const late = lock.acquire(B);
-    await held.first;
+    await held.reached;
     // The holder woke up and released, and another lease was granted: the late takeover must not succeed.
     expect(outcomeOf(await rival.release(A))).toBe("expired");
     const next = leaseIn(await rival.acquire("01a2ce8b-d400-7000-8000-0000000000ff"));
-    go();
+    held.letGo();
     expect(outcomeOf(await late)).toBe("locked");
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
     expect((await lock.read())?.fencingToken).toBe(next.fencingToken);
@@ -170,15 +159,11 @@ describe("an engine that says something else", () => {
     const lock = new Fixture(storeOn(proxy.endpoint));
     const elsewhere = new Fixture(store, lock.address);
     await elsewhere.acquire(A);
-    let go = (): void => undefined;
-    const held = proxy.plan(
-      { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
-      { when: ({ body }) => body.UpdateExpression?.includes("list_append(q, :waiters)") === true },
-    );
+    const held = holding(proxy, ({ body }) => body.UpdateExpression?.includes("list_append(q, :waiters)") === true);
     const third = lock.queue(D);
-    await held.first;
+    await held.reached;
     for (const id of [B, C]) await elsewhere.queue(id);
-    go();
+    held.letGo();
     expect(await third).toMatchObject({ state: "waiting", position: 3 });
   });
 });

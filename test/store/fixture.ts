@@ -10,6 +10,9 @@ import type { Meta } from "../../lib/core/details.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
+import { systemClock } from "../../lib/core/time.js";
+import type { TableCalls } from "../../lib/store/dynamo/calls.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";
 
 /** The policy of every store under test. */
@@ -123,6 +126,17 @@ export class Fixture {
   read(): Promise<LockRecord | undefined> {
     return this.store.read(this.address);
   }
+}
+
+/** A table, as far as a store needs it. */
+interface StoreTable {
+  readonly calls: TableCalls;
+  readonly tableName: string;
+}
+
+/** A store on a table, with the policy of all stores under test: a process of its own, which has seen nothing. */
+export function dynamoStoreOn({ calls, tableName }: StoreTable, random = () => 0.5): LockStore {
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random });
 }
 
 /** The methods of a store, to spread: a spread of the store itself leaves out those of a class. */

@@ -2,34 +2,20 @@
 import { describe, expect, it } from "vitest";
 import type { Held } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
-import type { LockStore } from "../../lib/store/port.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { A, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { A, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 import type { AcquireOptions } from "./fixture.js";
 import { mutate } from "./mutate.js";
+import { STORES } from "./stores.js";
 
 const READER = { mode: "shared" } as const;
 const PERMIT = { limit: 3 } as const;
 const LONG_MS = 120_000;
 /** The attempts for one request, as many as a patient client would make. */
 const TRIES = 30;
-
-const random = (): number => Math.random();
-const STORES = [
-  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ policy: POLICY, random }) },
-  {
-    name: "dynamo-store",
-    makeStore: async (): Promise<LockStore> => {
-      const { calls, tableName } = await freshTable();
-      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random });
-    },
-  },
-];
 
 /** Acquires concurrently. A caller whose key kept changing, so that nothing was written, retries with the same id. */
 function together(lock: Fixture, count: number, options: AcquireOptions): Promise<readonly (Held | Refusal)[]> {
@@ -101,14 +87,14 @@ describe("control: of twenty that take permits at once", () => {
         return table.replace(address, next, undefined);
       },
     };
-    const lock = new Fixture(createMemoryStore({ policy: POLICY, table: careless, random }));
+    const lock = new Fixture(createMemoryStore({ policy: POLICY, table: careless, random: Math.random }));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
   });
 
   it("more than three are told so by a table that doesn't compare the version", async () => {
     const { client, tableName } = await freshTable();
     const weakened = mutate(client, "v = :seen", "cp <= :room");
-    const lock = new Fixture(createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random }));
+    const lock = new Fixture(dynamoStoreOn({ calls: sdkCalls(client), tableName }, Math.random));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
     expect(weakened()).toBeGreaterThan(0);
   });

@@ -3,15 +3,13 @@ import { GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Take, Taken } from "../../lib/core/rate.js";
 import type { Refusal } from "../../lib/core/errors.js";
-import { systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
 import type { LimitStore } from "../../lib/store/port.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import type { FreshTable } from "../support/engine.js";
 import { freshTable } from "../support/engine.js";
-import { POLICY, START_MS } from "./fixture.js";
+import { dynamoStoreOn, POLICY, START_MS } from "./fixture.js";
 
 const TEN = { rates: [{ count: 10, perMs: 1000 }], cost: 1, waitMs: 0 };
 
@@ -30,7 +28,7 @@ function newProcess(): LimitStore {
     updateItem: (input) => ((requests.writes += 1), table.calls.updateItem(input)),
     getItem: (input) => ((requests.reads += 1), table.calls.getItem(input)),
   };
-  return createDynamoStore({ calls: counted, tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 }).limits;
+  return dynamoStoreOn({ calls: counted, tableName: table.tableName }).limits;
 }
 
 let keys = 0;
@@ -108,9 +106,9 @@ describe("of 25 processes at once that have never seen the limit", () => {
   const grantedOf = async (change: (condition: string) => string): Promise<number> => {
     const updateItem: TableCalls["updateItem"] = (input) =>
       table.calls.updateItem({ ...input, ConditionExpression: change(input.ConditionExpression) });
-    const deps = { tableName: table.tableName, policy: POLICY, clock: systemClock, random: () => 0.5 };
     const scene = new Scene();
-    const processes = Array.from({ length: 25 }, () => createDynamoStore({ calls: { ...table.calls, updateItem }, ...deps }).limits);
+    const unknowing = () => dynamoStoreOn({ calls: { ...table.calls, updateItem }, tableName: table.tableName }).limits;
+    const processes = Array.from({ length: 25 }, unknowing);
     const answers = await Promise.all(processes.map((by) => scene.take(by)));
     return answers.filter(({ ok }) => ok).length;
   };

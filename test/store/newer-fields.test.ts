@@ -5,13 +5,11 @@
  */
 import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { freshTable } from "../support/engine.js";
 import { QueueScene } from "./queue-fixture.js";
-import { A, B, C, D, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
+import { A, B, C, D, dynamoStoreOn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 
 const NEWER = { zz: "of a newer version" };
 
@@ -43,7 +41,7 @@ function withNewerFields(item: Item): Item {
  */
 async function newer(...waiters: readonly string[]) {
   const { client, calls, tableName } = await freshTable();
-  const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+  const store = dynamoStoreOn({ calls, tableName }, () => 0);
   const documents = DynamoDBDocumentClient.from(client);
   const key = new QueueScene(store);
   const at = { TableName: tableName, Key: itemKey(key.address) };
@@ -58,8 +56,8 @@ async function newer(...waiters: readonly string[]) {
   } else for (const id of waiters) await key.at(3).queue(id);
   await documents.send(new PutCommand({ TableName: tableName, Item: withNewerFields(await item()) }));
   // Another process, which hasn't seen the key before.
-  const fixture = new QueueScene(createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 }), key.address);
-  return { key: fixture, item };
+  const elsewhere = dynamoStoreOn({ calls, tableName }, () => 0);
+  return { key: new QueueScene(elsewhere, key.address), item };
 }
 
 const isStored = (part: unknown): boolean => (part as Item | undefined)?.["zz"] === NEWER.zz;

@@ -6,15 +6,13 @@ import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dyn
 import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { tableOfTier } from "../support/tier.js";
 import { FAST_PATHS, mutateWhere } from "./differential/differential-queue.js";
 import type { EngineTable } from "./differential/differential-pair.js";
-import { A, B, C, D, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
+import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
 import type { outcomeOf } from "./fixture.js";
 import { QueueScene, READER } from "./queue-fixture.js";
 
@@ -169,7 +167,7 @@ async function played(stage: Stage, play: Example["play"]) {
 }
 
 function stageOn({ client, calls, tableName }: EngineTable): Stage {
-  const process = () => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+  const process = () => dynamoStoreOn({ calls, tableName }, () => 0);
   const here = new QueueScene(process());
   return {
     here,

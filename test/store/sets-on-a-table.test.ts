@@ -2,8 +2,6 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemText } from "../../lib/store/dynamo/wire-text.js";
@@ -11,9 +9,9 @@ import type { LockStore } from "../../lib/store/port.js";
 import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { engineCalls, freshTable } from "../support/engine.js";
-import { cancelledFor, startFaultProxy } from "../support/fault-proxy.js";
+import { cancelledFor, holding, startFaultProxy } from "../support/fault-proxy.js";
 import type { FaultProxy } from "../support/fault-proxy.js";
-import { A, B, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
+import { A, B, dynamoStoreOn, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
 
 const KEYS = ["a", "b", "c"];
@@ -32,7 +30,7 @@ function storeVia(endpoint: string, maxAttempts = 3, prepareClient?: (client: Dy
   const client = engineClient(endpoint, { maxAttempts });
   prepareClient?.(client);
   const calls = prepareClient ? sdkCalls(client) : engineCalls(endpoint, maxAttempts);
-  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.1 });
+  return dynamoStoreOn({ calls, tableName }, () => 0.1);
 }
 
 /**
@@ -122,16 +120,12 @@ it("a set that lost the race after it was decided is decided again, on what is t
   const sets = new SetScene(storeVia(proxy.endpoint));
   await sets.key("a").acquire(B);
   sets.at(LEASE_MS + MARGIN_MS);
-  let go = (): void => undefined;
-  const held = proxy.plan(
-    { kind: "hold-request", until: new Promise<void>((resolve) => (go = resolve)) },
-    { when: (request) => isTransaction(request) && JSON.stringify(request.body).includes("v = :seen") },
-  );
+  const held = holding(proxy, (request) => isTransaction(request) && JSON.stringify(request.body).includes("v = :seen"));
   const late = sets.acquire(A, KEYS);
-  await held.first;
+  await held.reached;
   // Another lease takes a key that was free when the set was decided.
   expect((await sets.key("c").acquire(B)).ok).toBe(true);
-  go();
+  held.letGo();
   expect(setOutcome(KEYS, await late)).toBe("c locked");
   expect(await sets.holders(KEYS)).toEqual([[B], [], [B]]);
 });

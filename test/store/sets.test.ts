@@ -1,24 +1,11 @@
 /** Sets through every store: all of the keys or none (S13), under concurrency. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { freshTable } from "../support/engine.js";
-import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
+import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
+import { STORES } from "./stores.js";
 
 const ROUNDS = 30;
-const STORES = [
-  { name: "memory-store", makeStore: async (): Promise<LockStore> => createMemoryStore({ policy: POLICY }) },
-  {
-    name: "dynamo-store",
-    makeStore: async (): Promise<LockStore> => {
-      const { calls, tableName } = await freshTable();
-      return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => Math.random() });
-    },
-  },
-];
 const KEYS = ["a", "b", "c"];
 const ALL_25 = Array.from({ length: 25 }, (_, index) => `k${index}`);
 

@@ -3,16 +3,17 @@
  * the client's clock, and however it jumps or stops. After a few responses they are about as narrow as a round trip.
  */
 import { ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Clock, Instant } from "../../lib/core/time.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createLockClient } from "../../lib/dynamodb.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { narrowed, watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { freshTable } from "../support/engine.js";
-import { A, B, POLICY, Fixture } from "./fixture.js";
+import { A, B, dynamoStoreOn, Fixture } from "./fixture.js";
 
 type Known = NonNullable<Parameters<typeof narrowed>[0]>;
 
@@ -179,12 +180,35 @@ describe("on a real client", () => {
 
   it("hears it from a refused write as well, and through the store", async () => {
     const { client, tableName } = await freshTable();
-    const other = createDynamoStore({ calls: sdkCalls(client), tableName, policy: POLICY, clock: systemClock, random: () => 0 });
+    const other = dynamoStoreOn({ calls: sdkCalls(client), tableName }, () => 0);
     const lock = new Fixture(other);
     await lock.acquire(A);
 
     const time = watchTableClock(client, systemClock);
     expect(await lock.acquire(B)).toMatchObject({ code: "locked" });
     expect(time()?.lowMs).toBeLessThanOrEqual(systemClock.wallMs());
+  });
+
+  it("is heard by all that share it, and known at once to one that is made late", async () => {
+    const { client } = await freshTable();
+    const times = [systemClock, hourAhead, systemClock].map((clock) => watchTableClock(client, clock));
+    expect(times.map((time) => time())).toEqual([undefined, undefined, undefined]);
+    await client.send(new ListTablesCommand({}));
+    for (const time of [...times, watchTableClock(client, systemClock)]) {
+      const { lowMs, highMs } = time()!;
+      expect(lowMs).toBeLessThanOrEqual(highMs);
+      expect(Math.abs(lowMs - systemClock.wallMs())).toBeLessThan(10_000);
+    }
+  });
+
+  it("is heard once for the document clients of one client", async () => {
+    const { client, tableName } = await freshTable();
+    const before = client.middlewareStack.identify().length;
+    const documents = () => createLockClient({ client: DynamoDBDocumentClient.from(client), tableName });
+    const [one, other] = [documents(), documents()];
+    expect(client.middlewareStack.identify()).toHaveLength(before + 1);
+    const lease = await one.acquire("ORDER_1231");
+    expect(await other.tryAcquire("ORDER_1231")).toBeNull();
+    await lease.release();
   });
 });

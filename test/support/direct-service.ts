@@ -1,8 +1,10 @@
 /** The handler on records in memory, called with events: for requests that no HTTP client can send. */
+import { createHash } from "node:crypto";
 import type { HandlerDeps } from "../../lambda/handler.js";
 import { createHandler } from "../../lambda/handler.js";
 import { operationAt } from "../../lambda/routes.js";
 import { createPolicy } from "../../lib/core/policy.js";
+import { digestOfPrincipal } from "../../lib/service/caller.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -40,6 +42,13 @@ export const RESET = "POST /v1/runs/{key}/reset";
 /** Inspect a run. */
 export const INSPECT_RUN = "GET /v1/runs/{key}";
 
+/** The two callers as the log names them. */
+export const [alice, bob] = ["111122223333/AROAALICE", "111122223333/AROABOB"];
+/** The first one in other callers' lines, as in the record. */
+export const toOthers = { principal: digestOfPrincipal(alice) };
+/** A leaseId as the log names it. */
+export const hash = (leaseId: string): string => createHash("sha256").update(leaseId).digest("hex").slice(0, 12);
+
 /** A handler with its clock, store and log. */
 export interface DirectService {
   readonly clock: VirtualClock;
@@ -51,6 +60,15 @@ export interface DirectService {
   newId(): string;
   /** Passes an event to the handler. By default, the gateway's clock is the service's clock. */
   ask(routeKey: string, parts?: Partial<EventParts>): Promise<Reply>;
+}
+
+/** A store that fails every call with `error`. */
+export function failing(error: unknown): LockStore {
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
+  const fail = (): Promise<never> => Promise.reject(error);
+  const { parameters } = createMemoryStore({ policy: createPolicy() });
+  const limits = { take: fail, read: fail, list: fail };
+  return { parameters, limits, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 
 /** Creates a handler for one test. */

@@ -81,6 +81,20 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
+/** A request that is held on its way. */
+interface Held {
+  /** Resolves when the request is there. */
+  readonly reached: Promise<void>;
+  letGo(): void;
+}
+
+/** Holds the next of these requests until it is let go. */
+export function holding(proxy: FaultProxy, when: NonNullable<FaultRule["when"]>): Held {
+  let letGo = (): void => undefined;
+  const until = new Promise<void>((resolve) => (letGo = resolve));
+  return { reached: proxy.plan({ kind: "hold-request", until }, { when }).first, letGo };
+}
+
 interface Plan extends PlannedFault {
   readonly fault: Fault;
   readonly when: (request: DynamoRequest) => boolean;

@@ -17,7 +17,7 @@ export interface RequestParts {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** The caller. @default "local" */
-  readonly as?: string;
+  readonly as?: string | undefined;
 }
 
 /** A running service. */

@@ -1,6 +1,7 @@
 /** A version that knows only the first format, on a table where somebody sleeps: it leaves the key alone, and serves it again afterwards. */
 import { rm } from "node:fs/promises";
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { closingAfterEach } from "../adapters/app-server.js";
 import { startChild } from "../support/child.js";
 import type { Edits } from "../support/edited-sources.js";
 import { freshTable } from "../support/engine.js";
@@ -13,19 +14,13 @@ const UNMARKED: Edits = { name: "no second format", edits: [["? FORMAT_VERSION :
 /** Two bundles and two processes. */
 const LIMIT_MS = 240_000;
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
+const open = closingAfterEach();
 
 /** Serves a version on the table. Returns the status of a request about a lease of one key. */
 async function serve(version: Edits | undefined, env: Readonly<Record<string, string>>) {
   const directory = await bundleVersion(version);
   const child = startChild("service.ts", import.meta.url, { directory }, { ...env, HOLDFAST_WAKE: "1" });
-  closing.push(
-    () => child.kill(),
-    () => rm(directory, { recursive: true }),
-  );
+  open({ close: () => child.kill().then(() => rm(directory, { recursive: true })) });
   const { url } = await child.reported("ready");
   return async (method: string, leaseId: string, end = "", headers: Readonly<Record<string, string>> = {}): Promise<number> =>
     (await fetch(`${url}/v1/locks/ORDER_1/leases/${leaseId}${end}`, { method, headers })).status;

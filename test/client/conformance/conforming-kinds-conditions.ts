@@ -2,18 +2,18 @@
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../../lib/index.js";
 import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsConditions(fixture: KindsFixture): void {
+export function describeKindsConditions(fixture: Fixture): void {
   /** A lease of `locks` that waits for `ready`. */
   async function waiter(name: string, options: Parameters<Lease["wait"]>[1] = {}, locks: LockClient = fixture.locks) {
-    const lease = await fixture.passing(locks.acquire(name));
+    const lease = await fixture.backend.passing(locks.acquire(name));
     const before = (await fixture.locks.inspect(name)).waitSet?.length ?? 0;
     const waited = lease.wait("ready", { waitMs: 60_000, ...options });
     waited.catch(() => undefined);
-    if (options.waitMs === undefined) await fixture.untilInWaitSet(name, before + 1);
+    if (options.waitMs === undefined) await fixture.untilInspected(name, ({ waitSet = [] }) => waitSet.length === before + 1);
     return { lease, waited };
   }
 
@@ -24,15 +24,15 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const { leaseId, fencingToken } = lease;
       expect([lease.isHeld(), lease.state, lease.remainingMs(), lease.signal.aborted]).toEqual([false, "waiting", 0, false]);
       expect(() => lease.assertHeld()).toThrow(LockLostError);
-      const changing = (await fixture.other.tryAcquire(name))!;
+      const changing = (await fixture.rival.tryAcquire(name))!;
       expect(await changing.notify("ready")).toBe(1);
       expect(lease.isHeld()).toBe(false);
       await changing.release();
-      await fixture.passing(waited);
+      await fixture.backend.passing(waited);
       expect([lease.isHeld(), lease.state, lease.signal.aborted]).toEqual([true, "held", false]);
       expect(lease.leaseId).not.toBe(leaseId);
       expect(lease.fencingToken).toBeGreaterThan(Math.max(fencingToken, changing.fencingToken));
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
       await lease.renew();
       expect(await lease.release()).toBe("released");
     });
@@ -46,29 +46,29 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       });
       const filled = (async () => {
         while (stock < 2) {
-          await fixture.other.withLock(name, async (lease) => void (stock += await lease.notifyAll("ready")));
+          await fixture.rival.withLock(name, async (lease) => void (stock += await lease.notifyAll("ready")));
           await new Promise((resolve) => setImmediate(resolve));
         }
       })();
-      expect(await fixture.passing(Promise.all([taken, filled]))).toEqual([2, undefined]);
+      expect(await fixture.backend.passing(Promise.all([taken, filled]))).toEqual([2, undefined]);
       expect((await fixture.locks.inspect(name)).holders).toEqual([]);
     });
 
     it("wakes one for a notify, in the order of their waits, and all for notifyAll; none of another condition", async () => {
       const name = fixture.fresh();
       const [first, second, third] = [await waiter(name), await waiter(name), await waiter(name)];
-      const changing = (await fixture.other.tryAcquire(name))!;
+      const changing = (await fixture.rival.tryAcquire(name))!;
       expect(await changing.notifyAll("another")).toBe(0);
       expect(await changing.notify("ready")).toBe(1);
       await changing.release();
-      await fixture.passing(first.waited);
+      await fixture.backend.passing(first.waited);
       expect([first, second, third].map(({ lease }) => lease.state)).toEqual(["held", "waiting", "waiting"]);
       expect(await first.lease.notifyAll("ready")).toBe(2);
       await first.lease.release();
-      await fixture.passing(second.waited);
+      await fixture.backend.passing(second.waited);
       expect(third.lease.state).toBe("waiting");
       await second.lease.release();
-      await fixture.passing(third.waited);
+      await fixture.backend.passing(third.waited);
       await third.lease.release();
     });
 
@@ -76,7 +76,7 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const name = fixture.fresh();
       const { lease, waited } = await waiter(name, { waitMs: 300 });
       const { fencingToken } = lease;
-      await expect(fixture.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.backend.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
       expect([lease.isHeld(), lease.state]).toEqual([true, "held"]);
       expect(lease.fencingToken).toBeGreaterThan(fencingToken);
       expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
@@ -86,11 +86,11 @@ export function describeKindsConditions(fixture: KindsFixture): void {
     it("that is not notified in time waits for the key as long as another holds it", async () => {
       const name = fixture.fresh();
       const { lease, waited } = await waiter(name, { waitMs: 300 });
-      const holding = await fixture.passing(fixture.other.acquire(name));
-      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 600 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      const holding = await fixture.backend.passing(fixture.rival.acquire(name));
+      await expect(fixture.backend.passing(fixture.rival.acquire(name, { waitMs: 600 }))).rejects.toBeInstanceOf(LockTimeoutError);
       expect(lease.state).toBe("waiting");
       await holding.release();
-      await expect(fixture.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.backend.passing(waited)).rejects.toBeInstanceOf(LockTimeoutError);
       expect(lease.isHeld()).toBe(true);
       await lease.release();
     });
@@ -100,10 +100,10 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const giveUp = new AbortController();
       const { lease, waited } = await waiter(name, { signal: giveUp.signal });
       giveUp.abort(new Error("enough"));
-      await expect(fixture.passing(waited)).rejects.toMatchObject({ name: "AbortError" });
+      await expect(fixture.backend.passing(waited)).rejects.toMatchObject({ name: "AbortError" });
       expect([lease.isHeld(), lease.state, lease.signal.aborted]).toEqual([false, "released", true]);
       expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
-      expect(await (await fixture.other.tryAcquire(name))?.release()).toBe("released");
+      expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
     });
 
     it("is not waited for with a signal that has aborted: the lease holds on", async () => {
@@ -117,10 +117,10 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const name = fixture.fresh();
       const released = await waiter(name);
       await released.lease.release();
-      await expect(fixture.passing(released.waited)).rejects.toThrow();
-      const locks = fixture.client();
+      await expect(fixture.backend.passing(released.waited)).rejects.toThrow();
+      const locks = fixture.backend.client();
       const closed = await waiter(name, {}, locks);
-      await fixture.passing(locks.close());
+      await fixture.backend.passing(locks.close());
       await expect(closed.waited).rejects.toThrow();
       expect((await fixture.locks.inspect(name)).waitSet).toBeUndefined();
       expect(closed.lease.isHeld()).toBe(false);
@@ -151,10 +151,10 @@ export function describeKindsConditions(fixture: KindsFixture): void {
       const inScope = fixture.locks.scope(fixture.freshScope());
       const lease = await inScope.acquire(name, { leaseMs: 20_000, owner: "packer-1", meta: { step: 2 } });
       const waited = lease.wait("ready", { waitMs: 60_000 });
-      await fixture.untilInWaitSet(name, 1);
+      await fixture.untilInspected(name, ({ waitSet = [] }) => waitSet.length === 1);
       expect((await fixture.locks.inspect(name)).waitSet).toMatchObject([{ owner: "packer-1", condition: "ready" }]);
-      await fixture.other.withLock(name, (changing) => changing.notify("ready"));
-      await fixture.passing(waited);
+      await fixture.rival.withLock(name, (changing) => changing.notify("ready"));
+      await fixture.backend.passing(waited);
       expect(lease.owner).toBe("packer-1");
       const inner = (await inScope.tryAcquire(name))!;
       expect(inner.holdCount).toBe(2);

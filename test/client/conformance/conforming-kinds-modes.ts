@@ -1,26 +1,26 @@
 /** Conformance: readers and writers, together, exclusive, upgraded and downgraded. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 const SHARED = { mode: "shared" } as const;
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsModes(fixture: KindsFixture): void {
+export function describeKindsModes(fixture: Fixture): void {
   describe("readers and writers", () => {
     it("readers hold together; a writer holds alone", async () => {
       const name = fixture.fresh();
-      const readers = [await fixture.locks.acquire(name, SHARED), (await fixture.other.tryAcquire(name, SHARED))!];
+      const readers = [await fixture.locks.acquire(name, SHARED), (await fixture.rival.tryAcquire(name, SHARED))!];
       expect(readers.map(({ mode, state }) => [mode, state])).toEqual([
         ["shared", "held"],
         ["shared", "held"],
       ]);
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
       await readers[0]!.release();
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
       await readers[1]!.release();
-      const writer = (await fixture.other.tryAcquire(name))!;
+      const writer = (await fixture.rival.tryAcquire(name))!;
       expect(await fixture.locks.tryAcquire(name, SHARED)).toBeNull();
       await writer.release();
     });
@@ -28,10 +28,10 @@ export function describeKindsModes(fixture: KindsFixture): void {
     it("come and go as a crowd: 40 readers at once, then 40 permits, and nobody is turned away", async () => {
       for (const options of [SHARED, { limit: 40 }]) {
         const name = fixture.fresh();
-        const clients = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? fixture.locks : fixture.other));
-        const crowd = await fixture.passing(Promise.all(clients.map((locks) => locks.acquire(name, options))));
+        const clients = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? fixture.locks : fixture.rival));
+        const crowd = await fixture.backend.passing(Promise.all(clients.map((locks) => locks.acquire(name, options))));
         expect(new Set(crowd.map(({ fencingToken }) => fencingToken)).size).toBe(40);
-        expect(await fixture.passing(Promise.all(crowd.map((lease) => lease.release())))).toEqual(crowd.map(() => "released"));
+        expect(await fixture.backend.passing(Promise.all(crowd.map((lease) => lease.release())))).toEqual(crowd.map(() => "released"));
         await (await fixture.locks.acquire(name)).release();
       }
     });
@@ -41,7 +41,7 @@ export function describeKindsModes(fixture: KindsFixture): void {
       const writer = await fixture.locks.acquire(name);
       expect(writer.fenceFloor).toBe(writer.fencingToken);
       await writer.release();
-      const readers = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
+      const readers = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
       expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([readers[0]!.fencingToken, readers[0]!.fencingToken]);
       expect(readers[0]!.fenceFloor).toBeGreaterThan(writer.fencingToken);
       expect(readers[1]!.fencingToken).toBeGreaterThan(readers[0]!.fencingToken);
@@ -51,12 +51,12 @@ export function describeKindsModes(fixture: KindsFixture): void {
     it("a writer that waits gets the key when the last reader has gone, and a reader when the writer has", async () => {
       const name = fixture.fresh();
       const reader = await fixture.locks.acquire(name, SHARED);
-      const writing = fixture.other.acquire(name);
+      const writing = fixture.rival.acquire(name);
       await reader.release();
-      const writer = await fixture.passing(writing);
+      const writer = await fixture.backend.passing(writing);
       const reading = fixture.locks.acquire(name, SHARED);
       await writer.release();
-      const next = await fixture.passing(reading);
+      const next = await fixture.backend.passing(reading);
       expect(next.mode).toBe("shared");
       await next.release();
     });
@@ -64,12 +64,12 @@ export function describeKindsModes(fixture: KindsFixture): void {
     it("a wait for either ends in time, or when it is aborted, and leaves nothing", async () => {
       const name = fixture.fresh();
       const reader = await fixture.locks.acquire(name, SHARED);
-      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 100 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.backend.passing(fixture.rival.acquire(name, { waitMs: 100 }))).rejects.toBeInstanceOf(LockTimeoutError);
       const giveUp = new AbortController();
-      const failed = expect(fixture.other.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
+      const failed = expect(fixture.rival.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
       giveUp.abort();
-      await fixture.passing(failed);
-      expect((await fixture.other.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", mode: "shared" }]);
+      await fixture.backend.passing(failed);
+      expect((await fixture.rival.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", mode: "shared" }]);
       await reader.release();
     });
 
@@ -79,13 +79,13 @@ export function describeKindsModes(fixture: KindsFixture): void {
       const tokens = [lease.fencingToken];
       await lease.upgrade();
       expect(lease.mode).toBe("exclusive");
-      expect(await fixture.other.tryAcquire(name, SHARED)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name, SHARED)).toBeNull();
       tokens.push(lease.fencingToken);
       await lease.downgrade();
       expect([lease.mode, lease.fenceFloor]).toEqual(["shared", tokens[1]]);
       tokens.push(lease.fencingToken);
       expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-      const beside = (await fixture.other.tryAcquire(name, SHARED))!;
+      const beside = (await fixture.rival.tryAcquire(name, SHARED))!;
       await lease.renew();
       expect(lease.isHeld()).toBe(true);
       await beside.release();
@@ -94,33 +94,33 @@ export function describeKindsModes(fixture: KindsFixture): void {
 
     it("an upgrade waits for the other readers, lets no new ones in meanwhile, and comes when they have gone", async () => {
       const name = fixture.fresh();
-      const [lease, theirs] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
-      await expect(fixture.passing(lease.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      const [lease, theirs] = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
+      await expect(fixture.backend.passing(lease.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
       expect([lease.mode, lease.isHeld()]).toEqual(["shared", true]);
-      expect(await fixture.other.tryAcquire(name, SHARED)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name, SHARED)).toBeNull();
       const upgrading = lease.upgrade();
-      await fixture.passing(theirs.release());
-      await fixture.passing(upgrading);
+      await fixture.backend.passing(theirs.release());
+      await fixture.backend.passing(upgrading);
       expect([lease.mode, lease.isHeld()]).toEqual(["exclusive", true]);
       await lease.release();
     });
 
     it("of two readers that want to write, the second is told of the conflict; it goes, and the first has it", async () => {
       const name = fixture.fresh();
-      const [first, second] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
-      await expect(fixture.passing(first.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
-      await expect(fixture.passing(second.upgrade())).rejects.toMatchObject({ code: "upgrade-conflict", definite: true });
+      const [first, second] = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
+      await expect(fixture.backend.passing(first.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.backend.passing(second.upgrade())).rejects.toMatchObject({ code: "upgrade-conflict", definite: true });
       expect([second.mode, second.isHeld()]).toEqual(["shared", true]);
       await second.release();
-      await fixture.passing(first.upgrade({ waitMs: 0 }));
+      await fixture.backend.passing(first.upgrade({ waitMs: 0 }));
       expect(first.mode).toBe("exclusive");
       await first.release();
     });
 
     it("a reader is handed to another process as a reader", async () => {
       const name = fixture.fresh();
-      const [lease, beside] = [await fixture.locks.acquire(name, SHARED), await fixture.other.acquire(name, SHARED)];
-      const attached = await fixture.other.attach(await lease.detach());
+      const [lease, beside] = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
+      const attached = await fixture.rival.attach(await lease.detach());
       expect(attached).toMatchObject({ mode: "shared", state: "held" });
       expect(attached.fencingToken).toBeGreaterThan(lease.fencingToken);
       await beside.renew();

@@ -1,15 +1,15 @@
 /** Conformance: semaphores. */
 import { describe, expect, it } from "vitest";
 import { LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsPermits(fixture: KindsFixture): void {
+export function describeKindsPermits(fixture: Fixture): void {
   describe("a semaphore", () => {
     it("gives out as many permits as its limit, to whoever asks, and then null", async () => {
       const name = fixture.fresh();
-      const leases = [await fixture.locks.acquire(name, { limit: 3 }), await fixture.other.acquire(name, { limit: 3, permits: 2 })];
+      const leases = [await fixture.locks.acquire(name, { limit: 3 }), await fixture.rival.acquire(name, { limit: 3, permits: 2 })];
       expect(leases.map(({ permits }) => permits)).toEqual([1, 2]);
       expect(await fixture.locks.tryAcquire(name, { limit: 3 })).toBeNull();
       await leases[0]!.release();
@@ -21,8 +21,8 @@ export function describeKindsPermits(fixture: KindsFixture): void {
 
     it("never gives out more, however many ask at once", async () => {
       const name = fixture.fresh();
-      const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? fixture.locks : fixture.other).tryAcquire(name, { limit: 3 }));
-      const granted = (await fixture.passing(Promise.all(asking))).filter((lease) => lease !== null);
+      const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? fixture.locks : fixture.rival).tryAcquire(name, { limit: 3 }));
+      const granted = (await fixture.backend.passing(Promise.all(asking))).filter((lease) => lease !== null);
       expect(granted).toHaveLength(3);
       expect((await fixture.locks.inspect(name)).holders).toHaveLength(3);
       for (const lease of granted) await lease.release();
@@ -30,11 +30,13 @@ export function describeKindsPermits(fixture: KindsFixture): void {
 
     it("gives a permit to who waits when one comes back", async () => {
       const name = fixture.fresh();
-      const theirs = [await fixture.other.acquire(name, { limit: 2 }), await fixture.other.acquire(name, { limit: 2 })];
-      await expect(fixture.passing(fixture.locks.acquire(name, { limit: 2, waitMs: 100 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      const theirs = [await fixture.rival.acquire(name, { limit: 2 }), await fixture.rival.acquire(name, { limit: 2 })];
+      await expect(fixture.backend.passing(fixture.locks.acquire(name, { limit: 2, waitMs: 100 }))).rejects.toBeInstanceOf(
+        LockTimeoutError,
+      );
       const waiting = fixture.locks.acquire(name, { limit: 2 });
       await theirs[0]!.release();
-      const lease = await fixture.passing(waiting);
+      const lease = await fixture.backend.passing(waiting);
       expect(theirs[1]!.isHeld()).toBe(true);
       for (const one of [lease, theirs[1]!]) await one.release();
     });
@@ -42,12 +44,12 @@ export function describeKindsPermits(fixture: KindsFixture): void {
     it("has a crashed holder's permits back by itself, and takes none from who lives", async () => {
       const name = fixture.fresh();
       const living = await fixture.locks.acquire(name, { limit: 3 });
-      const crashed = await fixture.other.acquire(name, { limit: 3, permits: 2, leaseMs: 1000, heartbeat: false });
+      const crashed = await fixture.rival.acquire(name, { limit: 3, permits: 2, leaseMs: 1000, heartbeat: false });
       expect(await fixture.locks.tryAcquire(name, { limit: 3, permits: 2 })).toBeNull();
-      const lease = await fixture.passing(fixture.locks.acquire(name, { limit: 3, permits: 2, waitMs: 10_000 }));
+      const lease = await fixture.backend.passing(fixture.locks.acquire(name, { limit: 3, permits: 2, waitMs: 10_000 }));
       expect([crashed.state, living.state]).toEqual(["lost", "held"]);
       await living.renew();
-      expect(await fixture.other.tryAcquire(name, { limit: 3 })).toBeNull();
+      expect(await fixture.rival.tryAcquire(name, { limit: 3 })).toBeNull();
       expect(await crashed.release()).toBe("lost");
       for (const one of [lease, living]) await one.release();
     });
@@ -56,13 +58,13 @@ export function describeKindsPermits(fixture: KindsFixture): void {
       const name = fixture.fresh();
       const lease = await fixture.locks.acquire(name, { limit: 2 });
       for (const options of [{ limit: 3 }, {}, { mode: "shared" }] as const)
-        await expect(fixture.other.tryAcquire(name, options)).rejects.toMatchObject({
+        await expect(fixture.rival.tryAcquire(name, options)).rejects.toMatchObject({
           code: "limit-mismatch",
           definite: true,
           retry: "never",
         });
       await lease.release();
-      const next = (await fixture.other.tryAcquire(name, { limit: 3 }))!;
+      const next = (await fixture.rival.tryAcquire(name, { limit: 3 }))!;
       expect((await fixture.locks.inspect(name)).limit).toBe(3);
       await next.release();
     });
@@ -70,7 +72,7 @@ export function describeKindsPermits(fixture: KindsFixture): void {
     it("hands a permit to another process, and its permits with it", async () => {
       const name = fixture.fresh();
       const lease = await fixture.locks.acquire(name, { limit: 3, permits: 2 });
-      const attached = await fixture.other.attach(await lease.detach());
+      const attached = await fixture.rival.attach(await lease.detach());
       expect(attached).toMatchObject({ permits: 2, state: "held" });
       expect(await fixture.locks.tryAcquire(name, { limit: 3, permits: 2 })).toBeNull();
       expect(await lease.release()).toBe("transferred");

@@ -2,17 +2,17 @@
 import { describe, expect, it } from "vitest";
 import type { Lease, LockClient } from "../../../lib/index.js";
 import { LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsQueue(fixture: KindsFixture): void {
+export function describeKindsQueue(fixture: Fixture): void {
   /** Waits for the key in its own process. Resolves when it is in the queue. */
   async function queued(name: string, behind: number, options: Parameters<LockClient["acquire"]>[1] = {}) {
-    const locks = fixture.client();
+    const locks = fixture.backend.client();
     const lease = locks.acquire(name, { waitMs: 60_000, ...options });
     lease.catch(() => undefined);
-    await fixture.untilQueued(name, behind + 1);
+    await fixture.untilInspected(name, ({ waiters }) => waiters.length === behind + 1);
     return { lease, close: () => locks.close() };
   }
 
@@ -22,17 +22,17 @@ export function describeKindsQueue(fixture: KindsFixture): void {
       const held = await fixture.locks.acquire(name);
       const waiting = [await queued(name, 0), await queued(name, 1), await queued(name, 2)];
       expect(await held.release()).toBe("released");
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
       let latest = held.fencingToken;
       for (const { lease, close } of waiting) {
-        const { fencingToken, release }: Lease = await fixture.passing(lease);
+        const { fencingToken, release }: Lease = await fixture.backend.passing(lease);
         expect(fencingToken).toBeGreaterThan(latest);
-        expect(await fixture.other.tryAcquire(name)).toBeNull();
+        expect(await fixture.rival.tryAcquire(name)).toBeNull();
         latest = fencingToken;
         await release.call(await lease);
         await close();
       }
-      expect(await (await fixture.other.tryAcquire(name))?.release()).toBe("released");
+      expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
     });
 
     it("serves higher priorities before", async () => {
@@ -42,39 +42,39 @@ export function describeKindsQueue(fixture: KindsFixture): void {
       const urgent = await queued(name, 1, { priority: 9 });
       expect((await fixture.locks.inspect(name)).waiters.map(({ priority }) => priority)).toEqual([9, 0]);
       await held.release();
-      await (await fixture.passing(urgent.lease)).release();
-      await (await fixture.passing(usual.lease)).release();
+      await (await fixture.backend.passing(urgent.lease)).release();
+      await (await fixture.backend.passing(usual.lease)).release();
       for (const { close } of [usual, urgent]) await close();
     });
 
     it("is left by who gives up: by its time, by a signal, or by the end of its client", async () => {
       const name = fixture.fresh();
       const held = await fixture.locks.acquire(name);
-      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 50 }))).rejects.toBeInstanceOf(LockTimeoutError);
+      await expect(fixture.backend.passing(fixture.rival.acquire(name, { waitMs: 50 }))).rejects.toBeInstanceOf(LockTimeoutError);
       const giveUp = new AbortController();
       const aborted = await queued(name, 0, { signal: giveUp.signal });
       const closed = await queued(name, 1);
       giveUp.abort(new Error("enough"));
-      await expect(fixture.passing(aborted.lease)).rejects.toMatchObject({ name: "AbortError" });
-      await fixture.passing(closed.close());
+      await expect(fixture.backend.passing(aborted.lease)).rejects.toMatchObject({ name: "AbortError" });
+      await fixture.backend.passing(closed.close());
       await expect(closed.lease).rejects.toMatchObject({ code: "closed" });
       expect((await fixture.locks.inspect(name)).waiters).toEqual([]);
       await held.release();
       await aborted.close();
-      expect(await (await fixture.other.tryAcquire(name))?.release()).toBe("released");
+      expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
     });
 
     it("lets readers in together, and never a later one before a writer that waits", async () => {
       const name = fixture.fresh();
       const reading = await fixture.locks.acquire(name, { mode: "shared" });
       const writer = await queued(name, 0);
-      expect(await fixture.other.tryAcquire(name, { mode: "shared" })).toBeNull();
+      expect(await fixture.rival.tryAcquire(name, { mode: "shared" })).toBeNull();
       const readers = [await queued(name, 1, { mode: "shared" }), await queued(name, 2, { mode: "shared" })];
       await reading.release();
-      const writing = await fixture.passing(writer.lease);
+      const writing = await fixture.backend.passing(writer.lease);
       expect((await fixture.locks.inspect(name)).waiters).toHaveLength(2);
       await writing.release();
-      const both = await fixture.passing(Promise.all(readers.map(({ lease }) => lease)));
+      const both = await fixture.backend.passing(Promise.all(readers.map(({ lease }) => lease)));
       expect(both.map((lease) => lease.isHeld())).toEqual([true, true]);
       for (const lease of both) await lease.release();
       for (const { close } of [writer, ...readers]) await close();
@@ -84,9 +84,9 @@ export function describeKindsQueue(fixture: KindsFixture): void {
       const name = fixture.fresh();
       const held = await fixture.locks.acquire(name, { limit: 3, permits: 2 });
       const many = await queued(name, 0, { limit: 3, permits: 3 });
-      expect(await fixture.other.tryAcquire(name, { limit: 3 })).toBeNull();
+      expect(await fixture.rival.tryAcquire(name, { limit: 3 })).toBeNull();
       await held.release();
-      const all = await fixture.passing(many.lease);
+      const all = await fixture.backend.passing(many.lease);
       expect(all.permits).toBe(3);
       await all.release();
       await many.close();

@@ -1,17 +1,17 @@
 /** Conformance: reentrancy by scope. Two clients are two processes of one request. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsScopes(fixture: KindsFixture): void {
+export function describeKindsScopes(fixture: Fixture): void {
   describe("a scope", () => {
     it("lets the inner acquire in at once, in the same process and in another: the same token, a level more", async () => {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
       const outer = await fixture.locks.scope(id).acquire(name);
       const inner = (await fixture.locks.scope(id).tryAcquire(name))!;
-      const remote = await fixture.other.scope(id).acquire(name, { waitMs: 0 });
+      const remote = await fixture.rival.scope(id).acquire(name, { waitMs: 0 });
       expect([outer.holdCount, inner.holdCount, remote.holdCount]).toEqual([1, 2, 3]);
       expect([inner.fencingToken, remote.fencingToken]).toEqual([outer.fencingToken, outer.fencingToken]);
       expect(new Set([outer.leaseId, inner.leaseId, remote.leaseId]).size).toBe(3);
@@ -21,14 +21,14 @@ export function describeKindsScopes(fixture: KindsFixture): void {
     it("frees a level with each release, and the key with the last, in whatever order", async () => {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
       const outer = await fixture.locks.scope(id).acquire(name);
-      const inner = await fixture.other.scope(id).acquire(name);
+      const inner = await fixture.rival.scope(id).acquire(name);
       await inner.release();
       await inner.release();
       await outer.renew();
       expect([outer.isHeld(), outer.holdCount]).toEqual([true, 1]);
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
 
-      const second = await fixture.other.scope(id).acquire(name);
+      const second = await fixture.rival.scope(id).acquire(name);
       await outer.release();
       expect(await fixture.locks.tryAcquire(name)).toBeNull();
       await second.renew();
@@ -42,15 +42,15 @@ export function describeKindsScopes(fixture: KindsFixture): void {
     it("gives each level its own length: a short inner one that ran out takes nothing of the outer", async () => {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
       const outer = await fixture.locks.scope(id).acquire(name, { leaseMs: 30_000 });
-      const inner = await fixture.other.scope(id).acquire(name, { leaseMs: 1000, heartbeat: false });
+      const inner = await fixture.rival.scope(id).acquire(name, { leaseMs: 1000, heartbeat: false });
       expect(outer.remainingMs()).toBeGreaterThan(20_000);
       expect(inner.remainingMs()).toBeLessThanOrEqual(1000);
       const over = new Promise((resolve) => inner.signal.addEventListener("abort", () => resolve(undefined), { once: true }));
-      await fixture.passing(over);
+      await fixture.backend.passing(over);
       await expect(inner.renew()).rejects.toBeInstanceOf(LockLostError);
       await outer.renew();
       expect(outer.isHeld()).toBe(true);
-      expect(await fixture.other.tryAcquire(name)).toBeNull();
+      expect(await fixture.rival.tryAcquire(name)).toBeNull();
       await outer.release();
     });
 
@@ -58,41 +58,41 @@ export function describeKindsScopes(fixture: KindsFixture): void {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
       const outer = await fixture.locks.scope(id).acquire(name);
       const attempts = [
-        fixture.other.tryAcquire(name, { owner: "checkout-7" }),
-        fixture.other.scope("checkout-7".padEnd(16, "-")).tryAcquire(name),
-        fixture.other.scope(`${id}!`).tryAcquire(name),
+        fixture.rival.tryAcquire(name, { owner: "checkout-7" }),
+        fixture.rival.scope("checkout-7".padEnd(16, "-")).tryAcquire(name),
+        fixture.rival.scope(`${id}!`).tryAcquire(name),
       ];
       expect(await Promise.all(attempts)).toEqual([null, null, null]);
-      await expect(fixture.passing(fixture.other.acquire(name, { waitMs: 100, owner: "checkout-7" }))).rejects.toBeInstanceOf(
+      await expect(fixture.backend.passing(fixture.rival.acquire(name, { waitMs: 100, owner: "checkout-7" }))).rejects.toBeInstanceOf(
         LockTimeoutError,
       );
-      expect(JSON.stringify(await fixture.other.inspect(name))).not.toContain(id);
+      expect(JSON.stringify(await fixture.rival.inspect(name))).not.toContain(id);
       await outer.release();
     });
 
     it("nests what withLock runs, across processes", async () => {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
-      const stranger = fixture.client();
+      const stranger = fixture.backend.client();
       const levels = await fixture.locks.scope(id).withLock(name, (outer) =>
-        fixture.other.scope(id).withLock(name, async (inner) => {
+        fixture.rival.scope(id).withLock(name, async (inner) => {
           expect(await stranger.tryAcquire(name)).toBeNull();
           return [outer.fencingToken === inner.fencingToken, inner.holdCount];
         }),
       );
       expect(levels).toEqual([true, 2]);
       await stranger.close();
-      expect((await fixture.other.inspect(name)).holders).toEqual([]);
+      expect((await fixture.rival.inspect(name)).holders).toEqual([]);
     });
 
     it("makes no writer inside of a reader: that is what upgrade is for", async () => {
       const [name, id] = [fixture.fresh(), fixture.freshScope()];
       const reader = await fixture.locks.scope(id).acquire(name, { mode: "shared" });
-      expect(await fixture.other.scope(id).tryAcquire(name)).toBeNull();
-      const second = await fixture.other.scope(id).acquire(name, { mode: "shared" });
+      expect(await fixture.rival.scope(id).tryAcquire(name)).toBeNull();
+      const second = await fixture.rival.scope(id).acquire(name, { mode: "shared" });
       expect(second.fencingToken).toBe(reader.fencingToken);
       await second.release();
       await reader.upgrade();
-      expect((await fixture.other.scope(id).tryAcquire(name))?.fencingToken).toBe(reader.fencingToken);
+      expect((await fixture.rival.scope(id).tryAcquire(name))?.fencingToken).toBe(reader.fencingToken);
       await reader.release();
     });
 
@@ -102,7 +102,7 @@ export function describeKindsScopes(fixture: KindsFixture): void {
     });
 
     it("is a view of its client: closed by itself it gives back its own leases, and with the client all of them", async () => {
-      const client = fixture.client();
+      const client = fixture.backend.client();
       const [mine, viewed, kept] = [fixture.fresh(), fixture.fresh(), fixture.fresh()];
       const view = client.scope(fixture.freshScope());
       const [plain, nested] = [await client.acquire(mine), await view.acquire(viewed)];

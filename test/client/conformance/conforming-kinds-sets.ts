@@ -1,13 +1,13 @@
 /** Conformance: sets of keys, acquired as a whole or not at all. */
 import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
-import type { KindsFixture } from "./kinds-fixture.js";
+import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
-export function describeKindsSets(fixture: KindsFixture): void {
+export function describeKindsSets(fixture: Fixture): void {
   const freshNames = (count: number): string[] => Array.from({ length: count }, () => fixture.fresh());
-  const isFree = async (name: string): Promise<boolean> => (await fixture.other.inspect(name)).holders.length === 0;
+  const isFree = async (name: string): Promise<boolean> => (await fixture.rival.inspect(name)).holders.length === 0;
 
   describe("a set", () => {
     it("is granted whole, with a token for each key, and renewed and released whole", async () => {
@@ -16,8 +16,8 @@ export function describeKindsSets(fixture: KindsFixture): void {
       expect([set.keys, set.state, set.signal.aborted]).toEqual([names, "held", false]);
       expect(Object.keys(set.fencingTokens).sort()).toEqual([...names].sort());
       for (const name of names) {
-        expect(await fixture.other.tryAcquire(name)).toBeNull();
-        expect((await fixture.other.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", fencingToken: set.fencingTokens[name] }]);
+        expect(await fixture.rival.tryAcquire(name)).toBeNull();
+        expect((await fixture.rival.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", fencingToken: set.fencingTokens[name] }]);
       }
       await set.renew({ leaseMs: 20_000 });
       expect(set.remainingMs()).toBeGreaterThan(15_000);
@@ -37,7 +37,7 @@ export function describeKindsSets(fixture: KindsFixture): void {
 
     it("is null while another holds one of its keys, and the other keys stay free", async () => {
       const names = freshNames(3);
-      const theirs = await fixture.other.acquire(names[1]!);
+      const theirs = await fixture.rival.acquire(names[1]!);
       expect(await fixture.locks.tryAcquireAll(names)).toBeNull();
       expect([await isFree(names[0]!), await isFree(names[2]!)]).toEqual([true, true]);
       await theirs.release();
@@ -48,37 +48,37 @@ export function describeKindsSets(fixture: KindsFixture): void {
 
     it("comes soon after the last key in its way is free, and holds none of them before", async () => {
       const names = freshNames(3);
-      const theirs = [await fixture.other.acquire(names[0]!), await fixture.other.acquire(names[2]!)];
+      const theirs = [await fixture.rival.acquire(names[0]!), await fixture.rival.acquire(names[2]!)];
       const waiting = fixture.locks.acquireAll(names);
       await theirs[0]!.release();
       expect(await isFree(names[0]!)).toBe(true);
       expect(await isFree(names[1]!)).toBe(true);
       await theirs[1]!.release();
-      const set = await fixture.passing(waiting);
+      const set = await fixture.backend.passing(waiting);
       expect(set.isHeld()).toBe(true);
       await set.release();
     });
 
     it("gives up in time, naming a key that was in its way, or when it is aborted; nothing is left behind", async () => {
       const names = freshNames(2);
-      const theirs = await fixture.other.acquire(names[1]!);
-      const late = fixture.passing(fixture.locks.acquireAll(names, { waitMs: 150 }));
+      const theirs = await fixture.rival.acquire(names[1]!);
+      const late = fixture.backend.passing(fixture.locks.acquireAll(names, { waitMs: 150 }));
       await expect(late).rejects.toBeInstanceOf(LockTimeoutError);
       await expect(late).rejects.toThrow(names[1]);
       const giveUp = new AbortController();
       const failed = expect(fixture.locks.acquireAll(names, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
       giveUp.abort();
-      await fixture.passing(failed);
+      await fixture.backend.passing(failed);
       await theirs.release();
       for (const name of names) expect(await isFree(name)).toBe(true);
     });
 
     it("takes a mode for each key", async () => {
       const [read, written] = [fixture.fresh(), fixture.fresh()];
-      const beside = await fixture.other.acquire(read, { mode: "shared" });
+      const beside = await fixture.rival.acquire(read, { mode: "shared" });
       const set = (await fixture.locks.tryAcquireAll([{ key: read, mode: "shared" }, written]))!;
-      expect((await fixture.other.inspect(read)).holders).toHaveLength(2);
-      expect(await fixture.other.tryAcquire(written, { mode: "shared" })).toBeNull();
+      expect((await fixture.rival.inspect(read)).holders).toHaveLength(2);
+      expect(await fixture.rival.tryAcquire(written, { mode: "shared" })).toBeNull();
       await set.release();
       await beside.release();
     });
@@ -86,8 +86,8 @@ export function describeKindsSets(fixture: KindsFixture): void {
     it("of a scope nests in what that scope holds, in another process too", async () => {
       const [names, id] = [freshNames(2), fixture.freshScope()];
       const outer = await fixture.locks.scope(id).acquire(names[0]!);
-      expect(await fixture.other.tryAcquireAll(names)).toBeNull();
-      const set = (await fixture.other.scope(id).tryAcquireAll(names))!;
+      expect(await fixture.rival.tryAcquireAll(names)).toBeNull();
+      const set = (await fixture.rival.scope(id).tryAcquireAll(names))!;
       expect(set.fencingTokens[names[0]!]).toBe(outer.fencingToken);
       await set.release();
       await outer.renew();
@@ -100,18 +100,18 @@ export function describeKindsSets(fixture: KindsFixture): void {
       const pairs = ring.map((name, index) => [name, ring[(index + 1) % ring.length]!]);
       let inside = 0;
       const work = pairs.map((names, index) =>
-        (index % 2 ? fixture.locks : fixture.other).withLocks(names, () => {
+        (index % 2 ? fixture.locks : fixture.rival).withLocks(names, () => {
           inside++;
         }),
       );
-      await fixture.passing(Promise.all(work));
+      await fixture.backend.passing(Promise.all(work));
       expect(inside).toBe(pairs.length);
     });
 
     it("is lost as soon as one of its keys is", async () => {
       const names = freshNames(2);
       const set = await fixture.locks.acquireAll(names);
-      await fixture.other.forceRelease(names[1]!, { reason: "kinds", fencingToken: set.fencingTokens[names[1]!]!, drainMs: 0 });
+      await fixture.rival.forceRelease(names[1]!, { reason: "kinds", fencingToken: set.fencingTokens[names[1]!]!, drainMs: 0 });
       await expect(set.renew()).rejects.toBeInstanceOf(LockLostError);
       expect([set.isHeld(), set.signal.aborted]).toEqual([false, true]);
       expect(() => set.assertHeld()).toThrow(LockLostError);
@@ -121,14 +121,14 @@ export function describeKindsSets(fixture: KindsFixture): void {
 
     it("runs work, releases and returns; and throws LockLostError when one key was lost meanwhile", async () => {
       const names = freshNames(2);
-      expect(await fixture.locks.withLocks(names, async (set) => [set.isHeld(), await fixture.other.tryAcquire(names[0]!)])).toEqual([
+      expect(await fixture.locks.withLocks(names, async (set) => [set.isHeld(), await fixture.rival.tryAcquire(names[0]!)])).toEqual([
         true,
         null,
       ]);
       const error = new Error("out of stock");
       await expect(fixture.locks.withLocks(names, { leaseMs: 5000 }, () => Promise.reject(error))).rejects.toBe(error);
       const robbed = fixture.locks.withLocks(names, async ({ fencingTokens }) => {
-        await fixture.other.forceRelease(names[0]!, { reason: "kinds", fencingToken: fencingTokens[names[0]!]!, drainMs: 0 });
+        await fixture.rival.forceRelease(names[0]!, { reason: "kinds", fencingToken: fencingTokens[names[0]!]!, drainMs: 0 });
         return "done";
       });
       await expect(robbed).rejects.toBeInstanceOf(LockLostError);
@@ -142,7 +142,7 @@ export function describeKindsSets(fixture: KindsFixture): void {
         expect(set.isHeld()).toBe(true);
       }
       expect(await isFree(names[0]!)).toBe(true);
-      const closing = fixture.client({ prefix: `${names[0]!}:` });
+      const closing = fixture.backend.client({ prefix: `${names[0]!}:` });
       const set = await closing.acquireAll(["a", "b"]);
       expect(Object.keys(set.fencingTokens).sort(), "as their caller calls them").toEqual(["a", "b"]);
       await closing.close();

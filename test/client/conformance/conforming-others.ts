@@ -1,7 +1,8 @@
 /** Conformance: inspecting and breaking other clients' locks, and jobs that several clients share. */
 import { describe, expect, it } from "vitest";
-import type { Lease, LockClient, Renewal, TickResult } from "../../../lib/index.js";
+import type { Lease, Renewal, TickResult } from "../../../lib/index.js";
 import { LockLostError } from "../../../lib/index.js";
+import { pages } from "../../support/pages.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
@@ -27,9 +28,9 @@ export function describeOthers(fixture: Fixture): void {
       for (const name of names) leases.push(await (name.endsWith("c") ? fixture.rival : fixture.locks).acquire(name));
       await (await fixture.locks.acquire(`${within}e`)).release();
 
-      expect(await pages(fixture.locks, { prefix: within, max: 2 })).toEqual(names);
-      expect(await pages(fixture.locks, { prefix: within, owner: "rival" })).toEqual([names[2]]);
-      expect(await pages(fixture.locks, { prefix: `${within}zz` })).toEqual([]);
+      expect((await pages(fixture.locks, { prefix: within, max: 2 })).flat()).toEqual(names);
+      expect((await pages(fixture.locks, { prefix: within, owner: "rival" })).flat()).toEqual([names[2]]);
+      expect((await pages(fixture.locks, { prefix: `${within}zz` })).flat()).toEqual([]);
       for (const lease of leases) await lease.release();
     });
 
@@ -151,16 +152,4 @@ export function describeOthers(fixture: Fixture): void {
       await lease.release();
     });
   });
-}
-
-/** The keys of all pages. */
-async function pages(locks: LockClient, query: NonNullable<Parameters<LockClient["list"]>[0]>): Promise<readonly string[]> {
-  const found: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await locks.list({ ...query, ...(cursor !== undefined && { cursor }) });
-    found.push(...page.items.map((item) => item.key));
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return found;
 }

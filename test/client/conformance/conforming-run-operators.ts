@@ -1,7 +1,7 @@
 /** Conformance: runs for operators, who list them, inspect them, and reset them with a reason. */
 import { describe, expect, it } from "vitest";
-import type { LockClient } from "../../../lib/index.js";
 import { FinalError, LockError } from "../../../lib/index.js";
+import { pages } from "../../support/pages.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
@@ -56,12 +56,12 @@ export function describeRunOperators(fixture: Fixture): void {
       await (await fixture.locks.acquire(`${within}f`)).release();
 
       const all = ["a", "b", "c", "d", "e"].map((letter) => within + letter);
-      expect(await pages(fixture.rival, { prefix: within, max: 2 })).toEqual(all);
-      expect(await pages(fixture.rival, { prefix: within, state: "running" })).toEqual([all[0]]);
-      expect(await pages(fixture.rival, { prefix: within, state: "succeeded", max: 1 })).toEqual([all[1], all[4]]);
-      expect(await pages(fixture.rival, { prefix: within, state: "failed" })).toEqual([all[2], all[3]]);
-      expect(await pages(fixture.rival, { prefix: within, state: "interrupted" })).toEqual([]);
-      expect(await pages(fixture.rival, { prefix: `${within}zz` })).toEqual([]);
+      expect((await pages(fixture.rival.runs, { prefix: within, max: 2 })).flat()).toEqual(all);
+      expect((await pages(fixture.rival.runs, { prefix: within, state: "running" })).flat()).toEqual([all[0]]);
+      expect((await pages(fixture.rival.runs, { prefix: within, state: "succeeded", max: 1 })).flat()).toEqual([all[1], all[4]]);
+      expect((await pages(fixture.rival.runs, { prefix: within, state: "failed" })).flat()).toEqual([all[2], all[3]]);
+      expect((await pages(fixture.rival.runs, { prefix: within, state: "interrupted" })).flat()).toEqual([]);
+      expect((await pages(fixture.rival.runs, { prefix: `${within}zz` })).flat()).toEqual([]);
       expect(JSON.stringify(await fixture.rival.runs.list({ prefix: within }))).not.toMatch(/the (value|error) of/);
       gate.open();
       await working;
@@ -72,7 +72,7 @@ export function describeRunOperators(fixture: Fixture): void {
       const within = fixture.backend.client({ prefix: category });
       const { value } = await within.runOnce("job", ({ idempotencyKey }) => idempotencyKey);
       expect(value).toBe(`${category}job`);
-      expect(await pages(within, {})).toEqual([`${category}job`]);
+      expect((await pages(within.runs, {})).flat()).toEqual([`${category}job`]);
       expect(await within.runs.get("job")).toMatchObject({ key: `${category}job`, result: `${category}job` });
       await within.runs.reset("job", { reason: "conformance" });
       expect(await fixture.rival.runs.get(`${category}job`)).toBeNull();
@@ -155,16 +155,4 @@ export function describeRunOperators(fixture: Fixture): void {
       expect(keptForMs).toBeLessThanOrEqual(86_401_000);
     });
   });
-}
-
-/** The keys of all pages. */
-async function pages({ runs }: LockClient, query: NonNullable<Parameters<LockClient["runs"]["list"]>[0]>): Promise<readonly string[]> {
-  const found: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await runs.list({ ...query, ...(cursor !== undefined && { cursor }) });
-    found.push(...page.items.map((item) => item.key));
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return found;
 }

@@ -120,10 +120,10 @@ export function describeRunTakeovers(fixture: Fixture): void {
       expect(await fixture.rival.runOnce(name, () => "again")).toMatchObject({ value: "second", replayed: true });
     });
 
-    it("can't save a checkpoint over the second one's", async () => {
+    it("can't save a checkpoint over the second one's, large as it is", async () => {
       const name = fixture.fresh();
       const [first, second] = [createGate(), createGate()];
-      const working = thrownBy(fixture.locks.runOnce(name, STOPPED, (run) => first.pass().then(() => run.saveCheckpoint("the first's"))));
+      const working = thrownBy(fixture.locks.runOnce(name, STOPPED, (run) => first.pass().then(() => run.saveCheckpoint(LARGE.first))));
       await first.reached;
       const taking = fixture.rival.runOnce(name, (run) => run.saveCheckpoint("the second's").then(() => second.pass()));
       await fixture.backend.passing(second.reached);

@@ -1,4 +1,5 @@
 /** Every kind of lock with every client: scopes, readers and writers, semaphores, sets, and transfers of them. */
+import { describeTogether } from "./conformance.js";
 import { describeKindsConditions } from "./conforming-kinds-conditions.js";
 import { describeKindsModes } from "./conforming-kinds-modes.js";
 import { describeKindsLine } from "./conforming-kinds-local-queue.js";
@@ -6,10 +7,8 @@ import { describeKindsPermits } from "./conforming-kinds-permits.js";
 import { describeKindsQueue } from "./conforming-kinds-queue.js";
 import { describeKindsScopes } from "./conforming-kinds-scopes.js";
 import { describeKindsSets } from "./conforming-kinds-sets.js";
-import { describeEverywhere } from "./kinds-fixture.js";
 
-describeEverywhere(
-  "locks of every kind",
+describeTogether(
   describeKindsScopes,
   describeKindsModes,
   describeKindsPermits,

@@ -135,12 +135,11 @@ describe("one lease that fails among many that don't", () => {
     const harness = await holding(100, lock);
     const { leases, clock, wire } = harness;
     // The first lease is alone in its requests, and all of them fail.
-    const failing = await harness.locks.acquire("failing", { leaseMs: LEASE_MS });
+    await harness.locks.acquire("failing", { leaseMs: LEASE_MS });
     const sentBefore = wire.sent.length;
     wire.always("renew", { instead: refuse("throttled") });
     await clock.advance(3 * LEASE_MS);
     expect(new Set(leases.map(({ state }) => state))).toEqual(new Set(["held"]));
     expect(wire.sent.length - sentBefore).toBeLessThan(2 * 3 * 3 * 12);
-    expect(["held", "lost"]).toContain(failing.state);
   });
 });

@@ -1,17 +1,12 @@
 /** Runs within a Lambda invocation: the remaining time bounds leases and waits, and the work is aborted before it ends. */
 import { describe, expect, it } from "vitest";
-import type { BatchRecord, VirtualClock } from "../../../lib/testing.js";
+import type { BatchRecord } from "../../../lib/testing.js";
 import { runBatch } from "../../../lib/testing.js";
-import { invocation } from "../../support/invocation.js";
+import { invocation, passed } from "../../support/invocation.js";
 import { createGate } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "refund:42";
-
-/** Resolves after `ms`. */
-function passed(clock: VirtualClock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
-}
 
 describe("a run in an invocation", () => {
   it("is told half a second before the invocation ends; the outcome that it still gets out is recorded", async () => {

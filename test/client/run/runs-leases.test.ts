@@ -1,8 +1,9 @@
 /** The time for which a run belongs to its runner, and the time for which its result is stored. The two are independent. */
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../../lib/core/limits.js";
-import type { LockClient, Run, RunOptions, VirtualClock } from "../../../lib/testing.js";
+import type { LockClient, Run, RunOptions } from "../../../lib/testing.js";
 import { LockLostError } from "../../../lib/testing.js";
+import { passed } from "../../support/invocation.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";
 
@@ -13,20 +14,6 @@ const told = ({ attempt, takeover, checkpoint }: Run) => ({ attempt, takeover, c
 const ask = (locks: LockClient, options: RunOptions = {}) => locks.runOnce(KEY, { waitMs: 0, ...options }, told);
 
 describe("a crashed runner's key", () => {
-  it.each([1000, 3000, 30_000])(
-    "is free after its lease of %d ms and the margin, though its result is to be kept for a day",
-    async (leaseMs) => {
-      const { clock, locks, rival } = createHarness();
-      await crash(locks, { leaseMs, keepResultMs: DAY_MS });
-      await clock.advance(leaseMs + takeoverMarginMs(leaseMs) - 1);
-      await expect(ask(rival)).rejects.toMatchObject({ code: "wait-timeout" });
-      expect(await rival.runs.get(KEY)).toMatchObject({ state: "running" });
-      await clock.advance(1);
-      expect(await rival.runs.get(KEY)).toMatchObject({ state: "interrupted", attempt: 1 });
-      expect(await ask(rival)).toMatchObject({ value: { attempt: 2, takeover: true } });
-    },
-  );
-
   it("is free that long after the last heartbeat that arrived", async () => {
     const { clock, locks, rival, wire } = createHarness();
     const leaseMs = 3000;
@@ -42,7 +29,9 @@ describe("a crashed runner's key", () => {
 
   it("is taken over by one who waits, as soon as it is free", async () => {
     const { clock, locks, rival } = createHarness();
-    await crash(locks, { leaseMs: 3000 });
+    const gate = createGate();
+    void thrownBy(locks.runOnce(KEY, { leaseMs: 3000, heartbeat: false }, () => gate.pass()));
+    await gate.reached;
     const began = clock.monotonicMs();
     expect(await clock.settle(rival.runOnce(KEY, { waitMs: 60_000 }, told))).toMatchObject({ value: { takeover: true } });
     const freeMs = 3000 + takeoverMarginMs(3000);
@@ -105,26 +94,6 @@ describe("a job longer than its lease", () => {
 });
 
 describe("attempts that all crash", () => {
-  it("are counted, and end the run after maxAttempts; each is given the last checkpoint, the same key and a larger token", async () => {
-    const { clock, locks } = createHarness();
-    const runs: (Run & { readonly given: unknown })[] = [];
-    for (let attempt = 1; attempt <= 5; attempt++) {
-      const run = await crash(locks, { leaseMs: 1000 }, `saved by ${attempt}`);
-      runs.push(run);
-      await clock.advance(1000 + takeoverMarginMs(1000));
-    }
-    expect(runs.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
-    expect(runs.map(({ takeover }) => takeover)).toEqual([false, true, true, true, true]);
-    expect(runs.map(({ given }) => given)).toEqual([undefined, "saved by 1", "saved by 2", "saved by 3", "saved by 4"]);
-    expect(new Set(runs.map(({ idempotencyKey }) => idempotencyKey))).toEqual(new Set([KEY]));
-    const tokens = runs.map(({ fencingToken }) => fencingToken);
-    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-
-    await expect(ask(locks)).rejects.toMatchObject({ name: "LockError", code: "attempts-exhausted", retry: "never" });
-    expect(await locks.runs.get(KEY)).toMatchObject({ state: "interrupted", attempt: 5 });
-    expect(await ask(locks, { maxAttempts: 0 })).toMatchObject({ value: { attempt: 6, takeover: true, checkpoint: "saved by 5" } });
-  });
-
   it("are seen by an operator as interrupted, and a reset begins anew; the crashed one's outcome is not recorded then", async () => {
     const { clock, locks, rival } = createHarness();
     const gate = createGate();
@@ -155,23 +124,3 @@ describe("a result", () => {
     },
   );
 });
-
-/** Starts a run that saves a checkpoint and crashes. Returns the run's context, and the checkpoint it started with. */
-async function crash(locks: LockClient, options: RunOptions, checkpoint?: string): Promise<Run & { readonly given: unknown }> {
-  return new Promise((resolve, reject) => {
-    locks
-      .runOnce(KEY, { heartbeat: false, ...options }, async (run) => {
-        const given = run.checkpoint;
-        if (checkpoint !== undefined) await run.saveCheckpoint(checkpoint);
-        const { idempotencyKey, attempt, takeover, fencingToken } = run;
-        resolve({ ...run, idempotencyKey, attempt, takeover, fencingToken, given });
-        return new Promise(() => undefined);
-      })
-      .catch(reject);
-  });
-}
-
-/** Resolves after `ms`. */
-function passed(clock: VirtualClock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
-}

@@ -1,21 +1,16 @@
 /** The agent inside a service on localhost: it wakes right after a release, each minute, and only where a target's service has an address. */
-import { afterEach, describe, expect, inject, it } from "vitest";
-import type { Gateway } from "../../../infra/local/gateway.js";
+import { describe, expect, inject, it } from "vitest";
 import { agentEnvironment } from "../../../infra/local/local-agent.js";
 import { startLocalService } from "../../../infra/local/local-service.js";
+import { closingAfterEach } from "../../adapters/app-server.js";
 import { leaseIdAt } from "../../support/lease-ids.js";
-import type { WakeTargets } from "../../support/wake-targets.js";
 import { startWakeTargets } from "../../support/wake-targets.js";
 
-const closing: (Gateway | WakeTargets)[] = [];
-afterEach(async () => {
-  for (const one of closing.splice(0)) await one.close();
-});
+const open = closingAfterEach();
 
 /** Starts the service, and returns a caller of one key. */
 async function serve(wakesAt: Readonly<Record<string, string>>, table?: { endpoint: string; tableName: string }) {
-  const service = await startLocalService({ ports: [0], table, wakesAt, log: () => undefined, onFailure: () => undefined });
-  closing.push(service);
+  const service = open(await startLocalService({ ports: [0], table, wakesAt, log: () => undefined, onFailure: () => undefined }));
   const ask = (method: string, leaseId: string, body?: object, headers: Readonly<Record<string, string>> = {}) =>
     fetch(`${service.url}/v1/locks/ORDER_1/leases/${leaseId}`, {
       method,
@@ -30,8 +25,7 @@ describe("a service on localhost", () => {
     ["in memory", () => undefined],
     ["on an engine", () => ({ endpoint: inject("engineEndpoint"), tableName: `local-agent-${process.pid}` })],
   ])("wakes a sleeper right after a release: %s", async (_where, table) => {
-    const targets = await startWakeTargets();
-    closing.push(targets);
+    const targets = open(await startWakeTargets());
     const { ask, newId } = await serve(targets.env, table());
     const [holder, sleeper] = [newId(), newId()];
     expect((await ask("PUT", holder, {})).status).toBe(201);
@@ -43,8 +37,7 @@ describe("a service on localhost", () => {
   });
 
   it("wakes a sleeper right after it is offered a key that is free", async () => {
-    const targets = await startWakeTargets();
-    closing.push(targets);
+    const targets = open(await startWakeTargets());
     const { ask, newId } = await serve(targets.env);
     const sleeper = newId();
     const headers = { prefer: "wait=60", "holdfast-task-token": targets.wait("token-1") };

@@ -1,22 +1,17 @@
 /** Runs the whole conformance suite for each store, in memory. The slow tier runs it on the engine. */
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../lib/core/time.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { tableInMemory } from "../../simulation/dynamo/table-in-memory.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
 import { RunScene } from "../run-fixture.js";
 import { fiftyStart } from "./running.js";
-import { POLICY, Fixture } from "../fixture.js";
+import { dynamoStoreOn, POLICY, Fixture } from "../fixture.js";
 import { mutate } from "../mutate.js";
 
 lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
 
-lockStoreConformance("dynamo-store, on the table in memory", () => {
-  const { calls, tableName } = tableInMemory();
-  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
-});
+lockStoreConformance("dynamo-store, on the table in memory", () => dynamoStoreOn(tableInMemory()));
 
 describe("control: of fifty at once", () => {
   it("many are granted the key, and many run, by a memory that writes without a condition", async () => {
@@ -36,7 +31,7 @@ describe("control: of fifty at once", () => {
   it("many replace the one before by a table that takes every guess for right", async () => {
     const { client, calls, tableName } = tableInMemory();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
-    const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = dynamoStoreOn({ calls, tableName });
     const lock = new Fixture(store);
     await fiftyAcquire(lock);
     expect((await lock.read())?.version).toBeGreaterThan(lock.clocks.latestMs + 1);
@@ -44,7 +39,7 @@ describe("control: of fifty at once", () => {
   it("many run one after the other by a table that takes every guess for right", async () => {
     const { client, calls, tableName } = tableInMemory();
     mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
-    const store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const store = dynamoStoreOn({ calls, tableName });
     const run = new RunScene(store);
     await fiftyStart(run);
     expect((await run.read())?.version).toBeGreaterThan(run.clocks.latestMs + 1);

@@ -7,8 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { check } from "../../../lib/core/lock/check.js";
 import { digestOfPrincipal } from "../../../lib/service/caller.js";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
-import { systemClock } from "../../../lib/core/time.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey } from "../../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
@@ -20,7 +18,7 @@ import type { FaultProxy } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
 import { QueueScene } from "../queue-fixture.js";
 import { replacingStore } from "../replacing-store.js";
-import { A, B, C, D, leaseId, outcomeOf, POLICY, START_MS } from "../fixture.js";
+import { A, B, C, D, dynamoStoreOn, leaseId, outcomeOf, START_MS } from "../fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 type Act = (lock: QueueScene) => Promise<Answer>;
@@ -112,12 +110,10 @@ const ROWS: readonly Row[] = [
 
 let proxy: FaultProxy;
 let table: FreshTable;
-const storeOf = ({ calls, tableName }: FreshTable): LockStore =>
-  createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
 
 /** The same key, in a process that hasn't seen it. */
 function elsewhereOf(lock: QueueScene): QueueScene {
-  const there = new QueueScene(storeOf(table), lock.address);
+  const there = new QueueScene(dynamoStoreOn(table), lock.address);
   there.clocks = lock.clocks;
   return there;
 }
@@ -130,7 +126,7 @@ afterAll(() => proxy.close());
 
 describe("counted at the engine", () => {
   it.each(ROWS)("$what costs $writes writes and $reads reads", async ({ before, act, elsewhere, writes, reads, says }) => {
-    const lock = new QueueScene(storeOf(table), { key: "checkout-service_ORDER_1231" });
+    const lock = new QueueScene(dynamoStoreOn(table), { key: "checkout-service_ORDER_1231" });
     for (const each of before) {
       await each(lock);
       await pass(1)(lock);
@@ -144,7 +140,7 @@ describe("counted at the engine", () => {
   });
 
   it("a keep-alive leaves the version, so that nobody loses a race to it; control: an enqueue doesn't", async () => {
-    const lock = new QueueScene(storeOf(table));
+    const lock = new QueueScene(dynamoStoreOn(table));
     for (const each of line(B, C)) await each(lock);
     const version = (await lock.read())?.version;
     await queue(C)(lock.at(HALF_MS));
@@ -184,7 +180,7 @@ describe.runIf(isThorough())("two hundred who come at once, of whom a hundred fi
   }
 
   it("write once each, and nobody reads", { timeout: LONG_MS }, async () => {
-    const store = storeOf(table);
+    const store = dynamoStoreOn(table);
     expect(await come(() => store)).toEqual({ requests: { UpdateItem: 2 * MOST }, refusedWrites: MOST });
   });
 
@@ -192,7 +188,7 @@ describe.runIf(isThorough())("two hundred who come at once, of whom a hundred fi
     "write once more, each in a process of its own that has not seen the key, and still none races another",
     { timeout: LONG_MS },
     async () => {
-      const { requests, refusedWrites } = await come(() => storeOf(table));
+      const { requests, refusedWrites } = await come(() => dynamoStoreOn(table));
       // Callers that read a full queue don't write again.
       expect(Object.keys(requests)).toEqual(["UpdateItem"]);
       expect(requests["UpdateItem"]).toBeGreaterThanOrEqual(3 * MOST);
@@ -202,7 +198,7 @@ describe.runIf(isThorough())("two hundred who come at once, of whom a hundred fi
   );
 
   it("control: forty write many times as often if each replaces what it saw", { timeout: LONG_MS }, async ({ annotate }) => {
-    const guessing = await come(() => storeOf(table), 40);
+    const guessing = await come(() => dynamoStoreOn(table), 40);
     expect(guessing.requests["UpdateItem"]).toBeLessThanOrEqual(2 * 40);
     const { requests } = await come(() => replacingStore(table), 40);
     await annotate(`40 enqueues: ${JSON.stringify(guessing.requests)}; that replace what they saw: ${JSON.stringify(requests)}`);
@@ -215,7 +211,7 @@ describe.runIf(isThorough())("a queue that is as long as it may be", () => {
 
   /** A key with a holder and a hundred waiters. */
   async function full(): Promise<QueueScene> {
-    const lock = new QueueScene(storeOf(table), { key: "checkout-service_ORDER_1231" });
+    const lock = new QueueScene(dynamoStoreOn(table), { key: "checkout-service_ORDER_1231" });
     await acquire(A)(lock);
     for (let order = 1; order <= MOST; order++) await queue(IDS[order]!)(lock.at(order));
     return lock;

@@ -5,8 +5,6 @@
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
-import { systemClock } from "../../../lib/core/time.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey } from "../../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
@@ -15,7 +13,7 @@ import type { FreshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
 import { RunCaller } from "./run-caller.js";
-import { A, B, leaseId, POLICY, START_MS } from "../fixture.js";
+import { A, B, dynamoStoreOn, leaseId, POLICY, START_MS } from "../fixture.js";
 
 type Act = (run: RunCaller) => Promise<unknown>;
 
@@ -113,8 +111,7 @@ describe("counted at the engine", () => {
   beforeAll(async () => {
     proxy = await startFaultProxy();
     table = await freshTable(proxy.endpoint);
-    const { calls, tableName } = table;
-    store = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    store = dynamoStoreOn(table);
     // A process reads once to learn if its table has tenants.
     await new RunCaller(store).start(A);
   });

@@ -5,13 +5,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { Mode } from "../../../lib/core/record.js";
-import { systemClock } from "../../../lib/core/time.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { freshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { FaultProxy } from "../../support/fault-proxy.js";
-import { A, B, C, leaseId, LEASE_MS, outcomeOf, POLICY, Fixture, START_MS } from "../fixture.js";
+import { A, B, C, dynamoStoreOn, leaseId, LEASE_MS, outcomeOf, POLICY, Fixture, START_MS } from "../fixture.js";
 import type { AcquireOptions } from "../fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
@@ -127,8 +125,8 @@ describe("counted at the engine", () => {
   let store: LockStore;
   beforeAll(async () => {
     proxy = await startFaultProxy();
-    const { calls, tableName } = await freshTable(proxy.endpoint);
-    stranger = () => createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    const table = await freshTable(proxy.endpoint);
+    stranger = () => dynamoStoreOn(table);
     store = stranger();
   });
   afterAll(() => proxy.close());

@@ -3,13 +3,11 @@
  * paths. Both must give the same answers and store the same records.
  */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { systemClock } from "../../../lib/core/time.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { resolver } from "../../core/kinds-history.js";
 import type { History } from "../../core/kinds-history.js";
-import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
+import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 import { tellHoldsById, withHoldsById } from "./differential-pair.js";
 import type { EngineTable, Play } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
@@ -19,7 +17,7 @@ export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table: withHoldsById(table) });
   tellHoldsById(client);
-  const dynamo = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const dynamo = dynamoStoreOn({ calls, tableName });
 
   return async (history, told) => {
     const address: Address = { namespace: freshNamespace(), kind: "locks", key: "ORDER_1" };

@@ -4,9 +4,7 @@
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
-import { systemClock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
 import type { Command } from "../../../lib/core/commands.js";
 import type { Kind } from "../../../lib/core/api/locks.js";
@@ -16,7 +14,7 @@ import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import type { MemoryTable } from "../../../lib/store/memory-store.js";
 import { expectSame } from "../../support/same.js";
-import { freshNamespace, outcomeOf, POLICY } from "../fixture.js";
+import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 
 /** A table on an engine, or in memory. */
 export interface EngineTable {
@@ -51,7 +49,7 @@ export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<v
 export function storePair<H extends Remembering>({ client, calls, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table });
-  const dynamo = createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+  const dynamo = dynamoStoreOn({ calls, tableName });
   const documents = DynamoDBDocumentClient.from(client);
 
   return async (history, told) => {

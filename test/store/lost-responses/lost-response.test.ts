@@ -7,9 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../../infra/local/engine-client.js";
 import type { AnswerTo, Command, Held } from "../../../lib/core/commands.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
-import { systemClock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
-import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { StoreUnavailable } from "../../../lib/store/port.js";
@@ -17,7 +15,7 @@ import { engineCalls, freshTable } from "../../support/engine.js";
 import { startFaultProxy } from "../../support/fault-proxy.js";
 import type { Fault, FaultProxy, PlannedFault } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
-import { A, B, C, leaseIn, outcomeOf, POLICY, Fixture } from "../fixture.js";
+import { A, B, C, dynamoStoreOn, leaseIn, outcomeOf, Fixture } from "../fixture.js";
 import { mutate } from "../mutate.js";
 import { QueueScene } from "../queue-fixture.js";
 import { ENQUEUES, line, ROWS } from "./lost-rows.js";
@@ -37,7 +35,7 @@ describe("an answer that is lost after the write", () => {
 
   /** With its own operations, because those that retry often stop retrying. */
   function newStore(calls: TableCalls = engineCalls(proxy.endpoint, ATTEMPTS)): LockStore {
-    return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random: () => 0.5 });
+    return dynamoStoreOn({ calls, tableName });
   }
 
   /** Plans a fault for the writes with this condition. */
