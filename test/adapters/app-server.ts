@@ -1,7 +1,6 @@
 /** An application's own API on loopback: an HTTP server that passes each request to a Lambda handler, as an HTTP API does. */
 import { once } from "node:events";
-import type { RequestListener } from "node:http";
-import { createServer } from "node:http";
+import { type RequestListener, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach } from "vitest";

@@ -5,8 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { HeldResponse } from "../../lib/adapters/node-http.js";
 import { createLockClient, locked } from "../../lib/testing.js";
 import { closingAfterEach } from "./app-server.js";
-import type { Reply } from "./servers.js";
-import { FRAMEWORKS } from "./servers.js";
+import { type Reply, FRAMEWORKS } from "./servers.js";
 
 const open = closingAfterEach();
 

@@ -3,13 +3,10 @@
  * preserved. Of a schedule: which occurrence an event names, and which outcomes make Lambda deliver it again.
  */
 import { describe, expect, it } from "vitest";
-import type { Limiter, TickResult } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
-import type { SqsHandlerOptions, SqsMessage } from "../../lib/middy.js";
-import { scheduleHandler, sqsHandler } from "../../lib/middy.js";
+import { type Limiter, type TickResult, key } from "../../lib/index.js";
+import { type SqsHandlerOptions, type SqsMessage, scheduleHandler, sqsHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
-import type { Harness } from "../client/harness.js";
-import { createHarness } from "../client/harness.js";
+import { type Harness, createHarness } from "../client/harness.js";
 import { cutOff } from "../client/jobs/provider.js";
 import { invocation, passed } from "../support/invocation.js";
 import { createGate } from "../support/run-gate.js";

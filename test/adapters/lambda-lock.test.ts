@@ -1,14 +1,12 @@
 /** A handler under a lock: held while it runs, released however it ends, and never reported as successful if the lock was lost. */
 import { describe, expect, it } from "vitest";
-import type { Lease, LeaseSet } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type Lease, type LeaseSet, key } from "../../lib/index.js";
 import type { LockHandlerOptions } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { problemOf, requestV2, SCHEDULED } from "./events.js";
 import { invocation } from "../support/invocation.js";
-import type { Work } from "./shapes.js";
-import { LOCK_SHAPES } from "./shapes.js";
+import { type Work, LOCK_SHAPES } from "./shapes.js";
 
 const KEY = "ORDER_1";
 const LEASE_MS = 6000;

@@ -1,15 +1,12 @@
 /** A handler that works once per idempotency key: the recorded responses, the replays, and the HTTP status of each refusal. */
 import { describe, expect, it } from "vitest";
-import type { Run } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type Run, key } from "../../lib/index.js";
 import type { HttpAnswer, IdempotencyOptions } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import type { RequestParts } from "./events.js";
-import { problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
+import { type RequestParts, problemOf, requestMade, requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
 import { invocation } from "../support/invocation.js";
-import type { Work } from "./shapes.js";
-import { ONCE_SHAPES } from "./shapes.js";
+import { type Work, ONCE_SHAPES } from "./shapes.js";
 
 const HEADERS = { "idempotency-key": '"form-8f3a"' };
 const RUN = "shop_~http_POST_~2Forders_form-8f3a";

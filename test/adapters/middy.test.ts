@@ -5,8 +5,7 @@
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import type { Lease, LeaseSet, LockClient, Run } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type Lease, type LeaseSet, type LockClient, type Run, key } from "../../lib/index.js";
 import type { HttpAnswer, LambdaContext } from "../../lib/middy.js";
 import { idempotencyHandler, idempotencyMiddleware, lockHandler, lockMiddleware } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";

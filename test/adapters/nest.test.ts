@@ -5,8 +5,7 @@ import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { describe, expect, it } from "vitest";
 import { HoldfastModule, Idempotent, Locked, LOCKS, RateLimit } from "../../lib/nest.js";
-import type { LockClient } from "../../lib/testing.js";
-import { createLockClient as inMemory, key } from "../../lib/testing.js";
+import { type LockClient, createLockClient as inMemory, key } from "../../lib/testing.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
 
 const open = closingAfterEach();

@@ -3,12 +3,10 @@ import { request as send } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { currentRun } from "../../lib/index.js";
-import type { Operation, TestLockClient } from "../../lib/testing.js";
-import { createLockClient, locked } from "../../lib/testing.js";
+import { type Operation, type TestLockClient, createLockClient, locked } from "../../lib/testing.js";
 import { gate } from "../examples/gate.js";
 import { answered, closingAfterEach } from "./app-server.js";
-import type { Application, Framework, Options, Reply } from "./servers.js";
-import { FRAMEWORKS, HOSTS, ORIGIN } from "./servers.js";
+import { type Application, type Framework, type Options, type Reply, FRAMEWORKS, HOSTS, ORIGIN } from "./servers.js";
 
 /** Enough for every retry of a request. */
 const MANY = 500;

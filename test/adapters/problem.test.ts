@@ -1,9 +1,7 @@
 /** Problem responses: they have the members of the service's problems, and the statuses of its registry. */
 import { describe, expect, it } from "vitest";
-import type { ErrorCode } from "../../lib/core/errors.js";
-import { ERRORS } from "../../lib/core/errors.js";
-import { problemAnswer, PROBLEMS } from "../../lib/adapters/problem.js";
-import type { ProblemCode } from "../../lib/adapters/problem.js";
+import { type ErrorCode, ERRORS } from "../../lib/core/errors.js";
+import { type ProblemCode, problemAnswer, PROBLEMS } from "../../lib/adapters/problem.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/contract/problem.js";
 import { isHttp, withHeaders } from "../../lib/adapters/lambda-http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";

@@ -3,11 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitOptions } from "../../lib/express.js";
 import type { LockClientEvent } from "../../lib/index.js";
 import { limitRequests } from "../../lib/adapters/rate-limit.js";
-import type { TestLockClient } from "../../lib/testing.js";
-import { createLockClient } from "../../lib/testing.js";
+import { type TestLockClient, createLockClient } from "../../lib/testing.js";
 import { answered, closingAfterEach } from "./app-server.js";
-import type { Framework, LevelOptions, Options } from "./servers.js";
-import { FRAMEWORKS, ORIGIN } from "./servers.js";
+import { type Framework, type LevelOptions, type Options, FRAMEWORKS, ORIGIN } from "./servers.js";
 
 const open = closingAfterEach();
 

@@ -1,27 +1,22 @@
 /** One application in each host, listening on localhost: all of its routes hand the request to the same function. */
-import type { ServerResponse } from "node:http";
-import { createServer } from "node:http";
+import { type ServerResponse, createServer } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import "reflect-metadata";
 import { serve as serveHono } from "@hono/node-server";
-import type { INestApplication, Type } from "@nestjs/common";
-import { Controller, Module, Param, Post, Res, StreamableFile } from "@nestjs/common";
+import { type INestApplication, type Type, Controller, Module, Param, Post, Res, StreamableFile } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { FastifyAdapter } from "@nestjs/platform-fastify";
 import type { Request } from "express";
 import express from "express";
 import fastify from "fastify";
-import type { Context } from "hono";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import * as ofExpress from "../../lib/express.js";
 import * as ofFastify from "../../lib/fastify.js";
 import * as ofHono from "../../lib/hono.js";
-import { HoldfastModule, Idempotent, RateLimit } from "../../lib/nest.js";
-import type { IdempotentOptions, RateLimitOptions } from "../../lib/nest.js";
-import type { AppServer } from "./app-server.js";
-import { listening, serveApp } from "./app-server.js";
+import { type IdempotentOptions, type RateLimitOptions, HoldfastModule, Idempotent, RateLimit } from "../../lib/nest.js";
+import { type AppServer, listening, serveApp } from "./app-server.js";
 import type { RequestV2 } from "./events.js";
 import { ONCE_SHAPES } from "./shapes.js";
 

@@ -12,8 +12,7 @@ import { signingRegion } from "../../bin/connection.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 import { endAll, programFile, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY: "secret" };
 

@@ -5,8 +5,7 @@ import type { LockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { endAll, start as startProcess } from "./holdfast.js";
-import type { Consoles } from "./in-chromium.js";
-import { cut, startConsoles } from "./in-chromium.js";
+import { type Consoles, cut, startConsoles } from "./in-chromium.js";
 
 const MINUTE_MS = 60_000;
 

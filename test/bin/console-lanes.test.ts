@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { bucketsOf, deedOf, isLoss, reasonOf, refusalsSince } from "../../bin/console/activity.js";
 import type { Line } from "../../bin/console/data.js";
-import type { Gone } from "../../bin/console/lanes.js";
-import { arranged, beginning, ending, lanesOf, withPresent } from "../../bin/console/lanes.js";
+import { type Gone, arranged, beginning, ending, lanesOf, withPresent } from "../../bin/console/lanes.js";
 
 let seq = 0;
 /** A line at `atMs` of the lease `lease`. */

@@ -2,8 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
-import type { Consoles } from "./in-chromium.js";
-import { startConsoles } from "./in-chromium.js";
+import { type Consoles, startConsoles } from "./in-chromium.js";
 
 const HOUR_MS = 3_600_000;
 

@@ -1,14 +1,11 @@
 /** The console's lists in a real Chromium, among 5,000 held keys: what needs a look, order and search over all keys, and runs that need a person. */
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Operator } from "../../bin/console/face.js";
-import { LOOK_KEYS } from "../../bin/console/face.js";
-import type { LockClient } from "../../lib/index.js";
-import { LockError } from "../../lib/index.js";
+import { type Operator, LOOK_KEYS } from "../../bin/console/face.js";
+import { type LockClient, LockError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
-import type { Consoles } from "./in-chromium.js";
-import { startConsoles } from "./in-chromium.js";
+import { type Consoles, startConsoles } from "./in-chromium.js";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

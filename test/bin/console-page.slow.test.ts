@@ -1,13 +1,11 @@
 /** The console in a real Chromium: its policy, its accessibility, hostile text, the keyboard, thousands of keys, and its polls. */
 import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { LockClient } from "../../lib/index.js";
-import { FinalError } from "../../lib/index.js";
+import { type LockClient, FinalError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { endAll, start as startProcess } from "./holdfast.js";
-import type { Consoles, PageOptions } from "./in-chromium.js";
-import { cut, startConsoles } from "./in-chromium.js";
+import { type Consoles, type PageOptions, cut, startConsoles } from "./in-chromium.js";
 import { start } from "./in-process.js";
 
 const HOSTILE = `<img src=x onerror="window.broken=1"><script>window.broken=2</script>`;

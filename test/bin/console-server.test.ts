@@ -12,8 +12,7 @@ import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import { PRINCIPAL_HEADER } from "../../infra/local/gateway-event.js";
 import type { Gateway } from "../../infra/local/gateway.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient, FinalError } from "../../lib/index.js";
+import { type LockClient, createLockClient, FinalError } from "../../lib/index.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 
 /** The most that the page may weigh, gzipped, in bytes: its script, its style and its HTML together. */

@@ -4,8 +4,7 @@ import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run, start } from "./in-process.js";
-import type { Service } from "./service.js";
-import { serve } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 beforeAll(async () => void (service = await serve()));

@@ -13,8 +13,7 @@ import { PLAIN } from "../../bin/terminal.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import { createLockClient } from "../../lib/index.js";
 import type { LogLine } from "../../lib/service/log.js";
-import type { Running } from "./in-process.js";
-import { run, start } from "./in-process.js";
+import { type Running, run, start } from "./in-process.js";
 
 const TOKEN = String.raw`token …\d{6}`;
 const TIME = String.raw`\d\d:\d\d:\d\d`;

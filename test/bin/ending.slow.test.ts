@@ -6,12 +6,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { StubServer } from "../client/transport/stub-server.js";
-import { startStubServer } from "../client/transport/stub-server.js";
+import { type StubServer, startStubServer } from "../client/transport/stub-server.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { endAll, programFile, run, start } from "./holdfast.js";
-import type { Service } from "./service.js";
-import { serve } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 beforeAll(async () => void (service = await serve()));

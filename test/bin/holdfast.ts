@@ -2,10 +2,8 @@
  * `holdfast` as a child process: its output, its exit, and signals to it. It is built from its sources once for each
  * test file, because compiling at every start takes a second.
  */
-import type { Metafile } from "esbuild";
-import { buildSync } from "esbuild";
-import type { ChildProcessByStdio } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type Metafile, buildSync } from "esbuild";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";

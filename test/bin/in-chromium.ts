@@ -5,13 +5,11 @@ import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { RecentLines } from "../../bin/console/recent-lines.js";
-import type { ConsoleOptions } from "../../bin/console/server.js";
-import { consoleOf } from "../../bin/console/server.js";
+import { type ConsoleOptions, consoleOf } from "../../bin/console/server.js";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import { startChromium } from "../support/chromium.js";
 
 /** The browser and the service. */

@@ -6,8 +6,7 @@
 import { EventEmitter, once } from "node:events";
 import { Writable } from "node:stream";
 import { expect } from "vitest";
-import { main } from "../../bin/main.js";
-import type { CliProcess } from "../../bin/main.js";
+import { type CliProcess, main } from "../../bin/main.js";
 import type { Ended, Environment } from "./holdfast.js";
 
 /** Runs it to its end. */

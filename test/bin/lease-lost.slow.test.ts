@@ -4,8 +4,7 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { describe, expect, it, vi } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { Running } from "./holdfast.js";
-import { isRunning, run, start } from "./holdfast.js";
+import { type Running, isRunning, run, start } from "./holdfast.js";
 import { serve, serveHere } from "./service.js";
 
 const service = serveHere();

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { endAll, run } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 let directory: string;

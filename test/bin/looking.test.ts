@@ -7,8 +7,7 @@ import { createLockClient, FinalError, key } from "../../lib/index.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { PATIENCE } from "../support/patience.js";
 import { jsonOf, run } from "./in-process.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 

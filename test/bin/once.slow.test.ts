@@ -7,8 +7,7 @@ import { FinalError } from "../../lib/index.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { KEPT_BYTES } from "../../bin/exec/kept-output.js";
 import { endAll, run, start } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 let directory: string;

@@ -1,8 +1,7 @@
 /** `break` and `reset`: their effects, and their output for people and for programs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { jsonOf, run } from "./in-process.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 let service: Service;
 

@@ -19,8 +19,7 @@ import { mayLinkTo } from "../docs/generated.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 import { endAll, loadedAtOnce, onPath, run } from "./holdfast.js";
-import { serve } from "./service.js";
-import type { Service } from "./service.js";
+import { type Service, serve } from "./service.js";
 
 const PATH = "docs/command-line.md";
 const PAGE = readFileSync(join(ROOT, PATH), "utf8");

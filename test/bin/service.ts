@@ -3,16 +3,12 @@
  * beside it, as a competing caller.
  */
 import { afterAll, beforeAll } from "vitest";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import type { LogLine } from "../../lib/service/log.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
-import type { Environment } from "./holdfast.js";
-import { endAll } from "./holdfast.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
+import { type Environment, endAll } from "./holdfast.js";
 
 /** A running service. */
 export interface Service {

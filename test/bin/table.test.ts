@@ -1,8 +1,7 @@
 /** The table of held keys on screens of several widths. */
 import pico from "picocolors";
 import { describe, expect, it } from "vitest";
-import type { HoldView } from "../../bin/inspect/holds.js";
-import { keyColumns } from "../../bin/inspect/holds.js";
+import { type HoldView, keyColumns } from "../../bin/inspect/holds.js";
 import { ordinal } from "../../bin/inspect/waiting.js";
 import { tableOf } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";

@@ -3,8 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
-import type { Environment } from "./holdfast.js";
-import { programFile } from "./holdfast.js";
+import { type Environment, programFile } from "./holdfast.js";
 
 /** A terminal that runs a program. */
 export interface Terminal {

@@ -1,7 +1,6 @@
 /** A short run of `npm run chaos`, and its controls: without the lock, or without the comparison of tokens, it must fail. */
 import { describe, expect, it } from "vitest";
-import type { ChaosReport } from "./chaos.js";
-import { chaos } from "./chaos.js";
+import { type ChaosReport, chaos } from "./chaos.js";
 
 const SECOND_MS = 1000;
 /** Processes start and end outside of the times given below. */

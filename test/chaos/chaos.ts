@@ -1,7 +1,6 @@
 /** Locks among real processes under faults (arena.ts): workers count up what the locks guard, and a judge reads what they did. */
 import { play } from "./arena.js";
-import type { Verdict } from "./judge.js";
-import { judge } from "./judge.js";
+import { type Verdict, judge } from "./judge.js";
 import type { Guarded, ResourceOrder } from "./resource.js";
 import type { Line, WorkerOrder } from "./worker.js";
 

@@ -1,7 +1,6 @@
 /** The judge of the histories of real processes: what it accepts, and every kind of broken history that it must find. */
 import { describe, expect, it } from "vitest";
-import type { Increment } from "./judge.js";
-import { judge, unexplained } from "./judge.js";
+import { type Increment, judge, unexplained } from "./judge.js";
 import type { Line } from "./worker.js";
 
 const increment = (hold: string, value: number, invokedAt: number, returnedAt?: number): Increment => ({

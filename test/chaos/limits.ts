@@ -2,8 +2,7 @@
 import type { LimiterOptions } from "../../lib/client/limiter.js";
 import { CLOCKS_APART_MS } from "../../lib/core/rate.js";
 import { play } from "./arena.js";
-import type { Limited, LimitVerdict } from "./limit-judge.js";
-import { judgeLimit } from "./limit-judge.js";
+import { type Limited, type LimitVerdict, judgeLimit } from "./limit-judge.js";
 import type { LimitLine, LimitWorkerOrder } from "./limit-worker.js";
 import type { Came } from "./partner.js";
 

@@ -16,8 +16,7 @@ import { serviceOnEachCall } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
-import { createWire } from "./wire.js";
-import type { Wire } from "./wire.js";
+import { type Wire, createWire } from "./wire.js";
 
 /** The parts that a test controls. */
 export interface Harness {

@@ -1,7 +1,6 @@
 /** Within a Lambda invocation, the remaining time bounds leases, waits and heartbeats, even if it is zero. */
 import { describe, expect, it } from "vitest";
-import type { LockClient, Operation } from "../../lib/testing.js";
-import { LockTimeoutError } from "../../lib/testing.js";
+import { type LockClient, type Operation, LockTimeoutError } from "../../lib/testing.js";
 import { invocation } from "../support/invocation.js";
 import { createHarness } from "./harness.js";
 

@@ -1,7 +1,6 @@
 /** A limiter of a client: the requests that it sends and saves, and how its waits end. In memory, with the clock turned. */
 import { describe, expect, it } from "vitest";
-import { limitAll, LimitExceededError, LockError } from "../../lib/index.js";
-import type { Limiter, LimiterOptions, TakeOptions } from "../../lib/index.js";
+import { type Limiter, type LimiterOptions, type TakeOptions, limitAll, LimitExceededError, LockError } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { createHarness } from "./harness.js";
 

@@ -1,8 +1,7 @@
 /** Calls in another library's form, or with missing arguments: one clear error that names the mistake, and nothing is sent. */
 import { describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient as createHttpClient, fencedWrite, InvalidRequestError, key } from "../../lib/index.js";
+import { type LockClient, createLockClient as createHttpClient, fencedWrite, InvalidRequestError, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { thrownBy } from "../support/run-gate.js";
 

@@ -2,16 +2,13 @@
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { startGateway } from "../../infra/local/gateway.js";
-import type { Gateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import { toHandle } from "../../lib/client/lease/detached-lease.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import { ALICE } from "../support/http-event.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 
 let table: FreshTable;
 const gateways: Gateway[] = [];

@@ -1,9 +1,7 @@
 /** Invalid options are rejected before anything is sent. The error names the option and the rule. */
 import { describe, expect, it } from "vitest";
-import type { LockClient } from "../../lib/testing.js";
-import { createLockClient, InvalidRequestError } from "../../lib/testing.js";
-import type { Schema } from "../../lib/contract/decode.js";
-import { decode } from "../../lib/contract/decode.js";
+import { type LockClient, createLockClient, InvalidRequestError } from "../../lib/testing.js";
+import { type Schema, decode } from "../../lib/contract/decode.js";
 import { ListQuery, REQUESTS, RunListQuery } from "../../lib/contract/requests.js";
 import { createHarness } from "./harness.js";
 

@@ -1,16 +1,12 @@
 /** A waiter keeps its process alive, a held lock doesn't. Real processes. */
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { LockClient } from "../../lib/dynamodb.js";
-import { createLockClient } from "../../lib/dynamodb.js";
+import { type LockClient, createLockClient } from "../../lib/dynamodb.js";
 import { startChild } from "../support/child.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
+import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import type { ProgramOrder } from "./program.js";
 
 const REACHES = ["service", "table"] as const;

@@ -1,8 +1,7 @@
 /** A program that uses a lock and does nothing else. The tests check what keeps it alive. */
 import { writeSync } from "node:fs";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { createLockClient } from "../../lib/index.js";
-import type { LockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 
 /** The program's instructions. It finds the service or the table in its environment. */
 export interface ProgramOrder {

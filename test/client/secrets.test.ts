@@ -4,14 +4,12 @@
  */
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { HttpClientOptions, LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type HttpClientOptions, type LockClient, createLockClient } from "../../lib/index.js";
 import { refuse } from "../../lib/core/errors.js";
 import { toProblem } from "../../lib/contract/problem.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 import { thrownBy } from "../support/run-gate.js";
-import type { Received, StubServer } from "./transport/stub-server.js";
-import { startStubServer } from "./transport/stub-server.js";
+import { type Received, type StubServer, startStubServer } from "./transport/stub-server.js";
 
 /** In every secret but the ids. */
 const MARK = "unmistakable";

@@ -4,8 +4,7 @@
  */
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseRef } from "../../lib/core/api/locks.js";
-import type { AnswerOf, Call } from "../../lib/core/api/call.js";
-import { wrapped } from "../../lib/core/api/call.js";
+import { type AnswerOf, type Call, wrapped } from "../../lib/core/api/call.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { NoResponse } from "../../lib/core/api/locks.js";
 import type { Clock } from "../../lib/core/time.js";

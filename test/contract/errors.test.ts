@@ -1,8 +1,7 @@
 /** Errors on the wire: every refusal reaches the client unchanged, and a gateway's own errors are understood. */
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import type { ErrorCode, RefusalDetails } from "../../lib/core/errors.js";
-import { ERRORS, refuse } from "../../lib/core/errors.js";
+import { type ErrorCode, type RefusalDetails, ERRORS, refuse } from "../../lib/core/errors.js";
 import { ANSWERS } from "../../lib/contract/answers.js";
 import { fromProblem, toProblem } from "../../lib/contract/problem.js";
 

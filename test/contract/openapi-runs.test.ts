@@ -3,8 +3,7 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { ANSWERS } from "../../lib/contract/answers.js";
 import { openapi } from "../../lib/contract/openapi.js";
-import type { JsonSchema } from "../support/json-schema.js";
-import { fits } from "../support/json-schema.js";
+import { type JsonSchema, fits } from "../support/json-schema.js";
 
 const document = openapi() as unknown as { readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> } };
 const TO = "01a1fadb-2b13-71b0-b423-0517604dd9ad";

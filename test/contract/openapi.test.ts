@@ -9,8 +9,7 @@ import { ListQuery, REQUESTS, RunListQuery } from "../../lib/contract/requests.j
 import { ROUTES } from "../../lib/contract/routes.js";
 import { openapi } from "../../lib/contract/openapi.js";
 import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
-import type { JsonSchema } from "../support/json-schema.js";
-import { fits } from "../support/json-schema.js";
+import { type JsonSchema, fits } from "../support/json-schema.js";
 
 interface Parameter {
   readonly name: string;

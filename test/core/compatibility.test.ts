@@ -1,7 +1,6 @@
 /** Compatibility: the leases that may hold beside others, and a scope's leases that leave their places in the queue. */
 import { describe, expect, it } from "vitest";
-import type { Occupant } from "../../lib/core/lock/compatibility.js";
-import { isCompatible } from "../../lib/core/lock/compatibility.js";
+import { type Occupant, isCompatible } from "../../lib/core/lock/compatibility.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { at } from "./run-parts.js";
 import { IN_S, permits } from "./kinds-key.js";

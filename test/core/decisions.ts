@@ -6,8 +6,7 @@ import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { LEASE_MS, POLICY } from "../store/fixture.js";
 import { IN_S, permits, READER } from "./kinds-key.js";
-import type { Column, State } from "./kinds-table.js";
-import { OTHER, OTHER_WAITING, SAME_LEASE, SAME_SCOPE, SAME_SCOPE_WAITING, STATES } from "./kinds-table.js";
+import { type Column, type State, OTHER, OTHER_WAITING, SAME_LEASE, SAME_SCOPE, SAME_SCOPE_WAITING, STATES } from "./kinds-table.js";
 import { QueueKey, writtenOver } from "./queue-key.js";
 
 /** Commands of the lease A in addition to those of the table of states. */

@@ -1,16 +1,14 @@
 /** Rules that every decision keeps, whatever the state and the command: the record, the answer and the log agree with each other. */
 import { describe, expect, it } from "vitest";
 import type { LeaseEvent } from "../../lib/core/commands.js";
-import type { ErrorCode } from "../../lib/core/errors.js";
-import { ERRORS } from "../../lib/core/errors.js";
+import { type ErrorCode, ERRORS } from "../../lib/core/errors.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { check } from "../../lib/core/lock/check.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { outcomeOf, POLICY } from "../store/fixture.js";
-import type { Taken } from "./decisions.js";
-import { ALL_STATES, COLUMNS, decisionsIn, keptForLeasesSec } from "./decisions.js";
+import { type Taken, ALL_STATES, COLUMNS, decisionsIn, keptForLeasesSec } from "./decisions.js";
 import { ARRIVING, ASKING, GOING } from "./queue-moves.js";
 
 const SECOND_MS = 1000;

@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { KeyPart } from "../../lib/core/key.js";
-import { isKey, key, keyWithin, markedKey, partsOfKey } from "../../lib/core/key.js";
+import { type KeyPart, isKey, key, keyWithin, markedKey, partsOfKey } from "../../lib/core/key.js";
 import { LIMITS } from "../../lib/core/limits.js";
 
 const loosely = key as (...parts: readonly unknown[]) => string;

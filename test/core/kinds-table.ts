@@ -6,8 +6,7 @@
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { LEASE_MS, MARGIN_MS, outcomeOf } from "../store/fixture.js";
 import { IN_S, permits, READER, WRITER } from "./kinds-key.js";
-import type { QueueOptions } from "./queue-key.js";
-import { QueueKey } from "./queue-key.js";
+import { type QueueOptions, QueueKey } from "./queue-key.js";
 
 type Step = (key: QueueKey) => unknown;
 /** A command, and the function that sends it to the key. A repeats its own request. */

@@ -4,12 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { Decision } from "../../lib/core/commands.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { outcomeOf } from "../store/fixture.js";
-import { BROKEN, decide } from "./kinds-broken.js";
-import type { Decide } from "./kinds-broken.js";
-import { kindHistories, resolver } from "./kinds-history.js";
-import type { History } from "./kinds-history.js";
-import type { RuleName, Taken } from "./kinds-rules.js";
-import { RULES_OF_KINDS } from "./kinds-rules.js";
+import { type Decide, BROKEN, decide } from "./kinds-broken.js";
+import { type History, kindHistories, resolver } from "./kinds-history.js";
+import { type RuleName, type Taken, RULES_OF_KINDS } from "./kinds-rules.js";
 import { isThorough, sized } from "../support/tier.js";
 
 const SEED = 20_270_401;

@@ -4,8 +4,7 @@ import type { Command, Waiting } from "../../lib/core/commands.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import type { Decide } from "./kinds-broken.js";
-import { decide } from "./kinds-broken.js";
+import { type Decide, decide } from "./kinds-broken.js";
 import type { Core } from "./queue-core.js";
 import type { QueueRule } from "./queue-rules.js";
 

@@ -5,8 +5,7 @@ import type { LeaseId } from "../../lib/core/lease-id.js";
 import { check } from "../../lib/core/lock/check.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import type { ClockReading } from "../../lib/core/time.js";
-import type { Decide } from "./kinds-broken.js";
-import { decide } from "./kinds-broken.js";
+import { type Decide, decide } from "./kinds-broken.js";
 
 interface Ref {
   readonly key: string;

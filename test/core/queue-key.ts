@@ -4,8 +4,7 @@ import type { Acquire, AnswerTo, Command, Decision, Notify, WaitForCondition, Wa
 import type { LockRecord, Offer, Waiter } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
 import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
-import type { AcquireOptions } from "./kinds-key.js";
-import { ID, Key } from "./kinds-key.js";
+import { type AcquireOptions, ID, Key } from "./kinds-key.js";
 
 /** The options of an acquire that concern the queue. */
 export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait" | "sleepMs" | "meta">>;

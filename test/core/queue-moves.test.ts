@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { outcomeOf } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
-import type { Move } from "./queue-moves.js";
-import { ARRIVING, ASKING, GOING } from "./queue-moves.js";
+import { type Move, ARRIVING, ASKING, GOING } from "./queue-moves.js";
 
 function play({ steps, ask }: Move): { readonly is: string; readonly rose: number } {
   const key = new QueueKey();

@@ -3,8 +3,7 @@
  * (`Ax`), the offers (`Bx?`) and the waiters (`Cx…`), and the log events. Times are ms since the start.
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import type { outcomeOf } from "../store/fixture.js";
-import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
+import { type outcomeOf, LEASE_MS, MARGIN_MS } from "../store/fixture.js";
 import { IN_S, permits, READER } from "./kinds-key.js";
 import type { QueueKey } from "./queue-key.js";
 

@@ -1,8 +1,7 @@
 /** Compatibility, as docs/who-meets-whom.md shows it: every state of a key × caller × kind of request, each cell computed by the core. */
 import { outcomeOf } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
-import type { QueueOptions } from "./queue-key.js";
-import { QueueKey } from "./queue-key.js";
+import { type QueueOptions, QueueKey } from "./queue-key.js";
 
 const KINDS = { exclusive: {}, shared: READER, "a permit of 3": permits(1) } as const;
 type Kind = keyof typeof KINDS;

@@ -1,8 +1,7 @@
 /** The bound of a limit in true time, over random histories with wrong clocks and lost answers. Controls: mistakes that break it. */
 import { describe, expect, it } from "vitest";
 import { sized } from "../support/tier.js";
-import type { Setting } from "./rate-histories.js";
-import { excessMs, MISTAKES, play } from "./rate-histories.js";
+import { type Setting, excessMs, MISTAKES, play } from "./rate-histories.js";
 
 const HISTORIES = sized({ quick: 200, slow: 10_000 });
 const RATES = [

@@ -1,7 +1,6 @@
 /** The decision on a take, cell by cell. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, decideTake, fillMs, refuseRates, viewOfLimit } from "../../lib/core/rate.js";
-import type { LimitRecord, Rate, Take } from "../../lib/core/rate.js";
+import { type LimitRecord, type Rate, type Take, bucketsOf, decideTake, fillMs, refuseRates, viewOfLimit } from "../../lib/core/rate.js";
 
 const NOW_MS = Date.UTC(2027, 0, 1);
 /** 10 a second: one flows in every 100 ms. */

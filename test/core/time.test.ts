@@ -1,8 +1,7 @@
 /** Time: the machine's clocks and timers, the time that passed between two moments, whole seconds, and the pauses between attempts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { backoffMs } from "../../lib/core/backoff.js";
-import type { Clock } from "../../lib/core/time.js";
-import { backgroundClock, elapsedMs, instantOf, nextTurn, systemClock, toSecondsUp } from "../../lib/core/time.js";
+import { type Clock, backgroundClock, elapsedMs, instantOf, nextTurn, systemClock, toSecondsUp } from "../../lib/core/time.js";
 
 const DAY_MS = 86_400_000;
 /** The longest delay that Node's timers take: a longer one fires at once. */

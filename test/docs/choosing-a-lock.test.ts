@@ -8,8 +8,7 @@ import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import type { Lease, LeaseSet, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { freshTable } from "../support/engine.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { ROOT } from "../tidy/tree.js";
 import { describeCosts, describeQuotes } from "./quotes.js";
 

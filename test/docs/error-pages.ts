@@ -1,8 +1,6 @@
 /** The generated parts of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
-import { errorOf, LockError } from "../../lib/client/errors.js";
-import type { LockLostError } from "../../lib/client/errors.js";
-import type { ErrorCode } from "../../lib/core/errors.js";
-import { ERRORS, refuse } from "../../lib/core/errors.js";
+import { type LockLostError, errorOf, LockError } from "../../lib/client/errors.js";
+import { type ErrorCode, ERRORS, refuse } from "../../lib/core/errors.js";
 import { sourcesIn } from "../tidy/tree.js";
 import { table } from "./generated.js";
 

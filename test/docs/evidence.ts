@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PARTS } from "../mutation/parts.js";
-import type { FileScore } from "../mutation/results.js";
-import { recordedResults, scoreOf } from "../mutation/results.js";
+import { type FileScore, recordedResults, scoreOf } from "../mutation/results.js";
 import type { Bug } from "../simulation/bugs/bug.js";
 import { BUGS } from "../simulation/bugs/bugs.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";

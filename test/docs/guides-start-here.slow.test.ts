@@ -7,10 +7,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { NpmStart } from "./npm-start.js";
-import { npmStart, plainEnvironment } from "./npm-start.js";
-import { endAll, onPath, start } from "../bin/holdfast.js";
-import type { Running } from "../bin/holdfast.js";
+import { type NpmStart, npmStart, plainEnvironment } from "./npm-start.js";
+import { type Running, endAll, onPath, start } from "../bin/holdfast.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import { guide, pasted, printed, workshop } from "./snippets.js";
 

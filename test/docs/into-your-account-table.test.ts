@@ -10,8 +10,7 @@ import { tableRights } from "../../infra/access.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { only } from "../infra/resources.js";
 import { devTemplate } from "../infra/synthesize.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { readPage } from "./generated.js";
 
 const [, SECTION = ""] = readPage("docs/into-your-account.md").split("### The table without the CDK\n");

@@ -1,8 +1,7 @@
 /** Links of the documents: each leads to a file of the repository, and to a heading that the file has; and the tests that they cite. */
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { allFiles } from "../tidy/tree.js";
-import type { SourceText } from "../tidy/tree.js";
+import { type SourceText, allFiles } from "../tidy/tree.js";
 import { citedTests, isThere } from "./cited-tests.js";
 import { mayLinkTo } from "./generated.js";
 

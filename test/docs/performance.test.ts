@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FIGURES, ON_PAGE, PAGE, PLOTS, pageOf, readRun } from "../../bench/page.js";
 import { svgOf } from "../../bench/report/plots.js";
-import type { Target } from "../../bench/targets.js";
-import { isMet, targetsOf, targetsTable } from "../../bench/targets.js";
+import { type Target, isMet, targetsOf, targetsTable } from "../../bench/targets.js";
 import { ROOT } from "../tidy/tree.js";
 import { readPage } from "./generated.js";
 

@@ -7,15 +7,13 @@ import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { BuildOptions } from "esbuild";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient, engineEnvironment, engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
 import { ROOT } from "../tidy/tree.js";
-import type { NpmStart } from "./npm-start.js";
-import { npmStart, plainEnvironment } from "./npm-start.js";
+import { type NpmStart, npmStart, plainEnvironment } from "./npm-start.js";
 import { blocksUnder, blockUnder, docsPage, README, shellIn } from "./readme.js";
 
 const run = promisify(execFile);

@@ -1,10 +1,8 @@
 /** The page on web frameworks: each program on it compiles, serves, makes one order of a repeated request, and ships under a lock. */
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { PROBLEMS } from "../../lib/adapters/problem.js";

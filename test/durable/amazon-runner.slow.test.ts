@@ -8,12 +8,9 @@ import { LocalDurableTestRunner, WaitingOperationStatus } from "@aws/durable-exe
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import type { Gateway } from "../../infra/local/gateway.js";
 import { startLocalService } from "../../infra/local/local-service.js";
-import type { DurableLock } from "../../lib/durable.js";
-import { withDurableLock, withDurableRun } from "../../lib/durable.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
-import type { WakeTargets } from "../support/wake-targets.js";
-import { startWakeTargets } from "../support/wake-targets.js";
+import { type DurableLock, withDurableLock, withDurableRun } from "../../lib/durable.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
+import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
 import { scene } from "./scene.js";
 
 let targets: WakeTargets;

@@ -5,8 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { withDurableLock } from "../../lib/durable.js";
 import type { Execution, Handler, RequestPoint } from "./durable-lambda.js";
-import type { Scene } from "./scene.js";
-import { KEY, scene } from "./scene.js";
+import { type Scene, KEY, scene } from "./scene.js";
 
 /** The end of a history with one crash. */
 interface Outcome {

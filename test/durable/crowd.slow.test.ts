@@ -6,8 +6,7 @@ import { describe, expect, it } from "vitest";
 import { withDurableLock } from "../../lib/durable.js";
 import { Random } from "../simulation/random.js";
 import type { Execution, Handler, Sandbox } from "./durable-lambda.js";
-import type { Scene } from "./scene.js";
-import { scene } from "./scene.js";
+import { type Scene, scene } from "./scene.js";
 
 const CALLERS = 200;
 const KEYS = ["ORDER_1", "ORDER_2"];

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { FinalError } from "../../lib/client/errors.js";
 import { withDurableRun } from "../../lib/durable.js";
 import type { Execution, Handler, RequestPoint } from "./durable-lambda.js";
-import type { Scene } from "./scene.js";
-import { KEY, scene } from "./scene.js";
+import { type Scene, KEY, scene } from "./scene.js";
 
 const namesOf = ({ operations }: Execution) => operations.map(({ Type, Name, Status }) => `${Type} ${Name}: ${Status}`);
 /** Work that never ends: the one who starts it holds the run until its lease runs out. */

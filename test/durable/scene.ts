@@ -11,16 +11,14 @@ import type { LockClient } from "../../lib/client/lock-client.js";
 import { systemRuntime } from "../../lib/client/runtime.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import type { Tell } from "../../lib/service/agent.js";
-import { LOST_PLACE, sweep } from "../../lib/service/agent.js";
+import { type Tell, LOST_PLACE, sweep } from "../../lib/service/agent.js";
 import type { Log, LogLine } from "../../lib/service/log.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { fetchFrom } from "../support/handler-fetch.js";
-import type { Execution, Sandbox } from "./durable-lambda.js";
-import { DurableLambda, pathOf } from "./durable-lambda.js";
+import { type Execution, type Sandbox, DurableLambda, pathOf } from "./durable-lambda.js";
 
 /** The key of most tests. */
 export const KEY = "ORDER_1";

@@ -3,15 +3,13 @@
  * service with one mistake in between.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Mistake } from "./broken.js";
-import { broken, changed, remapped, withheld } from "./broken.js";
+import { type Mistake, broken, changed, remapped, withheld } from "./broken.js";
 import { callsOf } from "./calls.js";
 import { declareConformance } from "./conformance.js";
 import { openFixture } from "./fixture.js";
 import { listed } from "./suite.js";
 import type { Target } from "./target.js";
-import type { WholeTarget } from "./two-accounts.js";
-import { twoAccounts } from "./two-accounts.js";
+import { type WholeTarget, twoAccounts } from "./two-accounts.js";
 
 const LEASE = /(\/v1\/locks\/)([^/]+)(\/leases\/)([^/]+)/;
 

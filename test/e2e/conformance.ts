@@ -3,8 +3,7 @@
  * tested, repeatedly, and beside other users of the same table.
  */
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { callsOf } from "./calls.js";
-import type { Calls } from "./calls.js";
+import { type Calls, callsOf } from "./calls.js";
 import { expires } from "./conformance/expiry.js";
 import { acquires, releases, renews } from "./conformance/leases.js";
 import { changesMode, shares } from "./conformance/modes.js";
@@ -18,8 +17,7 @@ import { operatesRuns, outcomes, starts } from "./conformance/runs.js";
 import { scopes } from "./conformance/scopes.js";
 import { renewals, sets } from "./conformance/sets.js";
 import { transfers } from "./conformance/transfers.js";
-import type { Fixture } from "./fixture.js";
-import { openFixture } from "./fixture.js";
+import { type Fixture, openFixture } from "./fixture.js";
 import type { Need, Suite } from "./suite.js";
 import type { Target } from "./target.js";
 

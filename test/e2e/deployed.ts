@@ -1,6 +1,5 @@
 /** A deployment of the stack, from environment variables: its URL and its callers. README.md documents the variables. */
-import type { Credentials, SigV4Options } from "../../lib/sigv4.js";
-import { sigv4 } from "../../lib/sigv4.js";
+import { type Credentials, type SigV4Options, sigv4 } from "../../lib/sigv4.js";
 import type { Calls } from "./calls.js";
 import { signed } from "./signed.js";
 import type { DeployedNeed, Suite } from "./suite.js";

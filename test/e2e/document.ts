@@ -1,7 +1,6 @@
 /** The service's own OpenAPI document, and the check that it lists a response. */
 import { expect } from "vitest";
-import type { JsonSchema } from "../support/json-schema.js";
-import { fits } from "../support/json-schema.js";
+import { type JsonSchema, fits } from "../support/json-schema.js";
 import type { Reply } from "../support/reply.js";
 
 interface Content {

@@ -7,14 +7,11 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
-import type { Reply } from "../support/reply.js";
-import { replyFrom } from "../support/reply.js";
-import type { Document } from "./document.js";
-import { pathOf } from "./document.js";
+import { type Reply, replyFrom } from "../support/reply.js";
+import { type Document, pathOf } from "./document.js";
 import { checkPromises } from "./promises.js";
 import type { Need } from "./suite.js";
-import type { Principal, Target } from "./target.js";
-import { AT_ONCE, fetchOf } from "./target.js";
+import { type Principal, type Target, AT_ONCE, fetchOf } from "./target.js";
 
 /** The options of a request. */
 export interface Parts {

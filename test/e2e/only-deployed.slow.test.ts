@@ -4,22 +4,16 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { NpmStart } from "../docs/npm-start.js";
-import { npmStart } from "../docs/npm-start.js";
-import type { Mistake, Question } from "./broken.js";
-import { carriedThrough, changed, remapped } from "./broken.js";
+import { type NpmStart, npmStart } from "../docs/npm-start.js";
+import { type Mistake, type Question, carriedThrough, changed, remapped } from "./broken.js";
 import { callsOf } from "./calls.js";
 import { declareOn } from "./conformance.js";
-import type { Deployed } from "./deployed.js";
-import { lackOf, targetOf } from "./deployed.js";
+import { type Deployed, lackOf, targetOf } from "./deployed.js";
 import { declareDeployed } from "./only-deployed.js";
-import type { ProxyMistakes } from "./proxy.js";
-import { startProxy } from "./proxy.js";
+import { type ProxyMistakes, startProxy } from "./proxy.js";
 import { openFixture } from "./fixture.js";
-import type { StandIn } from "./stand-in.js";
-import { standIn } from "./stand-in.js";
-import type { DeployedNeed } from "./suite.js";
-import { listed } from "./suite.js";
+import { type StandIn, standIn } from "./stand-in.js";
+import { type DeployedNeed, listed } from "./suite.js";
 
 const README = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const REGION = "eu-central-1";

@@ -5,8 +5,7 @@
 import { expect } from "vitest";
 import { LEASE_ID } from "../support/lease-ids.js";
 import type { Reply } from "../support/reply.js";
-import type { Document } from "./document.js";
-import { checkDocumented, pathOf } from "./document.js";
+import { type Document, checkDocumented, pathOf } from "./document.js";
 
 /** A request as it was sent. */
 export interface Asked {

@@ -1,7 +1,6 @@
 /** A proxy on loopback for mistakes that a fetch can't simulate: in the case of headers, and in connections. */
 import { once } from "node:events";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, request as httpRequest } from "node:http";
+import { type IncomingMessage, type ServerResponse, createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 

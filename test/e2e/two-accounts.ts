@@ -6,11 +6,9 @@ import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import type { Clock } from "../../lib/core/time.js";
-import { systemClock } from "../../lib/core/time.js";
+import { type Clock, systemClock } from "../../lib/core/time.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
-import type { Target } from "./target.js";
-import { withHeaders } from "./target.js";
+import { type Target, withHeaders } from "./target.js";
 
 /** A target with all principals. */
 export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close" | "pass">>;

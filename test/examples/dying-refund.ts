@@ -1,7 +1,6 @@
 /** A process that requests a refund, to be killed while the provider withholds its response. */
 import { providerAt } from "../../examples/payments/provider.js";
-import type { RefundRequest } from "../../examples/payments/refund.js";
-import { refund } from "../../examples/payments/refund.js";
+import { type RefundRequest, refund } from "../../examples/payments/refund.js";
 import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 

@@ -1,12 +1,9 @@
 /** The nested order: four services of one request under one lock, and a control without the scope. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { OrderRequest, Service } from "../../examples/family/nested-order.js";
-import { PARTS, serve, serviceFor } from "../../examples/family/nested-order.js";
-import type { Stage } from "../../examples/family/stage.js";
-import { openStage } from "../../examples/family/stage.js";
+import { type OrderRequest, type Service, PARTS, serve, serviceFor } from "../../examples/family/nested-order.js";
+import { type Stage, openStage } from "../../examples/family/stage.js";
 import { read } from "../../examples/family/table.js";
-import type { LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type LockClient, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { gate } from "./gate.js";
 

@@ -1,7 +1,6 @@
 /** The partner's API: three calls at a time, permits that come back, and a control without permits. */
 import { describe, expect, it } from "vitest";
-import type { Partner } from "../../examples/family/partner-api.js";
-import { partnerCalls, slowPartner } from "../../examples/family/partner-api.js";
+import { type Partner, partnerCalls, slowPartner } from "../../examples/family/partner-api.js";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash, LEASE_AND_MARGIN_MS } from "./family-crash.js";

@@ -1,12 +1,9 @@
 /** The report: concurrent readers, an exclusive rebuild, and a control without the lock. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Desk } from "../../examples/family/reports.js";
-import { PAGES, readReport, rebuildReport, signReport } from "../../examples/family/reports.js";
-import type { Stage } from "../../examples/family/stage.js";
-import { openStage } from "../../examples/family/stage.js";
+import { type Desk, PAGES, readReport, rebuildReport, signReport } from "../../examples/family/reports.js";
+import { type Stage, openStage } from "../../examples/family/stage.js";
 import { read } from "../../examples/family/table.js";
-import type { Lease, LockClient } from "../../lib/index.js";
-import { key } from "../../lib/index.js";
+import { type Lease, type LockClient, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash } from "./family-crash.js";
 import { gate, meeting } from "./gate.js";

@@ -1,9 +1,7 @@
 /** The seats: many parties, each with all of its seats or none, and controls with single locks or without locks. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Booking, BoxOffice } from "../../examples/family/seats.js";
-import { book, plan } from "../../examples/family/seats.js";
-import type { Stage } from "../../examples/family/stage.js";
-import { openStage } from "../../examples/family/stage.js";
+import { type Booking, type BoxOffice, book, plan } from "../../examples/family/seats.js";
+import { type Stage, openStage } from "../../examples/family/stage.js";
 import { meeting } from "./gate.js";
 import { oneAfterAnother, unlocked } from "./family-unlocked.js";
 

@@ -1,7 +1,6 @@
 /** The transfer between two steps: no other caller gets in between, the handle works once, and nothing stays held for ever. */
 import { describe, expect, it } from "vitest";
-import type { OrderState } from "../../examples/family/step-functions.js";
-import { GAP_MS, reserveStep, shipStep, STEP_MS } from "../../examples/family/step-functions.js";
+import { type OrderState, GAP_MS, reserveStep, shipStep, STEP_MS } from "../../examples/family/step-functions.js";
 import type { Lease } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash } from "./family-crash.js";

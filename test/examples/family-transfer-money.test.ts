@@ -1,9 +1,7 @@
 /** The transfers: the sum is preserved and there is no deadlock; and controls without the set and without the tokens. */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Stage } from "../../examples/family/stage.js";
-import { openStage } from "../../examples/family/stage.js";
-import type { Bank, Transfer } from "../../examples/family/transfer-money.js";
-import { balance, openAccount, transfer } from "../../examples/family/transfer-money.js";
+import { type Stage, openStage } from "../../examples/family/stage.js";
+import { type Bank, type Transfer, balance, openAccount, transfer } from "../../examples/family/transfer-money.js";
 import type { LeaseSet, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash, turnUntil } from "./family-crash.js";

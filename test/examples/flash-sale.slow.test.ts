@@ -6,8 +6,7 @@ import { describe, expect, it } from "vitest";
 import { booksOf, isExact } from "../../examples/flash-sale/books.js";
 import type { Locking } from "../../examples/flash-sale/crowd.js";
 import { DEFAULTS, planOf } from "../../examples/flash-sale/plan.js";
-import type { Result } from "../../examples/flash-sale/report.js";
-import { verdictOn } from "../../examples/flash-sale/report.js";
+import { type Result, verdictOn } from "../../examples/flash-sale/report.js";
 import type { Sale, Shelf } from "../../examples/flash-sale/stock.js";
 
 const SMALL = ["--buyers", "80", "--processes", "2", "--at-once", "10"];

@@ -1,13 +1,11 @@
 /** The framework example that its README serves: the command, then the three requests, each twice. */
-import type { ChildProcess } from "node:child_process";
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose, policyOf } from "../../lambda/compose.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { plainEnvironment } from "../docs/npm-start.js";

@@ -11,8 +11,7 @@ import * as plain from "../../examples/frameworks/lambda.js";
 import * as inMiddy from "../../examples/frameworks/middy.js";
 import type { Orders } from "../../examples/frameworks/orders.js";
 import type { LockClient } from "../../lib/index.js";
-import type { AppServer } from "../adapters/app-server.js";
-import { listening, serveApp } from "../adapters/app-server.js";
+import { type AppServer, listening, serveApp } from "../adapters/app-server.js";
 import type { RequestV2 } from "../adapters/events.js";
 
 /** A framework, and a server of its example. */

@@ -1,10 +1,8 @@
 /** The framework examples, served on localhost: the same two requests and the same refusals; and controls without the locks. */
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Order, Orders } from "../../examples/frameworks/orders.js";
-import { ordersInMemory } from "../../examples/frameworks/orders.js";
-import type { LockClient } from "../../lib/testing.js";
-import { createLockClient } from "../../lib/testing.js";
+import { type Order, type Orders, ordersInMemory } from "../../examples/frameworks/orders.js";
+import { type LockClient, createLockClient } from "../../lib/testing.js";
 import type { AppServer } from "../adapters/app-server.js";
 import { FRAMEWORKS } from "./frameworks-servers.js";
 import { gate } from "./gate.js";

@@ -3,11 +3,9 @@
  * function of either kind.
  */
 import { expect } from "vitest";
-import type { Asking, Told } from "../../examples/orders/ask.js";
-import { ask } from "../../examples/orders/ask.js";
+import { type Asking, type Told, ask } from "../../examples/orders/ask.js";
 import { BUYER } from "../../examples/orders/buyer.js";
-import type { LocalShop } from "../../examples/orders/local.js";
-import { openShop } from "../../examples/orders/local.js";
+import { type LocalShop, openShop } from "../../examples/orders/local.js";
 import type { Shop } from "../../examples/orders/shop.js";
 
 /** Pieces of each new product. */

@@ -6,16 +6,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import type { Told } from "../../examples/orders/ask.js";
-import { ask } from "../../examples/orders/ask.js";
-import type { LocalShop } from "../../examples/orders/local.js";
-import { openShop, PRICE } from "../../examples/orders/local.js";
-import { OvertakenError, ordersIn } from "../../examples/orders/orders-table.js";
-import type { Orders } from "../../examples/orders/orders-table.js";
+import { type Told, ask } from "../../examples/orders/ask.js";
+import { type LocalShop, openShop, PRICE } from "../../examples/orders/local.js";
+import { type Orders, OvertakenError, ordersIn } from "../../examples/orders/orders-table.js";
 import type { Shop } from "../../examples/orders/shop.js";
 import type { LockClient } from "../../lib/index.js";
-import type { TestLockClient } from "../../lib/testing.js";
-import { createLockClient } from "../../lib/testing.js";
+import { type TestLockClient, createLockClient } from "../../lib/testing.js";
 import { cancelledFor, startFaultProxy } from "../support/fault-proxy.js";
 import { gate } from "./gate.js";
 

@@ -3,10 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "v
 import { handOver } from "../../examples/orders/hand-over.js";
 import { keyOf } from "../../examples/orders/order.js";
 import type { Execution } from "../durable/durable-lambda.js";
-import type { Scene } from "../durable/scene.js";
-import { scene } from "../durable/scene.js";
-import type { Counter } from "./orders-counter.js";
-import { ACCEPT, AGREE, ASK, openCounter, PAY } from "./orders-counter.js";
+import { type Scene, scene } from "../durable/scene.js";
+import { type Counter, ACCEPT, AGREE, ASK, openCounter, PAY } from "./orders-counter.js";
 
 let at: Counter;
 beforeAll(async () => {

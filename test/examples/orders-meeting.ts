@@ -1,12 +1,10 @@
 /** Three functions with different requests for one order at the same moment, and their outcome. */
 import { expect, vi } from "vitest";
-import type { Told } from "../../examples/orders/ask.js";
-import { ask } from "../../examples/orders/ask.js";
+import { type Told, ask } from "../../examples/orders/ask.js";
 import type { LocalShop } from "../../examples/orders/local.js";
 import type { Shop } from "../../examples/orders/shop.js";
 import type { LockClient } from "../../lib/index.js";
-import type { Gate } from "./gate.js";
-import { gate } from "./gate.js";
+import { type Gate, gate } from "./gate.js";
 
 /** Pieces in stock before. The order is for two of them. */
 const STOCK = 10;

@@ -1,13 +1,11 @@
 /** The fifteen operations of the order service, one by one: their effects and responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import type { Asking } from "../../examples/orders/ask.js";
-import { ask } from "../../examples/orders/ask.js";
+import { type Asking, ask } from "../../examples/orders/ask.js";
 import { carrierAt } from "../../examples/orders/carrier.js";
 import { PRICE } from "../../examples/orders/local.js";
 import type { Shop } from "../../examples/orders/shop.js";
 import { providerAt } from "../../examples/payments/provider.js";
-import type { Counter } from "./orders-counter.js";
-import { ACCEPT, AGREE, ASK, CANCEL, COMPLETE, openCounter, PAY, REFUSE, REVIEW, STOCK } from "./orders-counter.js";
+import { type Counter, ACCEPT, AGREE, ASK, CANCEL, COMPLETE, openCounter, PAY, REFUSE, REVIEW, STOCK } from "./orders-counter.js";
 
 let at: Counter;
 beforeAll(async () => {

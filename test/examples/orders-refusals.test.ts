@@ -3,8 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "v
 import type { Asking } from "../../examples/orders/ask.js";
 import { BUYER } from "../../examples/orders/buyer.js";
 import { handlerFor } from "../../examples/orders/http.js";
-import type { Counter } from "./orders-counter.js";
-import { ACCEPT, AGREE, ASK, CANCEL, COMPLETE, openCounter, PAY, REFUSE, REVIEW } from "./orders-counter.js";
+import { type Counter, ACCEPT, AGREE, ASK, CANCEL, COMPLETE, openCounter, PAY, REFUSE, REVIEW } from "./orders-counter.js";
 
 let at: Counter;
 beforeAll(async () => {

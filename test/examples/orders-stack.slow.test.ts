@@ -9,8 +9,7 @@ import { BUYER } from "../../examples/orders/buyer.js";
 import { SELLER } from "../../examples/orders/seller.js";
 import type { Routes } from "../../examples/orders/shop.js";
 import { OrdersStack } from "../../examples/orders/stack.js";
-import type { Resource, Statement } from "../infra/resources.js";
-import { all, arnLike, pathsOf } from "../infra/resources.js";
+import { type Resource, type Statement, all, arnLike, pathsOf } from "../infra/resources.js";
 import { newApp } from "../infra/synthesize.js";
 import { ROOT } from "../tidy/tree.js";
 

@@ -1,7 +1,6 @@
 /** An order's states: every move from every state, and the resulting orders. */
 import { describe, expect, it } from "vitest";
-import type { Move, Order, Refund, Status } from "../../examples/orders/order.js";
-import { keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js";
+import { type Move, type Order, type Refund, type Status, keyOf, moved, shown, TRANSITIONS } from "../../examples/orders/order.js";
 
 const STATUSES: readonly Status[] = ["PLACED", "PAID", "ACCEPTED", "COMPLETED", "CANCELLED", "REFUNDED"];
 const REFUNDS: readonly Refund[] = ["NONE", "ASKED", "REFUSED", "AGREED"];

@@ -4,13 +4,10 @@
  * books are wrong.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { LocalShop } from "../../examples/orders/local.js";
-import { openShop, PRICE } from "../../examples/orders/local.js";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type LocalShop, openShop, PRICE } from "../../examples/orders/local.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { meet, NAMES } from "./orders-meeting.js";
 import { keyPerOperation, withoutLocks } from "./orders-unlocked.js";
 

@@ -1,11 +1,9 @@
 /** The queue and the workflow of the payment examples, with a provider without idempotency keys. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { providerAt } from "../../examples/payments/provider.js";
-import type { ProviderServer } from "../../examples/payments/provider-server.js";
-import { startProvider } from "../../examples/payments/provider-server.js";
+import { type ProviderServer, startProvider } from "../../examples/payments/provider-server.js";
 import { refundQueue } from "../../examples/payments/refund-queue.js";
-import type { Till } from "../../examples/payments/till.js";
-import { openTill } from "../../examples/payments/till.js";
+import { type Till, openTill } from "../../examples/payments/till.js";
 import { chargeTask } from "../../examples/payments/workflow-task.js";
 import { unprotected } from "./unprotected.js";
 

@@ -1,14 +1,10 @@
 /** The refund: the protection by the run, the protection by the provider's idempotency key, and each without the other. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Provider } from "../../examples/payments/provider.js";
-import { providerAt, RefusedError } from "../../examples/payments/provider.js";
-import type { ProviderServer } from "../../examples/payments/provider-server.js";
-import { startProvider } from "../../examples/payments/provider-server.js";
-import type { RefundRequest } from "../../examples/payments/refund.js";
-import { refund } from "../../examples/payments/refund.js";
+import { type Provider, providerAt, RefusedError } from "../../examples/payments/provider.js";
+import { type ProviderServer, startProvider } from "../../examples/payments/provider-server.js";
+import { type RefundRequest, refund } from "../../examples/payments/refund.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient } from "../../lib/index.js";
-import { LockError, LockLostError, RunFailedError } from "../../lib/index.js";
+import { type LockClient, LockError, LockLostError, RunFailedError } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { startChild } from "../support/child.js";
 import { freshTable } from "../support/engine.js";

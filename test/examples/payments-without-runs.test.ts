@@ -1,17 +1,13 @@
 /** The payment examples that need no run: a status guard, a transaction, and naturally idempotent writes. */
-import type { UpdateCommandInput } from "@aws-sdk/lib-dynamodb";
-import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import { type UpdateCommandInput, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { addStock, createNamed, createUnnamed, remove, setStock } from "../../examples/payments/by-nature.js";
 import { casesIn } from "../../examples/payments/cases.js";
 import { providerAt } from "../../examples/payments/provider.js";
-import type { ProviderServer } from "../../examples/payments/provider-server.js";
-import { startProvider } from "../../examples/payments/provider-server.js";
+import { type ProviderServer, startProvider } from "../../examples/payments/provider-server.js";
 import { finish, pay } from "../../examples/payments/status-guard.js";
-import type { Table } from "../../examples/payments/table.js";
-import { read } from "../../examples/payments/table.js";
-import type { Till } from "../../examples/payments/till.js";
-import { openTill } from "../../examples/payments/till.js";
+import { type Table, read } from "../../examples/payments/table.js";
+import { type Till, openTill } from "../../examples/payments/till.js";
 import { payByCard } from "../../examples/payments/transaction.js";
 import { createLockClient } from "../../lib/testing.js";
 

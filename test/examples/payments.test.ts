@@ -3,21 +3,15 @@
  * same code runs without it.
  */
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Submission } from "../../examples/payments/double-submit.js";
-import { submit } from "../../examples/payments/double-submit.js";
-import type { Cases } from "../../examples/payments/cases.js";
-import { casesIn } from "../../examples/payments/cases.js";
-import type { Orders } from "../../examples/payments/orders.js";
-import { ordersIn } from "../../examples/payments/orders.js";
-import type { Desk } from "../../examples/payments/payment-callback.js";
-import { settle } from "../../examples/payments/payment-callback.js";
+import { type Submission, submit } from "../../examples/payments/double-submit.js";
+import { type Cases, casesIn } from "../../examples/payments/cases.js";
+import { type Orders, ordersIn } from "../../examples/payments/orders.js";
+import { type Desk, settle } from "../../examples/payments/payment-callback.js";
 import { providerAt } from "../../examples/payments/provider.js";
-import type { Till } from "../../examples/payments/till.js";
-import { openTill } from "../../examples/payments/till.js";
+import { type Till, openTill } from "../../examples/payments/till.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import { createLockClient as createTestClient } from "../../lib/testing.js";
 import { freshTable } from "../support/engine.js";
 import { gate } from "./gate.js";

@@ -1,7 +1,6 @@
 /** The lanes of the tour: what each process did when, as text. */
 import { describe, expect, it } from "vitest";
-import type { Lane } from "../../examples/tour/lanes.js";
-import { KILLED, laneText, LEGEND, signsWithin, SIGNS } from "../../examples/tour/lanes.js";
+import { type Lane, KILLED, laneText, LEGEND, signsWithin, SIGNS } from "../../examples/tour/lanes.js";
 
 const lane = (...changes: Lane["changes"]): Lane => ({ name: "ann", changes, said: "" });
 

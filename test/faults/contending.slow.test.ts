@@ -2,12 +2,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import type { LockClient } from "../../lib/dynamodb.js";
-import { createLockClient } from "../../lib/dynamodb.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { type LockClient, createLockClient } from "../../lib/dynamodb.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
+import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import type { Hold } from "./contender.js";
 import { overlapping, overtaken, send, startContender } from "./crowd.js";
 

@@ -6,16 +6,12 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { GetCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient, fencedWrite } from "../../lib/index.js";
+import { type LockClient, createLockClient, fencedWrite } from "../../lib/index.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { Child, Report } from "../support/child.js";
-import { startChild } from "../support/child.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type Child, type Report, startChild } from "../support/child.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import type { HolderOrder } from "./holder.js";
 
 const LEASE_MS = 1500;

@@ -5,8 +5,7 @@
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { writeSync } from "node:fs";
 import { engineClient } from "../../infra/local/engine-client.js";
-import type { Lease } from "../../lib/index.js";
-import { createLockClient, fencedWrite } from "../../lib/index.js";
+import { type Lease, createLockClient, fencedWrite } from "../../lib/index.js";
 
 /** The program's instructions. */
 export interface HolderOrder {

@@ -4,20 +4,15 @@
  * The test waits for each event, not for a fixed time.
  */
 import { once } from "node:events";
-import type { Server } from "node:http";
-import { createServer } from "node:http";
+import { type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Gateway } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient, RunInspection } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
-import type { Child, Report } from "../support/child.js";
-import { startChild } from "../support/child.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type LockClient, type RunInspection, createLockClient } from "../../lib/index.js";
+import { type Child, type Report, startChild } from "../support/child.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import type { RunnerOrder } from "./runner.js";
 
 /** Short, because the test waits for its end; long enough for a busy machine to renew it. */

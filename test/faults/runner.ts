@@ -5,8 +5,7 @@
 import { writeSync } from "node:fs";
 import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { LockClient, Run } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, type Run, createLockClient } from "../../lib/index.js";
 
 /** The program's instructions. */
 export interface RunnerOrder {

@@ -10,8 +10,7 @@ import type { LockService } from "../../infra/lock-service.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { Statement } from "./resources.js";
-import { arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf } from "./resources.js";
+import { type Statement, arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf } from "./resources.js";
 import { synthesizeOwn } from "./synthesize.js";
 
 const isAdmins = (routeKey: string): boolean => dutyOf(routeKey) === "admin";

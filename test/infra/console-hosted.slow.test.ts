@@ -9,12 +9,10 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { bundleHosted } from "../../bin/console/bundle.js";
 import { LockService } from "../../infra/lock-service.js";
-import type { LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type LockClient, createLockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM, startChromium } from "../support/chromium.js";
-import type { Deployment } from "./deployment.js";
-import { deployHere, engineVariables } from "./deployment.js";
+import { type Deployment, deployHere, engineVariables } from "./deployment.js";
 import { newApp } from "./synthesize.js";
 import { issuerAt } from "./token-check.js";
 

@@ -7,8 +7,7 @@ import { describe, expect, it } from "vitest";
 import { bundleHosted } from "../../bin/console/bundle.js";
 import { PAGE_PATHS } from "../../infra/api.js";
 import { dutyOf } from "../../lambda/routes.js";
-import type { Resource } from "./resources.js";
-import { all, functionOf, only, routesOf, statementsOf } from "./resources.js";
+import { type Resource, all, functionOf, only, routesOf, statementsOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));

@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
 import { filterPattern } from "../support/filter-pattern.js";
-import type { Deployment } from "./deployment.js";
-import { deployHere, engineVariables } from "./deployment.js";
+import { type Deployment, deployHere, engineVariables } from "./deployment.js";
 import { runApp } from "./synthesize.js";
 
 let deployment: Deployment;

@@ -2,8 +2,7 @@
  * A synthesized stack, run on localhost: the functions' code from its assets, each in its own process with its
  * environment from the template, behind the local gateway. Each route invokes its function in the template.
  */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -3,11 +3,9 @@ import type { Template } from "aws-cdk-lib/assertions";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
-import type { Duty } from "../../lib/contract/routes.js";
-import { DUTIES } from "../../lib/contract/routes.js";
+import { type Duty, DUTIES } from "../../lib/contract/routes.js";
 import type { LockServiceProps } from "../../infra/props.js";
-import { compose } from "../../lambda/compose.js";
-import type { Environment } from "../../lambda/compose.js";
+import { type Environment, compose } from "../../lambda/compose.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Timer } from "../../lib/core/time.js";
@@ -17,8 +15,7 @@ import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE, START } from "../support/direct-service.js";
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import type { Statement } from "./resources.js";
-import { all, functionOf, only, statementsOf } from "./resources.js";
+import { type Statement, all, functionOf, only, statementsOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 /** A call to the table after a wait, with a response to its second attempt. */

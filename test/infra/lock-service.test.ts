@@ -9,8 +9,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import type { Statement } from "./resources.js";
-import { all, functionOf, grantedStatements, only, statementsOf } from "./resources.js";
+import { type Statement, all, functionOf, grantedStatements, only, statementsOf } from "./resources.js";
 import { newApp, synthesizeOwn } from "./synthesize.js";
 
 const JWT = { issuer: "https://id.example.com/", audience: ["locks"] };

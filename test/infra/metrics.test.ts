@@ -4,8 +4,7 @@
  */
 import type { Template } from "aws-cdk-lib/assertions";
 import { describe, expect, it } from "vitest";
-import type { MetricName } from "../../infra/metrics.js";
-import { METRICS } from "../../infra/metrics.js";
+import { type MetricName, METRICS } from "../../infra/metrics.js";
 import { compose } from "../../lambda/compose.js";
 import { printed } from "../../lambda/printed.js";
 import { LIMITS } from "../../lib/core/limits.js";

@@ -6,15 +6,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PlainTemplate } from "../../infra/template.js";
-import { TEMPLATE_FILE, writeTemplate, ZIP_FILE } from "../../infra/template.js";
+import { type PlainTemplate, TEMPLATE_FILE, writeTemplate, ZIP_FILE } from "../../infra/template.js";
 import { conformance } from "../e2e/conformance.js";
 import { withHeaders } from "../e2e/target.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import type { WakeTargets } from "../support/wake-targets.js";
-import { startWakeTargets } from "../support/wake-targets.js";
-import type { Deployment, Template } from "./deployment.js";
-import { deployTemplate, engineVariables } from "./deployment.js";
+import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
+import { type Deployment, type Template, deployTemplate, engineVariables } from "./deployment.js";
 import { resourcesOf, unzipped } from "./plain-template.js";
 
 const GIVEN = { CodeBucket: "artifacts", CodeKey: "holdfast.zip", Wake: "true" };

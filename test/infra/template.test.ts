@@ -5,13 +5,11 @@ import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { serviceName } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import type { PlainTemplate } from "../../infra/template.js";
-import { plainTemplate, STACK_NAME } from "../../infra/template.js";
+import { type PlainTemplate, plainTemplate, STACK_NAME } from "../../infra/template.js";
 import { zipOf } from "../../infra/zip.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { guide } from "../docs/snippets.js";
-import type { PlainResource, Values } from "./plain-template.js";
-import { resourcesOf, unzipped } from "./plain-template.js";
+import { type PlainResource, type Values, resourcesOf, unzipped } from "./plain-template.js";
 import { arnLike, callOf } from "./resources.js";
 import { newApp } from "./synthesize.js";
 

@@ -13,8 +13,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { engineCalls, freshTable } from "../support/engine.js";
-import type { WakeTargets } from "../support/wake-targets.js";
-import { startWakeTargets } from "../support/wake-targets.js";
+import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
 
 const LEASE_MS = 180_000;
 const ADDRESS = { namespace: "default", kind: "locks", key: "ORDER_1" } as const;

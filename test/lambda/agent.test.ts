@@ -1,13 +1,11 @@
 /** Sleepers from their request to the wake, on records in memory and on an engine. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import type { Tell } from "../../lib/service/agent.js";
-import { wake } from "../../lib/service/agent.js";
+import { type Tell, wake } from "../../lib/service/agent.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE } from "../support/direct-service.js";
-import type { WakeTargets } from "../support/wake-targets.js";
-import { startWakeTargets } from "../support/wake-targets.js";
+import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
 import { AgentScene, LEASE_MS, MINUTE_MS, OTHERS_MS, STORES } from "./agent-scene.js";
 
 const NOBODY = { taskToken: "token-of-nobody" };

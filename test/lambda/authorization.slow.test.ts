@@ -2,26 +2,21 @@
  * Every route × every caller, on the composed function and a real table: the answer, and whether the owner's records changed (S15). IAM's
  * part is the policy that would be deployed, evaluated here. Each protection has a control without it, which must find a mistake.
  */
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { ScanCommand } from "@aws-sdk/client-dynamodb";
-import type { IGrantable } from "aws-cdk-lib/aws-iam";
-import { ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { type DynamoDBClient, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { type IGrantable, ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { afterAll, describe, expect, it } from "vitest";
 import type { LockService } from "../../infra/lock-service.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
-import type { OperationName, RouteKey } from "../../lib/contract/routes.js";
-import { ROUTES } from "../../lib/contract/routes.js";
+import { type OperationName, type RouteKey, ROUTES } from "../../lib/contract/routes.js";
 import { canonicalJson } from "../../lib/core/canonical.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import type { Statement } from "../infra/resources.js";
-import { all, mayCall } from "../infra/resources.js";
+import { type Statement, all, mayCall } from "../infra/resources.js";
 import { synthesizeOwn } from "../infra/synthesize.js";
 import { freshTable } from "../support/engine.js";
 import { ALICE, BOB, httpEvent } from "../support/http-event.js";
 import { checkReply, replyOf } from "../support/reply.js";
-import type { AskAsOwner, Caller, Owned, Row } from "./authorization-matrix.js";
-import { answerOf, AT_THE_GATEWAY, MATRIX, own } from "./authorization-matrix.js";
+import { type AskAsOwner, type Caller, type Owned, type Row, answerOf, AT_THE_GATEWAY, MATRIX, own } from "./authorization-matrix.js";
 
 type AnyCaller = Caller | "limited" | "nobody";
 type Handler = (event: HttpEvent) => Promise<HttpResult>;

@@ -1,8 +1,7 @@
 /** The composed function: its environment variables, and the destination of its log lines. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { compose } from "../../lambda/compose.js";
-import type { Environment } from "../../lambda/compose.js";
+import { type Environment, compose } from "../../lambda/compose.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";

@@ -4,8 +4,7 @@ import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { told } from "../e2e/calls.js";
-import type { HttpService } from "../support/http-service.js";
-import { serve } from "../support/http-service.js";
+import { type HttpService, serve } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
 import { localCalls } from "./local-calls.js";
 

@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { told } from "../e2e/calls.js";
-import type { HttpService } from "../support/http-service.js";
-import { serve } from "../support/http-service.js";
+import { type HttpService, serve } from "../support/http-service.js";
 import { localCalls } from "./local-calls.js";
 
 let service: HttpService;

@@ -4,10 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
-import type { Put } from "../e2e/calls.js";
-import { told } from "../e2e/calls.js";
-import type { HttpService } from "../support/http-service.js";
-import { serve } from "../support/http-service.js";
+import { type Put, told } from "../e2e/calls.js";
+import { type HttpService, serve } from "../support/http-service.js";
 import type { Reply } from "../support/reply.js";
 import { localCalls } from "./local-calls.js";
 

@@ -1,6 +1,5 @@
 /** The requests that the tests over HTTP make often, to a service on loopback whose clock the test advances. */
-import type { Calls, Sender } from "../e2e/calls.js";
-import { callsOf } from "../e2e/calls.js";
+import { type Calls, type Sender, callsOf } from "../e2e/calls.js";
 import type { HttpService } from "../support/http-service.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

@@ -6,18 +6,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
-import type { OperationName, RouteKey } from "../../lib/contract/routes.js";
-import { ROUTES } from "../../lib/contract/routes.js";
+import { type OperationName, type RouteKey, ROUTES } from "../../lib/contract/routes.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { freshTable } from "../support/engine.js";
-import type { DynamoRequest, Fault, FaultProxy } from "../support/fault-proxy.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
-import type { EventParts } from "../support/http-event.js";
-import { httpEvent } from "../support/http-event.js";
+import { type DynamoRequest, type Fault, type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
+import { type EventParts, httpEvent } from "../support/http-event.js";
 import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
 import { replyOf } from "../support/reply.js";
-import type { Owned } from "./authorization-matrix.js";
-import { MATRIX, own } from "./authorization-matrix.js";
+import { type Owned, MATRIX, own } from "./authorization-matrix.js";
 
 /** In every secret but the ids. */
 const MARK = "unmistakable";

@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemorySleepers } from "../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../lib/store/port.js";
-import type { DirectService } from "../support/direct-service.js";
-import { ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { type DirectService, ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
 
 const HOUR = { prefer: "wait=3600" };
 const TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAf~_-";

@@ -2,18 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awsIsRunning } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
-import type { Clock } from "../../lib/core/time.js";
-import { systemClock } from "../../lib/core/time.js";
-import type { IsRunning } from "../../lib/service/agent.js";
-import { sweep, tend } from "../../lib/service/agent.js";
+import { type Clock, systemClock } from "../../lib/core/time.js";
+import { type IsRunning, sweep, tend } from "../../lib/service/agent.js";
 import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { RENEW } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
-import type { WakeTargets } from "../support/wake-targets.js";
-import { startWakeTargets } from "../support/wake-targets.js";
-import { AgentScene, inMemory, LEASE_MS, MINUTE_MS, onEngine, OTHERS_MS, STORES } from "./agent-scene.js";
-import type { Stores } from "./agent-scene.js";
+import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
+import { type Stores, AgentScene, inMemory, LEASE_MS, MINUTE_MS, onEngine, OTHERS_MS, STORES } from "./agent-scene.js";
 
 const MACHINE = "arn:aws:states:us-east-1:111122223333:execution:orders:";
 const DURABLE = "arn:aws:lambda:us-east-1:111122223333:function:orders:$LATEST/durable-execution/";

@@ -12,10 +12,8 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { format, resolveConfig } from "prettier";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
-import type { Part } from "./parts.js";
-import { PARTS } from "./parts.js";
-import type { FileScore, Report } from "./results.js";
-import { digestOf, recordedResults, RESULTS_FILE, SCORE_MIN, scoreOf, scoresIn } from "./results.js";
+import { type Part, PARTS } from "./parts.js";
+import { type FileScore, type Report, digestOf, recordedResults, RESULTS_FILE, SCORE_MIN, scoreOf, scoresIn } from "./results.js";
 
 await main();
 

@@ -1,6 +1,5 @@
 /** The conformance tests of the clients, for one that is traced: it does what the client does. */
-import type { BACKENDS } from "../client/conformance/backends.js";
-import { IN_MEMORY } from "../client/conformance/backends.js";
+import { type BACKENDS, IN_MEMORY } from "../client/conformance/backends.js";
 import { describeClientsOf } from "../client/conformance/conformance.js";
 import { describeAcquiring } from "../client/conformance/conforming-acquires.js";
 import { describeHolding } from "../client/conformance/conforming-holds.js";

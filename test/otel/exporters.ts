@@ -1,11 +1,9 @@
 /** An SDK whose exporters keep spans and metrics in memory, and the spans' contexts on asynchronous chains. */
-import type { Attributes } from "@opentelemetry/api";
-import { context } from "@opentelemetry/api";
+import { type Attributes, context } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import type { Histogram } from "@opentelemetry/sdk-metrics";
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
-import type { ReadableSpan } from "@opentelemetry/sdk-trace-base";
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { type ReadableSpan, BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll } from "vitest";
 
 /** A point of a metric: its sum, for a duration also how many there were. */

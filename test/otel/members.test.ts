@@ -3,8 +3,7 @@
  * attribute, a span's name or its status.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LockClient } from "../../lib/index.js";
-import { locked, runBatch } from "../../lib/index.js";
+import { type LockClient, locked, runBatch } from "../../lib/index.js";
 import { traced } from "../../lib/otel.js";
 import { createLockClient } from "../../lib/testing.js";
 import { IN_REAL_TIME } from "../client/conformance/backends.js";

@@ -3,10 +3,8 @@ import { SpanStatusCode } from "@opentelemetry/api";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FinalError, LockError, LockLostError, locked } from "../../lib/index.js";
 import { endReason, errorType } from "../../lib/otel/instruments.js";
-import type { TracedOptions } from "../../lib/otel.js";
-import { traced } from "../../lib/otel.js";
-import type { LockClientEvent, TestLockClient } from "../../lib/testing.js";
-import { createLockClient } from "../../lib/testing.js";
+import { type TracedOptions, traced } from "../../lib/otel.js";
+import { type LockClientEvent, type TestLockClient, createLockClient } from "../../lib/testing.js";
 import { Exported, withContexts } from "./exporters.js";
 
 const KEY = "ORDER:1231";

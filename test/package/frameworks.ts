@@ -2,8 +2,7 @@
  * The frameworks, in their lowest and newest versions, with the packed package. They are no peers (decision 025), so the ranges stand here.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Packed } from "./project.js";
-import { run } from "./project.js";
+import { type Packed, run } from "./project.js";
 
 const OF_NEST = ["rxjs@7.8.2", "reflect-metadata@0.2.2"];
 

@@ -8,8 +8,7 @@ import { LockService } from "../../infra/index.js";
 import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import { LockedSection } from "../../infra/step-functions.js";
 import { freshTable } from "../support/engine.js";
-import type { Packed } from "./project.js";
-import { ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
+import { type Packed, ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
 /** A resource of a template. */
 interface Resource {

@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { beforeAll, describe, expect, it } from "vitest";
 import { ROOT } from "../tidy/tree.js";
-import type { Packed } from "./project.js";
-import { link, MANIFEST, run } from "./project.js";
+import { type Packed, link, MANIFEST, run } from "./project.js";
 
 /** As the generators of Nest and of the CDK set up a project's tests. */
 const TOOLS = ["jest@30.5.2", "ts-jest@29.4.15", "@types/jest@30.0.0", "typescript@5.9.3", "webpack@5.112.1"];

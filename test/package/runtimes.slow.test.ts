@@ -7,8 +7,7 @@ import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -16,11 +15,9 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startGateway } from "../../infra/local/gateway.js";
-import type { Gateway } from "../../infra/local/gateway.js";
+import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import { freshTable } from "../support/engine.js";
-import type { FreshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { ROOT } from "../tidy/tree.js";
 
 const SEEN = {

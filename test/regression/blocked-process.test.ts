@@ -4,8 +4,7 @@
  * the holder.
  */
 import { expect, it } from "vitest";
-import { LockTimeoutError } from "../../lib/index.js";
-import type { LockClient } from "../../lib/index.js";
+import { type LockClient, LockTimeoutError } from "../../lib/index.js";
 import type { Operation } from "../../lib/testing.js";
 import { createHarness } from "../client/harness.js";
 

@@ -8,8 +8,7 @@ import { systemRuntime } from "../../lib/client/runtime.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
-import { LockUnavailableError, VirtualClock } from "../../lib/testing.js";
-import type { Lease, LockClient, Operation } from "../../lib/testing.js";
+import { type Lease, type LockClient, type Operation, LockUnavailableError, VirtualClock } from "../../lib/testing.js";
 import { createHarness } from "../client/harness.js";
 import { LEASE_ID } from "../support/lease-ids.js";
 

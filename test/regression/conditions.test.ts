@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import * as DEFAULTS from "../../lib/core/request-defaults.js";
 import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
-import { createHarness } from "../client/harness.js";
-import type { Harness } from "../client/harness.js";
+import { type Harness, createHarness } from "../client/harness.js";
 import { invocation } from "../support/invocation.js";
 
 const KEY = "STOCK_1";

@@ -5,8 +5,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { AcquireOptions, LockClient } from "../../lib/testing.js";
-import type { Harness } from "../client/harness.js";
-import { createHarness } from "../client/harness.js";
+import { type Harness, createHarness } from "../client/harness.js";
 import { invocation } from "../support/invocation.js";
 
 const KEY = "ORDER_1231";

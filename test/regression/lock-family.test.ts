@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHarness } from "../client/harness.js";
 import { told } from "../e2e/calls.js";
 import { localCalls } from "../lambda/local-calls.js";
-import { serve } from "../support/http-service.js";
-import type { HttpService } from "../support/http-service.js";
+import { type HttpService, serve } from "../support/http-service.js";
 
 const LEASE_MS = 20_000;
 

@@ -7,8 +7,7 @@ import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";
-import { serve } from "../support/http-service.js";
-import type { HttpService } from "../support/http-service.js";
+import { type HttpService, serve } from "../support/http-service.js";
 import { told } from "../e2e/calls.js";
 import { localCalls } from "../lambda/local-calls.js";
 

@@ -3,13 +3,11 @@ import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import type { FaultMix } from "./faults.js";
-import { drawClockError } from "./faults.js";
+import { type FaultMix, drawClockError } from "./faults.js";
 import type { Network } from "./network.js";
 import type { Random } from "./random.js";
 import type { Actor } from "./stage.js";
-import type { World } from "./world.js";
-import { Process } from "./world.js";
+import { type World, Process } from "./world.js";
 
 /** Creates a client of that principal, behind the network, with clocks that its faults allow. */
 export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {

@@ -9,15 +9,12 @@ import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { Backend, Surroundings } from "./backend.js";
-import { NAMESPACE, POLICY } from "./backend.js";
+import { type Backend, type Surroundings, NAMESPACE, POLICY } from "./backend.js";
 import { DynamoTable } from "./dynamo/table.js";
-import type { TableWorld } from "./dynamo/table-client.js";
-import { TableClient } from "./dynamo/table-client.js";
+import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { droppedFrom, newerClient } from "./newer-version.js";
 import { olderClient } from "./older-version.js";
-import type { ValueMap } from "./dynamo/values.js";
-import { isList, isMap, membersSize } from "./dynamo/values.js";
+import { type ValueMap, isList, isMap, membersSize } from "./dynamo/values.js";
 import { drawClockError } from "./faults.js";
 import type { Process } from "./world.js";
 

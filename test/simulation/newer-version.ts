@@ -2,10 +2,8 @@
  * A function of the next version of the same format, running beside the others during a deployment. It writes one more field into every
  * hold and every queue entry. The older version must accept the field and preserve it.
  */
-import type { TableWorld } from "./dynamo/table-client.js";
-import { TableClient } from "./dynamo/table-client.js";
-import type { Value, ValueMap } from "./dynamo/values.js";
-import { isList, isMap } from "./dynamo/values.js";
+import { type TableWorld, TableClient } from "./dynamo/table-client.js";
+import { type Value, type ValueMap, isList, isMap } from "./dynamo/values.js";
 import type { Process } from "./world.js";
 
 /** The field that the older version doesn't know. */

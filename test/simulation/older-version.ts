@@ -2,10 +2,8 @@
  * A function of the version that knew no sleepers, on the same table. It refuses the second format, and it carries the mark of a sleeper along
  * unread, as any field of a newer version. So without the second format it would let an offer to a sleeper lapse as a poller's.
  */
-import type { TableWorld } from "./dynamo/table-client.js";
-import { TableClient } from "./dynamo/table-client.js";
-import type { Value, ValueMap } from "./dynamo/values.js";
-import { isList, isMap } from "./dynamo/values.js";
+import { type TableWorld, TableClient } from "./dynamo/table-client.js";
+import { type Value, type ValueMap, isList, isMap } from "./dynamo/values.js";
 import type { Process } from "./world.js";
 
 /** The mark of a sleeper, and a name for it that the production code doesn't know. */

@@ -6,8 +6,7 @@
 import { describe, expect, it } from "vitest";
 import type { Lease } from "../../lib/client/lease/lease-types.js";
 import { tally } from "../store/crowd-fixture.js";
-import type { Member, Partition, Released } from "./partition.js";
-import { partition, release } from "./partition.js";
+import { type Member, type Partition, type Released, partition, release } from "./partition.js";
 
 const KEY = "ORDER_1";
 const HOUR_MS = 3_600_000;

@@ -8,8 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { engineLocation } from "../../infra/local/engine-client.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import type { Lease, LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type Lease, type LockClient, createLockClient } from "../../lib/index.js";
 import "../support/end-with-parent.js";
 
 /** The holder's instructions. */

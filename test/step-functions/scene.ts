@@ -5,16 +5,14 @@ import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import type { Stack } from "aws-cdk-lib";
 import type { Template } from "aws-cdk-lib/assertions";
 import type { LockServiceProps } from "../../infra/props.js";
-import type { LockedSectionProps, SectionLock } from "../../infra/step-functions.js";
-import { LockedSection } from "../../infra/step-functions.js";
+import { type LockedSectionProps, type SectionLock, LockedSection } from "../../infra/step-functions.js";
 import { createHandler } from "../../lambda/handler.js";
 import { createClient } from "../../lib/client/client.js";
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { systemRuntime } from "../../lib/client/runtime.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import type { Tell } from "../../lib/service/agent.js";
-import { LOST_PLACE, sweep } from "../../lib/service/agent.js";
+import { type Tell, LOST_PLACE, sweep } from "../../lib/service/agent.js";
 import { gatewayClocks } from "../../lib/service/clocks.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
@@ -22,8 +20,7 @@ import { all } from "../infra/resources.js";
 import { synthesizeOwn } from "../infra/synthesize.js";
 import { fetchFrom } from "../support/handler-fetch.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import type { Definition, Json } from "./machine.js";
-import { StepFunctions } from "./machine.js";
+import { type Definition, type Json, StepFunctions } from "./machine.js";
 
 /** The key of the executions whose input is {@link INPUT}. */
 export const KEY = "ORDER_1";

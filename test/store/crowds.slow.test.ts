@@ -5,8 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
 import { freshTable, throughSdk } from "../support/engine.js";
-import { crowdOn, most, tally, together } from "./crowd-fixture.js";
-import type { Crowd } from "./crowd-fixture.js";
+import { type Crowd, crowdOn, most, tally, together } from "./crowd-fixture.js";
 import { leaseId, Fixture } from "./fixture.js";
 import { bar } from "./mutate.js";
 

@@ -2,13 +2,10 @@
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FORMAT_VERSION, itemKey, SHARDS } from "../../lib/store/dynamo/item.js";
-import type { LockStore } from "../../lib/store/port.js";
-import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { type LockStore, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import type { FreshTable } from "../support/engine.js";
-import { engineCalls, freshTable } from "../support/engine.js";
-import { holding, startFaultProxy } from "../support/fault-proxy.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
+import { type FreshTable, engineCalls, freshTable } from "../support/engine.js";
+import { type FaultProxy, holding, startFaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./conformance/listing.js";
 import { A, B, C, D, dynamoStoreOn, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
 

@@ -5,8 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { FastPath } from "../../lib/store/dynamo/predicates.js";
 import { conditionMutants, updateMutants } from "./expression-mutants.js";
-import type { Asked, Came, Difference } from "./fast-path-cases.js";
-import { COMMON, differencesFor, pathOf, take } from "./fast-path-cases.js";
+import { type Asked, type Came, type Difference, COMMON, differencesFor, pathOf, take } from "./fast-path-cases.js";
 
 /** Changes that no key shows, each with the reason. */
 const EQUIVALENT: readonly (readonly [expression: RegExp, mutant: RegExp, why: string])[] = [

@@ -6,8 +6,7 @@ import { describe, expect, it } from "vitest";
 import { transition } from "../../lib/core/transition.js";
 import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
-import type { Asked, Came } from "./fast-path-cases.js";
-import { take } from "./fast-path-cases.js";
+import { type Asked, type Came, take } from "./fast-path-cases.js";
 import { POLICY } from "./fixture.js";
 
 /** Takes a write that commutes with others, decided on the record. */

@@ -14,8 +14,7 @@ import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { IN_S, permits } from "../core/kinds-key.js";
 import { QueueKey } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, OTHER, over, record, run, start } from "../core/run-parts.js";
-import type { Came } from "./fast-path-cases.js";
-import { asks, COMMON, differencesFor, ends, grants, later, lock, pathOf, releases, take, written } from "./fast-path-cases.js";
+import { type Came, asks, COMMON, differencesFor, ends, grants, later, lock, pathOf, releases, take, written } from "./fast-path-cases.js";
 import { leaseId, POLICY } from "./fixture.js";
 
 describe("a common write", () => {

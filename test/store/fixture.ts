@@ -4,13 +4,11 @@
  */
 import type { AnswerTo, Command, Held, LeaseView, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
-import { leaseIdFrom } from "../../lib/core/lease-id.js";
-import type { LeaseId } from "../../lib/core/lease-id.js";
+import { type LeaseId, leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Meta } from "../../lib/core/details.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import type { ClockReading } from "../../lib/core/time.js";
-import { systemClock } from "../../lib/core/time.js";
+import { type ClockReading, systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";

@@ -6,8 +6,7 @@ import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { A, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
-import type { AcquireOptions } from "./fixture.js";
+import { type AcquireOptions, A, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
 import { mutate } from "./mutate.js";
 import { STORES } from "./stores.js";
 

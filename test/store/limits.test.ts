@@ -5,10 +5,8 @@ import type { Take, Taken } from "../../lib/core/rate.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
-import type { LimitStore } from "../../lib/store/port.js";
-import { NewerFormat } from "../../lib/store/port.js";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type LimitStore, NewerFormat } from "../../lib/store/port.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { dynamoStoreOn, POLICY, START_MS } from "./fixture.js";
 
 const TEN = { rates: [{ count: 10, perMs: 1000 }], cost: 1, waitMs: 0 };

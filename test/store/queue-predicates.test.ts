@@ -12,8 +12,7 @@ import { NewerFormat } from "../../lib/store/port.js";
 import { tableOfTier } from "../support/tier.js";
 import { FAST_PATHS, mutateWhere } from "./differential/differential-queue.js";
 import type { EngineTable } from "./differential/differential-pair.js";
-import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
-import type { outcomeOf } from "./fixture.js";
+import { type outcomeOf, A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
 import { QueueScene, READER } from "./queue-fixture.js";
 
 /** Process `here` acts on its recent records, and doesn't see the writes of process `there`. */

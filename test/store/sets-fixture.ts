@@ -3,8 +3,7 @@ import type { Acquire, Held, Waiting } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import type { Applied, LockStore } from "../../lib/store/port.js";
-import type { AcquireOptions } from "./fixture.js";
-import { freshNamespace, outcomeOf, Fixture } from "./fixture.js";
+import { type AcquireOptions, freshNamespace, outcomeOf, Fixture } from "./fixture.js";
 
 /** The keys of one namespace, at the same time. */
 export class SetScene {

@@ -5,12 +5,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemText } from "../../lib/store/dynamo/wire-text.js";
-import type { LockStore } from "../../lib/store/port.js";
-import { NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { type LockStore, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { engineCalls, freshTable } from "../support/engine.js";
-import { cancelledFor, holding, startFaultProxy } from "../support/fault-proxy.js";
-import type { FaultProxy } from "../support/fault-proxy.js";
+import { type FaultProxy, cancelledFor, holding, startFaultProxy } from "../support/fault-proxy.js";
 import { A, B, dynamoStoreOn, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
 

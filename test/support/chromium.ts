@@ -1,8 +1,7 @@
 /** A real browser for tests of pages: the Chromium of this machine. Without one, the tests that need it are skipped by name. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Browser } from "playwright-core";
-import { chromium } from "playwright-core";
+import { type Browser, chromium } from "playwright-core";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 

@@ -1,7 +1,6 @@
 /** The handler on records in memory, called with events: for requests that no HTTP client can send. */
 import { createHash } from "node:crypto";
-import type { HandlerDeps } from "../../lambda/handler.js";
-import { createHandler } from "../../lambda/handler.js";
+import { type HandlerDeps, createHandler } from "../../lambda/handler.js";
 import { operationAt } from "../../lambda/routes.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
@@ -9,11 +8,9 @@ import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import type { EventParts } from "./http-event.js";
-import { httpEvent } from "./http-event.js";
+import { type EventParts, httpEvent } from "./http-event.js";
 import { leaseIdAt } from "./lease-ids.js";
-import type { Reply } from "./reply.js";
-import { checkReply, replyOf } from "./reply.js";
+import { type Reply, checkReply, replyOf } from "./reply.js";
 
 /** The parts that a test may replace. */
 export type DirectOptions = Partial<HandlerDeps> & { readonly clock?: VirtualClock };

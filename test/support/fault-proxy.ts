@@ -10,8 +10,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { inject } from "vitest";
-import { createLedger, withCapacity } from "./ledger.js";
-import type { Ledger } from "./ledger.js";
+import { type Ledger, createLedger, withCapacity } from "./ledger.js";
 
 /**
  * A request to DynamoDB: its operation, such as `UpdateItem`, its headers, and its input on the wire. A request to another

@@ -8,8 +8,7 @@ import { matchRoute } from "../../infra/local/gateway-routes.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { freshTable } from "./engine.js";
 import { PausingClock } from "./pausing-clock.js";
-import { checkReply, replyFrom } from "./reply.js";
-import type { Reply } from "./reply.js";
+import { type Reply, checkReply, replyFrom } from "./reply.js";
 
 /** The options of a request. */
 export interface RequestParts {

@@ -1,7 +1,6 @@
 /** Lease ids for tests: as unguessable as a client's, with a time that the test chooses. */
 import { randomBytes } from "node:crypto";
-import { leaseIdFrom } from "../../lib/core/lease-id.js";
-import type { LeaseId } from "../../lib/core/lease-id.js";
+import { type LeaseId, leaseIdFrom } from "../../lib/core/lease-id.js";
 
 /** Matches lease ids in text. */
 export const LEASE_ID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/gi;

@@ -2,8 +2,7 @@
  * Step Functions and Lambda as far as an agent calls them, over HTTP: a token or an id takes one answer. Afterwards, and if nobody waits under
  * it, it is refused by one of the errors that AWS names. They also say how executions are.
  */
-import { createServer } from "node:http";
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** The news that a target got. */

@@ -1,8 +1,7 @@
 /** The bans of eslint.config.js, checked regardless of comments that disable rules. Without type information, which is slow. */
 import { ESLint, Linter } from "eslint";
 import { parser } from "typescript-eslint";
-import { ROOT } from "./tree.js";
-import type { SourceText } from "./tree.js";
+import { type SourceText, ROOT } from "./tree.js";
 
 /** The directories with sources. */
 export const SOURCES = ["lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/"] as const;

@@ -1,7 +1,6 @@
 /** Finds exports without a doc comment, and files without a header. */
 import ts from "typescript";
-import type { SourceText } from "./tree.js";
-import { parse } from "./tree.js";
+import { type SourceText, parse } from "./tree.js";
 
 /** The names of the exports without a doc comment. One comment serves all overloads of a function. */
 export function undocumented(source: SourceText): readonly string[] {

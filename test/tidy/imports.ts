@@ -1,8 +1,7 @@
 /** A file's imports, in every form that TypeScript has. Type imports count as much as value imports. */
 import { posix } from "node:path";
 import ts from "typescript";
-import type { SourceText } from "./tree.js";
-import { parse } from "./tree.js";
+import { type SourceText, parse } from "./tree.js";
 
 /** One import: a file of the repository (its path from the root) or a package, and its line. */
 export interface Import {

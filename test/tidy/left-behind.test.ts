@@ -1,8 +1,7 @@
 /** Changes that a file of the quick tier leaves behind, and lines that it prints, are found (test/support/left-behind.ts fails it). */
 import http from "node:http";
 import { describe, expect, it } from "vitest";
-import type { Snapshot } from "../support/globals.js";
-import { changesBetween, PrintedLines, snapshotOf } from "../support/globals.js";
+import { type Snapshot, changesBetween, PrintedLines, snapshotOf } from "../support/globals.js";
 
 const MODULES = { "node:http": http, "http.Agent": http.Agent };
 

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { allFiles, ROOT } from "./tree.js";
-import type { SourceText } from "./tree.js";
+import { type SourceText, allFiles, ROOT } from "./tree.js";
 
 const WORKFLOWS = allFiles().filter(({ path }) => path.startsWith(".github/workflows/"));
 const RELEASE = WORKFLOWS.find(({ path }) => path.endsWith("/release.yml"))?.text ?? "";

@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT, allFiles } from "./tree.js";
-import type { SourceText } from "./tree.js";
+import { type SourceText, ROOT, allFiles } from "./tree.js";
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> };
 

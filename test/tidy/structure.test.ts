@@ -2,8 +2,7 @@
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { circlesIn } from "./circles.js";
-import type { SourceText } from "./tree.js";
-import { parse, sourcesIn } from "./tree.js";
+import { type SourceText, parse, sourcesIn } from "./tree.js";
 
 const SOURCES = sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/");
 const LINES_MAX = 60;

@@ -1,7 +1,6 @@
 /** Content that no file may have: one machine's paths, a registry's address, a test that silences the others. */
 import { describe, expect, it } from "vitest";
-import { allFiles } from "./tree.js";
-import type { SourceText } from "./tree.js";
+import { type SourceText, allFiles } from "./tree.js";
 
 // Written so that this file doesn't match itself.
 const WORDS: readonly (readonly [what: string, pattern: RegExp])[] = [

@@ -5,8 +5,7 @@
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
 import { freshTable } from "../support/engine.js";
-import { continued, RECORDED, recordedBy, STORIES } from "./stored.js";
-import type { Stored, WireItem } from "./stored.js";
+import { type Stored, type WireItem, continued, RECORDED, recordedBy, STORIES } from "./stored.js";
 
 /** Attributes that no answer depends on, each with the reason. */
 const UNREAD: Readonly<Record<string, string>> = {

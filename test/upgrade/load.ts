@@ -3,8 +3,7 @@
  * writers, and runs. Each part tells the violations that it sees. The load of contended keys is test/chaos/worker.ts.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { AcquireOptions, Lease, LockClient } from "../../lib/index.js";
-import { createLockClient } from "../../lib/index.js";
+import { type AcquireOptions, type Lease, type LockClient, createLockClient } from "../../lib/index.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 /** Where the load goes, and whom it tells. */

@@ -2,8 +2,7 @@
 import { expect } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { ACQUIRE, CHECK, RELEASE, RENEW } from "../support/direct-service.js";
-import type { EventParts } from "../support/http-event.js";
-import { BOB } from "../support/http-event.js";
+import { type EventParts, BOB } from "../support/http-event.js";
 import type { Reply } from "../support/reply.js";
 import type { Story, Teller } from "./teller.js";
 

@@ -15,15 +15,12 @@ import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { judge } from "../chaos/judge.js";
 import type { Guarded, ResourceOrder } from "../chaos/resource.js";
 import type { Line as WorkerLine, WorkerOrder } from "../chaos/worker.js";
-import type { Child } from "../support/child.js";
-import { startChild } from "../support/child.js";
+import { type Child, startChild } from "../support/child.js";
 import type { Edits } from "../support/edited-sources.js";
-import { freshTable } from "../support/engine.js";
-import type { FreshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { startFaultProxy } from "../support/fault-proxy.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import type { LoadContext } from "./load.js";
-import { Holder, LeftRun, Line, runTwice, send, visit } from "./load.js";
+import { type LoadContext, Holder, LeftRun, Line, runTwice, send, visit } from "./load.js";
 import type { ServiceOrder } from "./service.js";
 import { BESIDE_ATTRIBUTE, bundleVersion, NEWER_ATTRIBUTE, NOTE_ATTRIBUTE } from "./versions.js";
 

@@ -1,8 +1,7 @@
 /** The stories of runs, and of the table itself. */
 import { expect } from "vitest";
 import { COMPLETE_RUN, CANCEL_START, INSPECT_RUN, RENEW_RUN, START } from "../support/direct-service.js";
-import type { EventParts } from "../support/http-event.js";
-import { BOB } from "../support/http-event.js";
+import { type EventParts, BOB } from "../support/http-event.js";
 import type { Story, Teller } from "./teller.js";
 
 const LIST = "GET /v1/runs";

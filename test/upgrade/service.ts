@@ -2,8 +2,7 @@
 import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { GatewayOptions } from "../../infra/local/gateway.js";
-import { startGateway } from "../../infra/local/gateway.js";
+import { type GatewayOptions, startGateway } from "../../infra/local/gateway.js";
 import "../support/end-with-parent.js";
 
 /** The service's instructions. Its environment is the function's. */

@@ -1,15 +1,12 @@
 /** The items that the stories leave in the table: written by this version, or read from a file that a version recorded. */
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
-import { PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
+import { type AttributeValue, PutItemCommand, ScanCommand } from "@aws-sdk/client-dynamodb";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { FreshTable } from "../support/engine.js";
-import { freshTable } from "../support/engine.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
 import { LOCK_STORIES } from "./lock-stories.js";
 import { RUN_STORIES } from "./run-stories.js";
-import { START_MS, tellerOf } from "./teller.js";
-import type { Story } from "./teller.js";
+import { type Story, START_MS, tellerOf } from "./teller.js";
 
 /** An item in its wire form. */
 export type WireItem = Record<string, AttributeValue>;

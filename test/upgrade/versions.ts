@@ -9,8 +9,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bundleFunction } from "../../infra/bundle.js";
-import type { Edit, Edits } from "../support/edited-sources.js";
-import { editedSources } from "../support/edited-sources.js";
+import { type Edit, type Edits, editedSources } from "../support/edited-sources.js";
 
 /** The attribute that the next version writes into each part of a record. */
 export const NEWER_ATTRIBUTE = "zz";

@@ -5,8 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import type { Clock } from "../../../lib/core/time.js";
-import { LockTimeoutError } from "../../../lib/testing.js";
-import type { VirtualClock } from "../../../lib/testing.js";
+import { type VirtualClock, LockTimeoutError } from "../../../lib/testing.js";
 import { sized } from "../../support/tier.js";
 import { createHarness } from "../harness.js";
 

@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
-import { locked, LockTimeoutError, LockUnavailableError } from "../../../lib/testing.js";
-import type { LockClient } from "../../../lib/testing.js";
+import { type LockClient, locked, LockTimeoutError, LockUnavailableError } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 import type { Fate } from "../wire.js";
 

@@ -4,8 +4,7 @@ import { refuse } from "../../../lib/core/errors.js";
 import { leaseIdTimeMs } from "../../../lib/core/lease-id.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";
 import type { Clock } from "../../../lib/core/time.js";
-import type { Lease, LockClient, Operation, VirtualClock } from "../../../lib/testing.js";
-import { LockUnavailableError } from "../../../lib/testing.js";
+import { type Lease, type LockClient, type Operation, type VirtualClock, LockUnavailableError } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";

@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { LockError, LockLostError } from "../../../lib/index.js";
-import { createHarness } from "../harness.js";
-import type { Harness } from "../harness.js";
+import { type Harness, createHarness } from "../harness.js";
 
 const KEY = "PAGE_1";
 const LEASE_MS = 9000;

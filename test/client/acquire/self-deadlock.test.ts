@@ -1,7 +1,6 @@
 /** Work that asks for a key that an outer call holds would wait for itself. It fails at once, and other work doesn't. */
 import { describe, expect, it } from "vitest";
-import { LockTimeoutError } from "../../../lib/index.js";
-import type { LockClient } from "../../../lib/index.js";
+import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1";

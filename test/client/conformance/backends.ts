@@ -4,13 +4,11 @@ import { startGateway } from "../../../infra/local/gateway.js";
 import { compose } from "../../../lambda/compose.js";
 import { digestOf } from "../../../lib/core/canonical.js";
 import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
-import type { ClientOptions, LockClient } from "../../../lib/index.js";
-import { createLockClient as createHttpClient } from "../../../lib/index.js";
+import { type ClientOptions, type LockClient, createLockClient as createHttpClient } from "../../../lib/index.js";
 import type { LogLine } from "../../../lib/service/log.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { createLockClient as createMemoryClient } from "../../../lib/testing.js";
-import type { FreshTable } from "../../support/engine.js";
-import { freshTable } from "../../support/engine.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
 import { isThorough } from "../../support/tier.js";
 
 /** One service and its clients. */

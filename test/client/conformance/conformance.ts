@@ -3,10 +3,8 @@
  * backend creates clients of one service, and advances time while something waits.
  */
 import { afterAll, beforeAll, describe } from "vitest";
-import type { Inspection, LockClient } from "../../../lib/index.js";
-import { key } from "../../../lib/index.js";
-import type { Backend } from "./backends.js";
-import { BACKENDS, IN_MEMORY } from "./backends.js";
+import { type Inspection, type LockClient, key } from "../../../lib/index.js";
+import { type Backend, BACKENDS, IN_MEMORY } from "./backends.js";
 
 /** The fixture that the tests of a suite share. */
 export interface Fixture {

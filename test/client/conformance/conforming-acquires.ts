@@ -1,7 +1,6 @@
 /** Conformance: acquiring. */
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../../lib/index.js";
-import { LockError, LockTimeoutError } from "../../../lib/index.js";
+import { type Lease, LockError, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */

@@ -1,7 +1,6 @@
 /** Conformance: leases that wait for a condition, and are notified, time out, give up, or are refused. */
 import { describe, expect, it } from "vitest";
-import type { Lease, LockClient } from "../../../lib/index.js";
-import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
+import { type Lease, type LockClient, LockLostError, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */

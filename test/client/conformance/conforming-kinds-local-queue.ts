@@ -1,7 +1,6 @@
 /** Conformance: the local queue. The callers of one process share one place in the queue, and the key passes between them by handoff. */
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../../lib/index.js";
-import { LockTimeoutError } from "../../../lib/index.js";
+import { type Lease, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */

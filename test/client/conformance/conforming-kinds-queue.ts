@@ -1,7 +1,6 @@
 /** Conformance: waiting in the queue, in order, by priority, and without a trace after a timeout. */
 import { describe, expect, it } from "vitest";
-import type { Lease, LockClient } from "../../../lib/index.js";
-import { LockTimeoutError } from "../../../lib/index.js";
+import { type Lease, type LockClient, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */

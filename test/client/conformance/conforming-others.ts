@@ -1,7 +1,6 @@
 /** Conformance: inspecting and breaking other clients' locks, and jobs that several clients share. */
 import { describe, expect, it } from "vitest";
-import type { Lease, Renewal, TickResult } from "../../../lib/index.js";
-import { LockLostError } from "../../../lib/index.js";
+import { type Lease, type Renewal, type TickResult, LockLostError } from "../../../lib/index.js";
 import { pages } from "../../support/pages.js";
 import type { Fixture } from "./conformance.js";
 

@@ -1,7 +1,6 @@
 /** Conformance: batches of messages that may be delivered again, with one run for each message and a partial batch response. */
 import { describe, expect, it } from "vitest";
-import type { BatchOptions, BatchRecord, InvocationContext, Run } from "../../../lib/index.js";
-import { FinalError, runBatch } from "../../../lib/index.js";
+import { type BatchOptions, type BatchRecord, type InvocationContext, type Run, FinalError, runBatch } from "../../../lib/index.js";
 import { createGate } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 

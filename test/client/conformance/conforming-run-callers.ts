@@ -1,7 +1,6 @@
 /** Conformance: concurrent callers with one idempotency key. One works; the others wait, give up or get a conflict. */
 import { describe, expect, it } from "vitest";
-import type { RunOptions } from "../../../lib/index.js";
-import { LockError, LockTimeoutError } from "../../../lib/index.js";
+import { type RunOptions, LockError, LockTimeoutError } from "../../../lib/index.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 

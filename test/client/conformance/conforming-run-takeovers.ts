@@ -4,13 +4,10 @@
  */
 import { UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LockClient, Run } from "../../../lib/index.js";
-import { fencedWrite, LockLostError } from "../../../lib/index.js";
+import { type LockClient, type Run, fencedWrite, LockLostError } from "../../../lib/index.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import type { FreshTable } from "../../support/engine.js";
-import { freshTable } from "../../support/engine.js";
-import type { Gate } from "../../support/run-gate.js";
-import { createGate, thrownBy } from "../../support/run-gate.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
+import { type Gate, createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
 /** A short lease, so that it expires soon in real time; without a heartbeat, so that it isn't renewed. */

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../../lib/core/limits.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
-import type { Lease, LockClient } from "../../../lib/index.js";
-import { LockError, LockLostError } from "../../../lib/index.js";
+import { type Lease, type LockClient, LockError, LockLostError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "scheduler";

@@ -1,7 +1,6 @@
 /** Watching a key: the current state, then every change that a poll finds, and nothing between changes. */
 import { describe, expect, it } from "vitest";
-import type { Inspection, LockClient, WatchOptions } from "../../../lib/index.js";
-import { LockUnavailableError } from "../../../lib/index.js";
+import { type Inspection, type LockClient, type WatchOptions, LockUnavailableError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";

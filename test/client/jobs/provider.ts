@@ -1,8 +1,6 @@
 /** An OAuth provider with token rotation, the caller's own store of tokens, and processes that share both, in virtual time. */
 import type { LockClient, RefreshOptions } from "../../../lib/index.js";
-import type { TestLockClient } from "../../../lib/testing.js";
-import { createLockClient, key } from "../../../lib/testing.js";
-import type { VirtualClock } from "../../../lib/testing.js";
+import { type VirtualClock, type TestLockClient, createLockClient, key } from "../../../lib/testing.js";
 
 export const HOUR_MS = 3_600_000;
 export const TOKEN = key("TOKEN", "partner");

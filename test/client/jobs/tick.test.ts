@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LockClient, RunningBefore, Schedule, Tick, TickOptions, TickResult } from "../../../lib/index.js";
 import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../lib/index.js";
-import type { TestLockClient } from "../../../lib/testing.js";
-import { createLockClient } from "../../../lib/testing.js";
+import { type TestLockClient, createLockClient } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 import { cutOff } from "./provider.js";
 

@@ -1,7 +1,6 @@
 /** The lease deadline: it is measured on two clocks from the send, and once it has passed, the lease is never treated as held again. */
 import { describe, expect, it } from "vitest";
-import type { Lease, LockClient, Operation } from "../../../lib/testing.js";
-import { LockLostError } from "../../../lib/testing.js";
+import { type Lease, type LockClient, type Operation, LockLostError } from "../../../lib/testing.js";
 import { createHarness, isConsistent } from "../harness.js";
 
 const KEY = "ORDER_1231";

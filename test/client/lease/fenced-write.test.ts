@@ -3,8 +3,7 @@ import { GetCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fencedWrite, InvalidRequestError } from "../../../lib/index.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import type { FreshTable } from "../../support/engine.js";
-import { freshTable } from "../../support/engine.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
 
 let resource: FreshTable;
 beforeAll(async () => void (resource = await freshTable()));

@@ -1,7 +1,6 @@
 /** Runs within a Lambda invocation: the remaining time bounds leases and waits, and the work is aborted before it ends. */
 import { describe, expect, it } from "vitest";
-import type { BatchRecord } from "../../../lib/testing.js";
-import { runBatch } from "../../../lib/testing.js";
+import { type BatchRecord, runBatch } from "../../../lib/testing.js";
 import { invocation, passed } from "../../support/invocation.js";
 import { createGate } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";

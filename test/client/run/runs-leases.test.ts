@@ -1,8 +1,7 @@
 /** The time for which a run belongs to its runner, and the time for which its result is stored. The two are independent. */
 import { describe, expect, it } from "vitest";
 import { takeoverMarginMs } from "../../../lib/core/limits.js";
-import type { LockClient, Run, RunOptions } from "../../../lib/testing.js";
-import { LockLostError } from "../../../lib/testing.js";
+import { type LockClient, type Run, type RunOptions, LockLostError } from "../../../lib/testing.js";
 import { passed } from "../../support/invocation.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";

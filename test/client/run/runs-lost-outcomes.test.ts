@@ -1,8 +1,7 @@
 /** Lost, late and repeated messages of an outcome or a checkpoint: it is recorded once, and no caller gets a false answer. */
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
-import type { Run } from "../../../lib/testing.js";
-import { FinalError, LockUnavailableError } from "../../../lib/testing.js";
+import { type Run, FinalError, LockUnavailableError } from "../../../lib/testing.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import { createHarness } from "../harness.js";
 

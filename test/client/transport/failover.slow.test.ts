@@ -8,10 +8,8 @@ import type { ServiceOrder } from "../../chaos/service.js";
 import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { createLockClient } from "../../../lib/dynamodb.js";
 import type { LockClientEvent } from "../../../lib/index.js";
-import type { Child } from "../../support/child.js";
-import { startChild } from "../../support/child.js";
-import type { FreshTable } from "../../support/engine.js";
-import { freshTable } from "../../support/engine.js";
+import { type Child, startChild } from "../../support/child.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
 
 const LEASES = 200;
 const LEASE_MS = 12_000;

@@ -5,8 +5,7 @@ import { createLockClient as createTableClient } from "../../../lib/dynamodb.js"
 import { createLockClient as createHttpClient } from "../../../lib/index.js";
 import { LIMITS } from "../../../lib/core/limits.js";
 import type { LockClient, Run, Via } from "../../../lib/index.js";
-import type { TwoWays, TwoWaysOptions } from "./two-ways.js";
-import { memoryStore, rivalOn, twoWays } from "./two-ways.js";
+import { type TwoWays, type TwoWaysOptions, memoryStore, rivalOn, twoWays } from "./two-ways.js";
 import type { Fate } from "../wire.js";
 
 const REST_MS = 60_000;

@@ -6,8 +6,7 @@ import { LazyAbort } from "../../../lib/client/transport/lazy-abort.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { refuse } from "../../../lib/core/errors.js";
 import { toProblem } from "../../../lib/contract/problem.js";
-import type { Received, StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
+import { type Received, type StubServer, startStubServer } from "./stub-server.js";
 import { PATIENCE } from "../../support/patience.js";
 
 const LEASE_ID = "01a2ce8b-d400-7145-b733-952723412670";

@@ -1,8 +1,7 @@
 /** A single attempt over HTTP, by each way to send it: the request, and the meaning of each kind of response or of none. */
 import { getEventListeners, once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { createServer as createTcpServer } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { HttpOptions } from "../../../lib/client/transport/http-options.js";
 import { httpApi } from "../../../lib/client/transport/http.js";
@@ -11,8 +10,7 @@ import type { LockApi } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
 import { toProblem } from "../../../lib/contract/problem.js";
-import type { StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
+import { type StubServer, startStubServer } from "./stub-server.js";
 import { PATIENCE } from "../../support/patience.js";
 
 const REF = { key: "refund:42~x", leaseId: "01a2ce8b-d400-7145-b733-952723412670" };

@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import { createLockClient, key, LockUnavailableError } from "../../../lib/index.js";
 import { toProblem } from "../../../lib/contract/problem.js";
-import type { StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
+import { type StubServer, startStubServer } from "./stub-server.js";
 
 const HELD = { holders: [], waiters: [], key: "k", version: 1, mode: "exclusive", fencingToken: 0 };
 

@@ -1,21 +1,17 @@
 /** A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:https";
-import type { Server } from "node:https";
+import { type Server, createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createLockClient as createTableClient, InvalidRequestError, LockError, LockUnavailableError } from "../../../lib/dynamodb.js";
-import type { LockClient } from "../../../lib/index.js";
-import { createLockClient, locked } from "../../../lib/index.js";
+import { type LockClient, createLockClient, locked } from "../../../lib/index.js";
 import { compose } from "../../../lambda/compose.js";
 import { startGateway } from "../../../infra/local/gateway.js";
 import { sigv4 } from "../../../lib/sigv4.js";
-import type { StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
-import type { FreshTable } from "../../support/engine.js";
-import { freshTable } from "../../support/engine.js";
+import { type StubServer, startStubServer } from "./stub-server.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
 import { thrownBy } from "../../support/run-gate.js";
 import { engineLocation } from "../../../infra/local/engine-client.js";
 import { UNTRUSTED_CERTIFICATE, UNTRUSTED_KEY } from "../../support/untrusted-certificate.js";

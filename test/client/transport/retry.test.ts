@@ -1,14 +1,11 @@
 /** Requests that go again, and their times: a request whose kept connection had been closed at once, and a gateway's as late as it says. */
 import { once } from "node:events";
-import type { Server } from "node:http";
-import { createServer } from "node:http";
+import { type Server, createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
-import type { RetryBounds } from "../../../lib/client/transport/retry.js";
-import { retry } from "../../../lib/client/transport/retry.js";
-import type { CallOptions } from "../../../lib/core/api/locks.js";
-import { NoResponse } from "../../../lib/core/api/locks.js";
+import { type RetryBounds, retry } from "../../../lib/client/transport/retry.js";
+import { type CallOptions, NoResponse } from "../../../lib/core/api/locks.js";
 import type { Refusal } from "../../../lib/core/errors.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { VirtualClock } from "../../../lib/testing.js";

@@ -5,10 +5,8 @@
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
-import type { Credentials } from "../../../lib/sigv4.js";
-import { sigv4 } from "../../../lib/sigv4.js";
-import type { Received, StubServer } from "./stub-server.js";
-import { startStubServer } from "./stub-server.js";
+import { type Credentials, sigv4 } from "../../../lib/sigv4.js";
+import { type Received, type StubServer, startStubServer } from "./stub-server.js";
 
 const CREDENTIALS: Credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
 const REF = { key: "refund:42~x_1.2", leaseId: "01a2ce8b-d400-7145-b733-952723412670" };

@@ -1,7 +1,6 @@
 /** An HTTP server on loopback that responds as scripted, and records its requests. */
 import { once } from "node:events";
-import type { IncomingHttpHeaders } from "node:http";
-import { createServer } from "node:http";
+import { type IncomingHttpHeaders, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 

@@ -1,9 +1,7 @@
 /** The error of a timeout: the holders, the position in the queue, the time waited; with one wording for all waits. */
 import { describe, expect, it } from "vitest";
-import type { LockClient } from "../../../lib/index.js";
-import { LockTimeoutError } from "../../../lib/index.js";
-import type { Harness } from "../harness.js";
-import { createHarness } from "../harness.js";
+import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
+import { type Harness, createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";
 const HELD_MS = 4000;

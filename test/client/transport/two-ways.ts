@@ -7,8 +7,7 @@ import type { LockClientEvent } from "../../../lib/client/client-options.js";
 import { createClient } from "../../../lib/client/client.js";
 import type { LockClient } from "../../../lib/client/lock-client.js";
 import { randomBytes } from "../../../lib/client/runtime.js";
-import type { FailoverDeps } from "../../../lib/client/transport/failover.js";
-import { failover } from "../../../lib/client/transport/failover.js";
+import { type FailoverDeps, failover } from "../../../lib/client/transport/failover.js";
 import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { createPolicy } from "../../../lib/core/policy.js";
@@ -17,8 +16,7 @@ import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
-import type { Fate, Wire } from "../wire.js";
-import { createWire } from "../wire.js";
+import { type Fate, type Wire, createWire } from "../wire.js";
 
 /** The caller at the service, as the gateway authenticates it. */
 export const CALLER = { namespace: "default", principal: "account/role" };

@@ -2,10 +2,8 @@
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet } from "../../../lib/index.js";
-import { currentLease, InvalidRequestError, key, locked, LockTimeoutError, runOnce } from "../../../lib/index.js";
-import type { LockedOptions } from "../../../lib/index.js";
-import type { Harness } from "../harness.js";
-import { createHarness } from "../harness.js";
+import { type LockedOptions, currentLease, InvalidRequestError, key, locked, LockTimeoutError, runOnce } from "../../../lib/index.js";
+import { type Harness, createHarness } from "../harness.js";
 
 interface Order {
   readonly id: number | undefined;

@@ -1,7 +1,6 @@
 /** Functions and methods that run once for the key in their arguments. */
 import { describe, expect, it } from "vitest";
-import type { OnceOptions } from "../../../lib/index.js";
-import { currentRun, key, runOnce, LockError } from "../../../lib/index.js";
+import { type OnceOptions, currentRun, key, runOnce, LockError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 interface Refund {

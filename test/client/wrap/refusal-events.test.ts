@@ -5,8 +5,7 @@ import type { LockClient } from "../../../lib/client/lock-client.js";
 import { locked, runOnce } from "../../../lib/index.js";
 import type { Operation } from "../../../lib/testing.js";
 import { thrownBy } from "../../support/run-gate.js";
-import { createHarness } from "../harness.js";
-import type { Harness } from "../harness.js";
+import { type Harness, createHarness } from "../harness.js";
 
 interface Options {
   readonly waitMs?: number;

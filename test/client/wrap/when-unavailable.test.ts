@@ -2,10 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import { LIMITS } from "../../../lib/core/limits.js";
-import type { LockClient, WhenUnavailable } from "../../../lib/index.js";
-import { currentRun, locked, runOnce } from "../../../lib/index.js";
-import type { Harness } from "../harness.js";
-import { createHarness } from "../harness.js";
+import { type LockClient, type WhenUnavailable, currentRun, locked, runOnce } from "../../../lib/index.js";
+import { type Harness, createHarness } from "../harness.js";
 
 type When = WhenUnavailable["whenUnavailable"];
 type Work = (under: object | undefined) => string;

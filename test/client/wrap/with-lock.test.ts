@@ -1,7 +1,6 @@
 /** withLock: work under a lock, and the correct report if the lock was lost before the end. */
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, Lease, LockClient } from "../../../lib/testing.js";
-import { InvalidRequestError, LockLostError } from "../../../lib/testing.js";
+import { type AcquireOptions, type Lease, type LockClient, InvalidRequestError, LockLostError } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";

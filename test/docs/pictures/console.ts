@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { startChromium } from "../../support/chromium.js";
 import { npmStart } from "../npm-start.js";
-import type { Look } from "./pictures.js";
-import { fileOf, FOLDER, LOOKS, MAX_WIDTH_PX, VIEWS } from "./pictures.js";
+import { type Look, fileOf, FOLDER, LOOKS, MAX_WIDTH_PX, VIEWS } from "./pictures.js";
 import { BUSY_KEY, openShop } from "./shop.js";
 
 /** A README is about 830 px wide: of a page that is drawn larger, its text would be too small there. */

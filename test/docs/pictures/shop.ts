@@ -1,7 +1,6 @@
 /** A shop that uses locks: clients of a real service, so that pictures of the console show what a reader could see on a machine of their own. */
 import { setTimeout as delay } from "node:timers/promises";
-import type { AcquireOptions, Lease, LockClient } from "../../../lib/index.js";
-import { createLockClient } from "../../../lib/index.js";
+import { type AcquireOptions, type Lease, type LockClient, createLockClient } from "../../../lib/index.js";
 
 /** The key whose timeline is pictured. */
 export const BUSY_KEY = "STOCK_4417";

@@ -3,8 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { filmOf } from "./film.js";
 import { FOLDER, TOUR } from "./pictures.js";
-import type { Screen } from "./recording.js";
-import { record } from "./recording.js";
+import { type Screen, record } from "./recording.js";
 
 /** The scenes that are shown, by their names on the command line. */
 const SCENES = ["crash", "zombie", "payment"];

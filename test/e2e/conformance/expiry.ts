@@ -4,8 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { Calls, Put } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, type Put, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** The shortest lease. */

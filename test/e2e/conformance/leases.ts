@@ -1,8 +1,7 @@
 /** A lease's life over HTTP: acquired, acquired again, renewed, checked, released, and never held again. */
 import { expect } from "vitest";
 import { LEASE_ID } from "../../support/lease-ids.js";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const MINUTE_MS = 60_000;

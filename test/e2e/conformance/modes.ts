@@ -1,7 +1,6 @@
 /** Readers and writers over HTTP: one key in both modes, and changes between them. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const SHARED = { mode: "shared", leaseMs: 20_000 };

@@ -1,7 +1,6 @@
 /** Operations on a key from outside of its lease, over HTTP: inspect, list and break. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const MINUTE_MS = 60_000;

@@ -1,7 +1,6 @@
 /** Semaphores over HTTP: several permits of one key. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Permits of a key, acquired and released. */

@@ -1,8 +1,7 @@
 /** Authorization over HTTP: a lease belongs to its principal, and a namespace to its owner. */
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Other principals, of the same namespace and of another. */

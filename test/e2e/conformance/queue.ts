@@ -1,8 +1,7 @@
 /** Waiting over HTTP: a place in the queue by `Prefer: wait`, kept by polling, and an offer after the release. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Long enough for a request to arrive, short compared with the wait it asks for. */

@@ -1,7 +1,6 @@
 /** The rules for every request over HTTP: its body, its path and its method, and the errors for breaking them. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const BODY_BYTES = 16 * 1024;

@@ -1,8 +1,7 @@
 /** Work under an idempotency key over HTTP: started once, its outcome stored, and replayed to all other callers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 const MINUTE_MS = 60_000;

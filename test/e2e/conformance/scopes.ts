@@ -1,8 +1,7 @@
 /** Reentrancy over HTTP: one request with several holds, and a scope that no response reveals. */
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Reentrant holds of one scope. */

@@ -1,7 +1,6 @@
 /** Many keys under one leaseId over HTTP: all of them or none. Also the heartbeats of many leases in one request. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Sets of keys. */

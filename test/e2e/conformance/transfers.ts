@@ -1,7 +1,6 @@
 /** Transfers over HTTP: the hold goes to a new leaseId, and belongs to that id's first caller. */
 import { expect } from "vitest";
-import type { Calls } from "../calls.js";
-import { told } from "../calls.js";
+import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Transfers a hold to another process or step. */

@@ -3,14 +3,11 @@ import { expect, vi } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
 import type { Sign } from "../../../lib/client/transport/http-options.js";
 import type { Refusal } from "../../../lib/core/errors.js";
-import type { Credentials } from "../../../lib/sigv4.js";
-import { sigv4 } from "../../../lib/sigv4.js";
+import { type Credentials, sigv4 } from "../../../lib/sigv4.js";
 import { fromProblem } from "../../../lib/contract/problem.js";
-import type { Deployed, OfDeployed } from "../deployed.js";
-import { signerOf } from "../deployed.js";
+import { type Deployed, type OfDeployed, signerOf } from "../deployed.js";
 import { signed } from "../signed.js";
-import type { Said } from "./asking.js";
-import { ask } from "./asking.js";
+import { type Said, ask } from "./asking.js";
 
 /** Longer than the five minutes for which a signature is valid. */
 const LONG_AGO_MS = 10 * 60_000;

@@ -1,7 +1,6 @@
 /** The changes that a gateway makes to a request on its way to the service, and to the response on its way back. */
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
-import { Agent as HttpAgent, request as httpRequest } from "node:http";
+import { type IncomingMessage, Agent as HttpAgent, request as httpRequest } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
@@ -10,8 +9,7 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import { createLockClient, LockTimeoutError } from "../../../lib/index.js";
 import { fromProblem } from "../../../lib/contract/problem.js";
 import { told } from "../calls.js";
-import type { Deployed, OfDeployed } from "../deployed.js";
-import { signerOf } from "../deployed.js";
+import { type Deployed, type OfDeployed, signerOf } from "../deployed.js";
 import { signed } from "../signed.js";
 import { ask } from "./asking.js";
 

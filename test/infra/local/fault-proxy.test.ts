@@ -1,10 +1,8 @@
 /** The fault proxy in front of an engine does what tests plan, and counts what AWS would charge. */
-import { GetItemCommand, ListTablesCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
-import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, GetItemCommand, ListTablesCommand, PutItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freshTable } from "../../support/engine.js";
-import type { FaultProxy } from "../../support/fault-proxy.js";
-import { startFaultProxy } from "../../support/fault-proxy.js";
+import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
 
 const Key = { p: { S: "p" }, k: { S: "k" } };
 

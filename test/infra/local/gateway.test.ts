@@ -2,12 +2,10 @@
 import type { APIGatewayProxyEventV2WithIAMAuthorizer, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 import { once } from "node:events";
 import { request as httpRequest } from "node:http";
-import { connect, createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import type { Gateway, GatewayOptions } from "../../../infra/local/gateway.js";
-import { startGateway } from "../../../infra/local/gateway.js";
+import { type Gateway, type GatewayOptions, startGateway } from "../../../infra/local/gateway.js";
 import { VirtualClock } from "../../../lib/testing/virtual-clock.js";
 
 const LEASE = "/v1/locks/ORDER_1231/leases/01900000-0000-7000-8000-000000000000";

@@ -1,13 +1,11 @@
 /** The server before everything on localhost: the requests that it refuses, and what a failure or a malformed request does to it. */
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { connect } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { consoleOf } from "../../../bin/console/server.js";
-import type { LocalServerOptions, Serve } from "../../../infra/local/local-server.js";
-import { createLocalServer } from "../../../infra/local/local-server.js";
+import { type LocalServerOptions, type Serve, createLocalServer } from "../../../infra/local/local-server.js";
 
 const servers: Server[] = [];
 afterEach(() => {

@@ -1,9 +1,7 @@
 /** `npm start` for a user: its output, proof that the printed commands work, and its exit. */
-import { execFile, spawn, spawnSync } from "node:child_process";
-import type { ChildProcessByStdio } from "node:child_process";
+import { type ChildProcessByStdio, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";

@@ -11,13 +11,10 @@ import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { fromItem } from "../../../lib/store/dynamo/item.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import type { MemoryTable } from "../../../lib/store/memory-store.js";
-import type { LockStore } from "../../../lib/store/port.js";
-import { StoreUnavailable } from "../../../lib/store/port.js";
+import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { NAMESPACE, POLICY } from "../backend.js";
-import { DynamoTable } from "../dynamo/table.js";
-import type { Input } from "../dynamo/table.js";
+import { type Input, DynamoTable } from "../dynamo/table.js";
 import { Random } from "../random.js";
 import { clash, holdersIn } from "../oracles/sharing.js";
 import type { Bench } from "../oracles/verdict.js";

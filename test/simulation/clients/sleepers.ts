@@ -7,19 +7,15 @@
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
-import type { AgentDeps, Outcome, Tell } from "../../../lib/service/agent.js";
-import { LOST_PLACE, sweep } from "../../../lib/service/agent.js";
+import { type AgentDeps, type Outcome, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
 import { gatewayClocks, tableClocks } from "../../../lib/service/clocks.js";
 import { createMemorySleepers } from "../../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../../lib/store/port.js";
 import { watchTableClock } from "../../../lib/store/dynamo/table-clock.js";
 import { makeActor } from "../actor.js";
-import type { Backend } from "../backend.js";
-import { memoryBackend } from "../backend.js";
-import type { DynamoBackend } from "../dynamo-backend.js";
-import { dynamoBackend } from "../dynamo-backend.js";
-import type { FaultProfile } from "../faults.js";
-import { drawClockError, drawFaults } from "../faults.js";
+import { type Backend, memoryBackend } from "../backend.js";
+import { type DynamoBackend, dynamoBackend } from "../dynamo-backend.js";
+import { type FaultProfile, drawClockError, drawFaults } from "../faults.js";
 import { Network } from "../network.js";
 import { check } from "../oracles/checker.js";
 import { Oracle } from "../oracles/oracle.js";

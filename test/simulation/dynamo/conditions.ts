@@ -3,11 +3,9 @@
  * that DynamoDB reports before it reads an item are reported here too, even in parts that wouldn't be evaluated.
  */
 import { validationError } from "./errors.js";
-import type { Path, Placeholders } from "./paths.js";
-import { lookUp, pathText, readPath } from "./paths.js";
+import { type Path, type Placeholders, lookUp, pathText, readPath } from "./paths.js";
 import { Reader } from "./tokens.js";
-import type { Value, ValueMap, ValueType } from "./values.js";
-import { bytesOf, isEqual, isList, isMap, order, typeOf } from "./values.js";
+import { type Value, type ValueMap, type ValueType, bytesOf, isEqual, isList, isMap, order, typeOf } from "./values.js";
 
 /** Tests the condition on an item. */
 export type Test = (item: ValueMap | undefined, given: Placeholders) => boolean;

@@ -1,7 +1,6 @@
 /** Document paths: parsed, resolved with the names of a request, and looked up in an item. */
 import type { Reader } from "./tokens.js";
-import type { Value, ValueMap } from "./values.js";
-import { isList, isMap } from "./values.js";
+import { type Value, type ValueMap, isList, isMap } from "./values.js";
 
 /** A path as written: names, `#` placeholders and indices. */
 export type Path = readonly (string | number)[];

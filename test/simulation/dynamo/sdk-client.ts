@@ -2,13 +2,11 @@
  * The AWS SDK's own client in front of an in-memory table: everything but the network is real, from its serializer to
  * its exceptions. It shows that the table answers as a server would. The simulation itself doesn't use the SDK.
  */
-import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
 import type { WireItem } from "../../../lib/store/dynamo/calls.js";
 import type { DynamoTable, Input } from "./table.js";
-import type { ValueMap } from "./values.js";
-import { itemToWire } from "./values.js";
+import { type ValueMap, itemToWire } from "./values.js";
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;

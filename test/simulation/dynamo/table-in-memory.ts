@@ -5,8 +5,7 @@ import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../../support/engine.js";
 import { carryOut, sdkClientOf } from "./sdk-client.js";
-import type { Input } from "./table.js";
-import { DynamoTable } from "./table.js";
+import { type Input, DynamoTable } from "./table.js";
 
 /** Returns a new table in memory. A store on it passes the conformance suite, as on an engine. */
 export function tableInMemory(): Pick<FreshTable, "client" | "calls" | "tableName"> {

@@ -3,15 +3,11 @@
  * supports the store's requests and no others; anything else is an explicit error. Each operation is atomic. Its time
  * comes from outside: for TTL, and for the memory of transaction tokens.
  */
-import type { Condition } from "./conditions.js";
-import { checkPlaceholders, parseCondition } from "./conditions.js";
-import type { Reason } from "./errors.js";
-import { conditionFailed, serviceError, transactionCanceled, validationError } from "./errors.js";
+import { type Condition, checkPlaceholders, parseCondition } from "./conditions.js";
+import { type Reason, conditionFailed, serviceError, transactionCanceled, validationError } from "./errors.js";
 import { Placeholders } from "./paths.js";
-import type { Update } from "./updates.js";
-import { parseUpdate } from "./updates.js";
-import type { Value, ValueMap } from "./values.js";
-import { bytesOf, itemToWire, membersSize, order, valueOf } from "./values.js";
+import { type Update, parseUpdate } from "./updates.js";
+import { type Value, type ValueMap, bytesOf, itemToWire, membersSize, order, valueOf } from "./values.js";
 
 /** The table's keys and its TTL attribute. */
 export interface Schema {

@@ -3,11 +3,9 @@
  * parents of a path. Overlapping paths are refused before any item is read.
  */
 import { validationError } from "./errors.js";
-import type { Path, Placeholders } from "./paths.js";
-import { lookUp, pathText, readPath } from "./paths.js";
+import { type Path, type Placeholders, lookUp, pathText, readPath } from "./paths.js";
 import { Reader } from "./tokens.js";
-import type { Value, ValueMap } from "./values.js";
-import { define, isList, isMap } from "./values.js";
+import { type Value, type ValueMap, define, isList, isMap } from "./values.js";
 
 /** A parsed update. */
 export interface Update {

@@ -1,7 +1,6 @@
 /** Clients that treat a lease as held, at any instant. Checks S1, S11 and S12 as clients see them, and S9 and S14. */
 import type { Believable, Believer, Truth } from "./lock-truth.js";
-import type { Share } from "./sharing.js";
-import { clash } from "./sharing.js";
+import { type Share, clash } from "./sharing.js";
 import type { Bench, Property } from "./verdict.js";
 
 /** The clients of one history that treat a lease as held. */

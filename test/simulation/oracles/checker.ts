@@ -2,8 +2,7 @@
  * The oracle's view of the network. It sees each request as it reaches a handler, since only requested changes may happen, and each answer
  * of a handler, since every answer must be true.
  */
-import type { HttpResult } from "../../../lambda/http.js";
-import { secondsToWait } from "../../../lambda/http.js";
+import { type HttpResult, secondsToWait } from "../../../lambda/http.js";
 import { LIMITS } from "../../../lib/core/limits.js";
 import type { Mode } from "../../../lib/core/record.js";
 import type { Oracle } from "./oracle.js";

@@ -7,8 +7,7 @@ import { DEFAULTS, takeoverMarginMs } from "../../../lib/core/limits.js";
 import { sleep } from "../clients/application.js";
 import type { Actor, Stage } from "../stage.js";
 import { SEATS } from "../clients/kinds.js";
-import type { Place } from "../clients/local-queue.js";
-import { Customer } from "../clients/local-queue.js";
+import { type Place, Customer } from "../clients/local-queue.js";
 
 /** The clients of these checks, by their indices. */
 const FIRST_TRIER = 300;

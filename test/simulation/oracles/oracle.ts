@@ -15,14 +15,11 @@ import type { Address } from "../../../lib/store/port.js";
 import { asLock, Believers } from "./believers.js";
 import { LimitOracle } from "./limit-oracle.js";
 import { LockRequests } from "./lock-requests.js";
-import type { Believable, End, Truth, Unremembered } from "./lock-truth.js";
-import { newTruth } from "./lock-truth.js";
+import { type Believable, type End, type Truth, type Unremembered, newTruth } from "./lock-truth.js";
 import { QueueOracle } from "./queue-oracle.js";
-import type { Written } from "./run-oracle.js";
-import { RunOracle } from "./run-oracle.js";
+import { type Written, RunOracle } from "./run-oracle.js";
 import { clash, holdersIn } from "./sharing.js";
-import type { Bench, Property, Violation } from "./verdict.js";
-import { noCoverage } from "./verdict.js";
+import { type Bench, type Property, type Violation, noCoverage } from "./verdict.js";
 
 /** The largest item of a lock, in bytes. */
 const ITEM_BYTES = 32 * 1024;

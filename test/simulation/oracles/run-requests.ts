@@ -1,7 +1,6 @@
 /** The requests of clients about runs, as they reached a handler. Only what they asked for may happen. */
 import { DEFAULTS } from "../../../lib/core/limits.js";
-import type { Said } from "./run-truth.js";
-import { saidOf } from "./run-truth.js";
+import { type Said, saidOf } from "./run-truth.js";
 
 /** A request's JSON. */
 export type Body = Readonly<Record<string, unknown>>;

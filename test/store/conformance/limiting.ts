@@ -1,9 +1,7 @@
 /** A store's limits: every answer and record is what the core decides, however takes come; and listings. */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { Rate } from "../../../lib/core/rate.js";
-import { decideTake } from "../../../lib/core/rate.js";
-import type { LimitRecord } from "../../../lib/core/rate.js";
+import { type LimitRecord, type Rate, decideTake } from "../../../lib/core/rate.js";
 import type { LimitStore, LockStore } from "../../../lib/store/port.js";
 import { randomOf } from "../../core/rate-histories.js";
 import { freshNamespace, START_MS } from "../fixture.js";

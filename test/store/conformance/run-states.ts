@@ -5,11 +5,9 @@
  * checkpoint.
  */
 import type { LockRecord } from "../../../lib/core/record.js";
-import { KEEP_MS, small } from "../run-fixture.js";
-import type { RunScene } from "../run-fixture.js";
+import { type RunScene, KEEP_MS, small } from "../run-fixture.js";
 import { A, B, C, leaseId, LEASE_MS, MARGIN_MS } from "../fixture.js";
-import { playRow, rowOf } from "./state-table.js";
-import type { Column } from "./state-table.js";
+import { type Column, playRow, rowOf } from "./state-table.js";
 
 type Step = (run: RunScene) => Promise<unknown>;
 

@@ -4,8 +4,7 @@
  */
 import type { AnswerTo, Command } from "../../../lib/core/commands.js";
 import type { LockRecord } from "../../../lib/core/record.js";
-import { A, B, C, D, outcomeOf } from "../fixture.js";
-import type { Fixture } from "../fixture.js";
+import { type Fixture, A, B, C, D, outcomeOf } from "../fixture.js";
 
 /** A column: the command in every state. `at` is the result of preparing the state. */
 export type Column<S extends Fixture, At> = readonly [name: string, send: (fixture: S, at: At) => Promise<AnswerTo<Command>>];

@@ -2,10 +2,8 @@
  * Every state of a key × every command, with the outcome that each store must produce. `A` is the lease that the states
  * are about; `C` is new. A cell has the outcome, `+` if the record changed, and the holder afterwards.
  */
-import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "../fixture.js";
-import type { Fixture } from "../fixture.js";
-import { playRow, rowOf } from "./state-table.js";
-import type { Column } from "./state-table.js";
+import { type Fixture, A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "../fixture.js";
+import { type Column, playRow, rowOf } from "./state-table.js";
 
 type Step = (lock: Fixture, tokenOfA: number) => Promise<unknown>;
 

@@ -8,10 +8,8 @@ import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
 import { itemKey } from "../../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { freshTable } from "../../support/engine.js";
-import type { FreshTable } from "../../support/engine.js";
-import { startFaultProxy } from "../../support/fault-proxy.js";
-import type { FaultProxy } from "../../support/fault-proxy.js";
+import { type FreshTable, freshTable } from "../../support/engine.js";
+import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
 import { RunCaller } from "./run-caller.js";
 import { A, B, dynamoStoreOn, leaseId, POLICY, START_MS } from "../fixture.js";
 

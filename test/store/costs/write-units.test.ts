@@ -7,10 +7,8 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { Mode } from "../../../lib/core/record.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { freshTable } from "../../support/engine.js";
-import { startFaultProxy } from "../../support/fault-proxy.js";
-import type { FaultProxy } from "../../support/fault-proxy.js";
-import { A, B, C, dynamoStoreOn, leaseId, LEASE_MS, outcomeOf, POLICY, Fixture, START_MS } from "../fixture.js";
-import type { AcquireOptions } from "../fixture.js";
+import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
+import { type AcquireOptions, A, B, C, dynamoStoreOn, leaseId, LEASE_MS, outcomeOf, POLICY, Fixture, START_MS } from "../fixture.js";
 
 type Answer = Parameters<typeof outcomeOf>[0];
 type Act = (lock: Fixture) => Promise<Answer>;

@@ -5,11 +5,9 @@
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import { resolver } from "../../core/kinds-history.js";
-import type { History } from "../../core/kinds-history.js";
+import { type History, resolver } from "../../core/kinds-history.js";
 import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
-import { tellHoldsById, withHoldsById } from "./differential-pair.js";
-import type { EngineTable, Play } from "./differential-pair.js";
+import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
 
 /** The pair of stores, on this table of an engine. */

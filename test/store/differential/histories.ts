@@ -8,8 +8,7 @@ import type { Acquire, Break, Command, Release, Renew, Transfer } from "../../..
 import type { LeaseId } from "../../../lib/core/lease-id.js";
 import { LIMITS } from "../../../lib/core/limits.js";
 import type { Ending, Hold, LockRecord } from "../../../lib/core/record.js";
-import { toSecondsUp } from "../../../lib/core/time.js";
-import type { ClockReading } from "../../../lib/core/time.js";
+import { type ClockReading, toSecondsUp } from "../../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "../fixture.js";
 
 const MINUTE_MS = 60_000;

@@ -8,8 +8,7 @@ import type { Acquire, Command } from "../../../lib/core/commands.js";
 import type { LeaseId } from "../../../lib/core/lease-id.js";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Waiter } from "../../../lib/core/record.js";
-import { toSecondsUp } from "../../../lib/core/time.js";
-import type { ClockReading } from "../../../lib/core/time.js";
+import { type ClockReading, toSecondsUp } from "../../../lib/core/time.js";
 import { leaseId, POLICY, START_MS } from "../fixture.js";
 
 /** The kind of an acquire. */

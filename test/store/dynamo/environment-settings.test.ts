@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
 import { environmentSettings } from "../../../lib/store/dynamo/environment-settings.js";
-import type { ScriptedTable } from "./scripted-table.js";
-import { startScriptedTable } from "./scripted-table.js";
+import { type ScriptedTable, startScriptedTable } from "./scripted-table.js";
 
 const ENV = { AWS_REGION: "eu-west-1", AWS_ACCESS_KEY_ID: "ONE", AWS_SECRET_ACCESS_KEY: "s", AWS_SESSION_TOKEN: "t" };
 const READ = { TableName: "locks", Key: { p: "a", k: "b" }, ConsistentRead: true } as const;

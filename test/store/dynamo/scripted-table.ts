@@ -1,7 +1,6 @@
 /** A DynamoDB on loopback that treats each request as a test scripts it, and records the requests. */
 import { once } from "node:events";
-import type { IncomingHttpHeaders } from "node:http";
-import { createServer } from "node:http";
+import { type IncomingHttpHeaders, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 

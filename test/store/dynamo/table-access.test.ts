@@ -2,21 +2,17 @@
  * The way to the table by what is given: a client is used as it is, with everything that was added to it. Without one, requests bypass the
  * AWS SDK, which finds the endpoint, the Region and the credentials where it always does.
  */
-import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../../lib/core/time.js";
-import type { DynamoClientOptions } from "../../../lib/dynamodb.js";
-import { createLockClient } from "../../../lib/dynamodb.js";
+import { type DynamoClientOptions, createLockClient } from "../../../lib/dynamodb.js";
 import { deferredCalls } from "../../../lib/store/dynamo/calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
-import type { TableLocation } from "../../../lib/store/dynamo/table-access.js";
-import { settingsOf, tableAccess } from "../../../lib/store/dynamo/table-access.js";
-import type { ScriptedTable } from "./scripted-table.js";
-import { startScriptedTable } from "./scripted-table.js";
+import { type TableLocation, settingsOf, tableAccess } from "../../../lib/store/dynamo/table-access.js";
+import { type ScriptedTable, startScriptedTable } from "./scripted-table.js";
 
 const CREDENTIALS = { accessKeyId: "a", secretAccessKey: "b" };
 const READ = { TableName: "locks", Key: { p: "a", k: "b" }, ConsistentRead: true } as const;

@@ -2,16 +2,14 @@
  * The built-in transport does the same as the AWS SDK with every answer of a table, a proxy or the network. The same row runs through
  * both. The test compares the caller's result, the number of requests, and the requests.
  */
-import type { DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
 import { settingsOf } from "../../../lib/store/dynamo/table-access.js";
 import { storeUnavailable } from "../../../lib/store/dynamo/unavailable.js";
-import type { ScriptedTable, Step } from "./scripted-table.js";
-import { startScriptedTable } from "./scripted-table.js";
+import { type ScriptedTable, type Step, startScriptedTable } from "./scripted-table.js";
 
 const HOUR_MS = 3_600_000;
 /** So long that a machine under load answers in time. */

@@ -9,17 +9,14 @@ import type { AnswerTo, Command, Held } from "../../../lib/core/commands.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
-import type { LockStore } from "../../../lib/store/port.js";
-import { StoreUnavailable } from "../../../lib/store/port.js";
+import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { engineCalls, freshTable } from "../../support/engine.js";
-import { startFaultProxy } from "../../support/fault-proxy.js";
-import type { Fault, FaultProxy, PlannedFault } from "../../support/fault-proxy.js";
+import { type Fault, type FaultProxy, type PlannedFault, startFaultProxy } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
 import { A, B, C, dynamoStoreOn, leaseIn, outcomeOf, Fixture } from "../fixture.js";
 import { mutate } from "../mutate.js";
 import { QueueScene } from "../queue-fixture.js";
-import { ENQUEUES, line, ROWS } from "./lost-rows.js";
-import type { AnyRow } from "./lost-rows.js";
+import { type AnyRow, ENQUEUES, line, ROWS } from "./lost-rows.js";
 
 /** The SDK's attempts for one request. */
 const ATTEMPTS = 3;
