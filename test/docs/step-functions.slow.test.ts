@@ -38,7 +38,7 @@ describe("the page's program", () => {
     await rival.release();
     await its.pass(1);
     expect(order).toMatchObject({ status: "SUCCEEDED", output: "done" });
-    expect(its.inside.calls).toEqual([{ id: INPUT.id, fencingToken: expect.any(Number) as number }]);
+    expect(its.inside.calls).toEqual([{ id: INPUT.id, idempotencyKey: `CHARGE_${INPUT.id}`, fencingToken: expect.any(Number) as number }]);
     expect(await its.users()).toEqual([]);
   });
 
