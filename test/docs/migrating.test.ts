@@ -3,23 +3,13 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { createLockClient } from "../../lib/testing.js";
 import { oneLine, readPage } from "./generated.js";
+import { describeCalls } from "./quotes.js";
 
 const PAGE = readPage("docs/migrating.md");
 const TEXT = oneLine(PAGE);
 
 describe("the page about migrating", () => {
-  it("names only calls of a client and a lease that there are", async () => {
-    const locks = createLockClient();
-    const lease = await locks.acquire("key");
-    for (const [name, on] of [
-      ["locks", locks],
-      ["lease", lease],
-    ] as const) {
-      const called = [...PAGE.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g"))].map(([, member = ""]) => member);
-      expect(called.length).toBeGreaterThan(3);
-      expect(called.filter((member) => !(member in on))).toEqual([]);
-    }
-  });
+  describeCalls(PAGE, 4);
 
   it.each([
     ["the default lease", `\`leaseMs\` is ${DEFAULTS.leaseMs / 1000} s unless you say otherwise`],

@@ -11,6 +11,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { type ClockReading, systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";
 
 /** The policy of every store under test. */
@@ -169,4 +170,17 @@ export function outcomeOf(answer: AnswerTo<Command>): string {
 export function leaseIn(answer: Held | Waiting | Refusal): LeaseView {
   if (!answer.ok || !("lease" in answer)) throw new Error(`not held: ${outcomeOf(answer)}`);
   return answer.lease;
+}
+
+/** A memory that writes without a condition, for controls. */
+export function carelessStore(random = () => 0.5): LockStore {
+  const table = createMemoryTable();
+  const careless: typeof table = {
+    ...table,
+    replace(address, next) {
+      table.remove(address);
+      return table.replace(address, next, undefined);
+    },
+  };
+  return createMemoryStore({ policy: POLICY, table: careless, random });
 }

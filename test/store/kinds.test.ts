@@ -4,9 +4,8 @@ import type { Held } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
-import { type AcquireOptions, A, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, Fixture } from "./fixture.js";
+import { type AcquireOptions, A, carelessStore, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
 import { mutate } from "./mutate.js";
 import { STORES } from "./stores.js";
 
@@ -78,15 +77,7 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
 
 describe("control: of twenty that take permits at once", () => {
   it("more than three are told that they have one by a memory that writes without a condition", async () => {
-    const table = createMemoryTable();
-    const careless: typeof table = {
-      ...table,
-      replace(address, next) {
-        table.remove(address);
-        return table.replace(address, next, undefined);
-      },
-    };
-    const lock = new Fixture(createMemoryStore({ policy: POLICY, table: careless, random: Math.random }));
+    const lock = new Fixture(carelessStore(Math.random));
     expect(granted(await together(lock, 20, PERMIT)).length).toBeGreaterThan(3);
   });
 

@@ -1,12 +1,12 @@
 /** Runs the whole conformance suite for each store, in memory. The slow tier runs it on the engine. */
 import { describe, expect, it } from "vitest";
-import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../../lib/store/memory-store.js";
 import { tableInMemory } from "../../simulation/dynamo/table-in-memory.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";
 import { RunScene } from "../run-fixture.js";
 import { fiftyStart } from "./running.js";
-import { dynamoStoreOn, POLICY, Fixture } from "../fixture.js";
+import { carelessStore, dynamoStoreOn, POLICY, Fixture } from "../fixture.js";
 import { mutate } from "../mutate.js";
 
 lockStoreConformance("memory-store", () => createMemoryStore({ policy: POLICY }));
@@ -15,15 +15,7 @@ lockStoreConformance("dynamo-store, on the table in memory", () => dynamoStoreOn
 
 describe("control: of fifty at once", () => {
   it("many are granted the key, and many run, by a memory that writes without a condition", async () => {
-    const table = createMemoryTable();
-    const careless: typeof table = {
-      ...table,
-      replace(address, next) {
-        table.remove(address);
-        return table.replace(address, next, undefined);
-      },
-    };
-    const store = createMemoryStore({ policy: POLICY, table: careless });
+    const store = carelessStore();
     for (const outcomes of [await fiftyAcquire(new Fixture(store)), await fiftyStart(new RunScene(store))])
       expect(outcomes.filter((outcome) => outcome === "granted").length).toBeGreaterThan(1);
   });
