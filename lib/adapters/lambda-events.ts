@@ -3,7 +3,7 @@
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
-import { type BatchOptions, type BatchRecord, processBatch, runOf } from "../client/events.js";
+import { type BatchOptions, type BatchRecord, processBatch, recordsOf, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
 import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
 import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
@@ -81,10 +81,11 @@ export function sqsHandler<Message extends SqsMessage>(
     }
   }
 
-  return async ({ Records }, context) => {
+  return async (event, context) => {
+    const records = recordsOf<Message>(event);
     const failed = new Set<string>();
-    const isFifo = Records[0]?.eventSourceARN?.endsWith(".fifo") === true;
-    const waiting = isFifo ? groupsOf(Records) : [Records];
+    const isFifo = records[0]?.eventSourceARN?.endsWith(".fifo") === true;
+    const waiting = isFifo ? groupsOf(records) : [records];
     const invocation = invocationOf(context);
     const run = runOf(locks.forInvocation(invocation), batch, work);
     const runGroups = async (): Promise<void> => {
@@ -100,7 +101,7 @@ export function sqsHandler<Message extends SqsMessage>(
     };
     await Promise.all(Array.from({ length: GROUPS_AT_ONCE }, runGroups));
     return {
-      batchItemFailures: Records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
+      batchItemFailures: records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
   };
 }

@@ -118,6 +118,7 @@ export class HeldResponse {
     this.#replayHeaders = replayHeaders;
     this.#holds = holds;
     this.made = new Promise((resolve) => (this.#settle = resolve));
+    response.once("pipe", () => this.#failWithClient());
     this.#own = MEMBERS.map((name) => Object.getOwnPropertyDescriptor(response, name));
     Object.defineProperty(response, "writableEnded", { configurable: true, get: () => this.#isEnded });
     // Once the route has ended its response, nothing that it calls changes anything.
@@ -194,8 +195,14 @@ export class HeldResponse {
     const response = this.#response;
     this.#restore();
     response.once("finish", () => this.#settle(new TransientResponse(response.statusCode)));
-    response.once("close", () => this.#settle(CUT_OFF));
+    this.#failWithClient();
     for (const part of this.#parts) response.write(part);
+  }
+
+  /** Settles as cut off when the client is gone, or now if it is gone already: what is sent to nobody may never end. */
+  #failWithClient(): void {
+    if (this.#response.destroyed) this.#settle(CUT_OFF);
+    else this.#response.once("close", () => this.#settle(CUT_OFF));
   }
 
   #restore(): void {
@@ -242,10 +249,17 @@ function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): voi
   }
 }
 
-/** Returns headers that are a list of names and values in turn. */
+/** Returns headers that are a list of names and values in turn. A name may come several times. */
 function byName(list: readonly unknown[]): OutgoingHttpHeaders {
   const flat = list.flat() as string[];
-  return Object.fromEntries(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]]] : [])));
+  const headers: Record<string, string | string[]> = {};
+  for (let at = 0; at < flat.length; at += 2) {
+    const [name = "", value = ""] = flat.slice(at, at + 2);
+    const same = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase()) ?? name;
+    const before = headers[same];
+    headers[same] = before === undefined ? value : [before, value].flat();
+  }
+  return headers;
 }
 
 function bytesIn([chunk, encoding]: Args): readonly Buffer[] {

@@ -58,9 +58,9 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
 
 /**
  * Returns the answer for an error that came before the work; undefined for an error of the application's configuration.
- * @param held the problem of a key that is still held after the wait
+ * @param held the problem of a key that others still use after the wait
  */
-export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"): HttpAnswer | undefined {
+export function refusalBefore(error: unknown, held: "locked" | "run-in-progress" | "unavailable"): HttpAnswer | undefined {
   if (error instanceof InvalidRequestError) {
     const { field, message: detail } = error;
     if (field === "body") return problemAnswer("unsupported-media-type", { detail });
@@ -68,8 +68,8 @@ export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"
   }
   if (!(error instanceof LockError)) return undefined;
   if (error instanceof LockTimeoutError || error.code === "contended") return problemAnswer(held, error);
-  // Nothing is held for the handler: the process froze, or the invocation is nearly over.
-  if (error instanceof LockUnavailableError || error instanceof LockLostError || error.code === "invocation-ends")
+  // Nothing is held for the handler: the process froze, its client is closed, or the invocation is nearly over.
+  if (error instanceof LockUnavailableError || error instanceof LockLostError || ["invocation-ends", "closed"].includes(error.code))
     return problemAnswer("unavailable", error);
   return error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }

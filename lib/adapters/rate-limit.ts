@@ -9,7 +9,7 @@ import { sessionOf } from "../client/session.js";
 import { LimitExceededError } from "../client/errors.js";
 import { type Rate, ratesText } from "../core/rate.js";
 import { checkClient, checkFunction } from "./once.js";
-import { type HttpAnswer, problemOf } from "./problem.js";
+import { type HttpAnswer, refusalBefore } from "./problem.js";
 import { checkName, requestKeys } from "./request.js";
 
 /**
@@ -97,7 +97,7 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
       );
       return taken ? { headers: headersOf(policies, (at) => [taken.remaining[at] ?? 0, policies[at]?.unitSec ?? 0]) } : UNLIMITED;
     } catch (error) {
-      const answer = problemOf(error);
+      const answer = refusalBefore(error, "unavailable");
       if (!answer) throw error;
       if (!(error instanceof LimitExceededError)) return { headers: {}, refused: { error, answer } };
       const waitSec = Number(answer.headers["retry-after"]);

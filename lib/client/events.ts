@@ -11,11 +11,11 @@ import { type RunOptions, RUN } from "./run/run-options.js";
 /**
  * Returns the key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string; bare text is
  * accepted too), converted to a valid name of a run.
- * @param headers as API Gateway or `fetch` provides them; names in any case
+ * @param headers as API Gateway or `fetch` provides them, null for none; names in any case
  * @throws InvalidRequestError if there is no such header
  */
-export function idempotencyKeyOf(headers: Readonly<Record<string, string | undefined>> | Headers): string {
-  const found = (headers instanceof Headers ? [...headers] : Object.entries(headers)).find(
+export function idempotencyKeyOf(headers: Readonly<Record<string, string | undefined>> | Headers | null): string {
+  const found = (headers instanceof Headers ? [...headers] : Object.entries(headers ?? {})).find(
     ([name]) => name.toLowerCase() === "idempotency-key",
   );
   const text = unquoted(found?.[1] ?? "");
@@ -41,11 +41,15 @@ export interface BatchResponse {
 }
 
 /** Options for processing a batch. */
-export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload"> {
+export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload" | "waitMs" | "largeResult"> {
   /** The idempotency key of a message. @default `key("message", messageId)` */
   readonly keyFor?: ((record: R) => string) | undefined;
   /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
   readonly payloadFor?: ((record: R) => unknown) | undefined;
+  /** The time to wait if another process works on the message, in ms. @default 0: the queue delivers it again */
+  readonly waitMs?: number | undefined;
+  /** `"throw"`: a message whose work returned a value that can't be kept counts as failed. @default "omit": nobody gets the value */
+  readonly largeResult?: RunOptions["largeResult"];
   /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean | undefined;
   /** Called for every message that will be delivered again, with the reason. Errors of the listener are ignored. */
@@ -80,11 +84,17 @@ export async function runBatch<R extends BatchRecord>(
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
 ): Promise<BatchResponse> {
-  const records: unknown = (event as Partial<typeof event> | undefined)?.Records;
-  if (!Array.isArray(records)) throw refused("event", event, "it must have Records, as SQS passes them to a function");
+  const records = recordsOf<R>(event);
   checkOptions("runBatch", options, OPTIONS);
   checkWork("runBatch", "work", work);
-  return processBatch(event.Records, context, options, runOf(locks.forInvocation(context), options, work));
+  return processBatch(records, context, options, runOf(locks.forInvocation(context), options, work));
+}
+
+/** Returns the messages of an event of SQS. @throws InvalidRequestError if it is none */
+export function recordsOf<R extends BatchRecord>(event: { readonly Records: readonly R[] } | undefined): readonly R[] {
+  const records: unknown = event?.Records;
+  if (Array.isArray(records)) return records as readonly R[];
+  throw refused("event", event, "it must have Records, as SQS passes them to a function");
 }
 
 /** Returns the function that processes a message of a batch as one run. */
@@ -100,9 +110,9 @@ export function runOf<R extends BatchRecord>(
     onFailure: _onFailure,
     ...rest
   } = options;
-  // By default, don't wait for the outcome of a concurrent run: the queue delivers the message again.
-  const { waitMs = 0, ...runOptions } = rest;
-  return (record) => locks.runOnce(keyFor(record), { ...runOptions, waitMs, payload: payloadFor?.(record) }, (run) => work(record, run));
+  const { waitMs = 0, largeResult = "omit", ...others } = rest;
+  const runOptions = { ...others, waitMs, largeResult };
+  return (record) => locks.runOnce(keyFor(record), { ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
 }
 
 /** Processes each message by itself, and returns the partial batch response. */

@@ -175,10 +175,10 @@ export class NamedLimiter implements Limiter {
     const waitMs = capWaitMs(asked, session.context);
     const what = `take from ${this.#key}`;
     const askedAt = instantOf(clock);
-    const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
-    if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
     return session.registry.run(signal, async (giveUp) => {
       throwIfAborted(giveUp);
+      const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
+      if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
       const { startInMs, remaining } = await session
         .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt), giveUp)
         .catch((error: unknown) => {

@@ -83,6 +83,14 @@ describe("Express", () => {
   });
 });
 
+it("sends a header that a route gives twice as often", async () => {
+  const serve = ofExpress(ofAll());
+  const given = ["link", "</1>", "Link", "</2>"];
+  const server = open(await listening((req, res) => serve(req, res, () => res.writeHead(201, given).end("made"))));
+  for (const answer of [await fetch(server.url, ASKED), await fetch(server.url, ASKED)])
+    expect(answer.headers.get("link")?.replaceAll(" ", "")).toBe("</1>,</2>");
+});
+
 describe("Express, in routers and before routes", () => {
   /** An application whose routes tell how often they ran. */
   async function served(build: (app: express.Express, route: express.RequestHandler, once: express.RequestHandler) => void) {

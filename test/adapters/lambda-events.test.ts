@@ -64,6 +64,20 @@ describe("sqsHandler", () => {
     expect(done).toEqual([]);
   });
 
+  it("has a message done whose work returned what can't be kept: nobody gets it", async () => {
+    const { clock, locks } = createHarness();
+    const handler = sqsHandler({ locks }, async () => new Response("accepted"));
+    const deliver = () => clock.settle(handler({ Records: messages(QUEUE, "a1") }, invocation(clock)));
+    expect([await deliver(), await deliver()]).toEqual([failures(), failures()]);
+  });
+
+  it("refuses by name what is no event of a queue", async () => {
+    const { clock, locks } = createHarness();
+    const handler = sqsHandler({ locks }, async () => undefined);
+    for (const event of [undefined, {}, { Records: "a1" }])
+      await expect(handler(event as never, invocation(clock))).rejects.toMatchObject({ name: "InvalidRequestError", field: "event" });
+  });
+
   it("does nothing with an empty batch", async () => {
     expect(await deployed().deliver([])).toEqual(failures());
   });

@@ -298,16 +298,29 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
         return { status: 201, ...rest };
       },
     });
-    const headers = { "content-type": "application/json", "x-user": "ann", "idempotency-key": "form-1" };
-    const request = send(`${server.url}/idempotent/order`, { method: "POST", headers }).on("error", () => undefined);
-    request.end(JSON.stringify({ product: "camera" }));
-    await reached.opened;
-    request.destroy();
-    for (let turns = 0; turns < 50; turns++) await turn();
+    await hangUp(`${server.url}/idempotent/order`, reached.opened);
     freed.open();
     await expect.poll(async () => isReplayed(await once("order")), POLLS).toBe(true);
     const again = await once("order");
     expect([again.status, await again.text(), calls]).toEqual([201, text, { order: 1 }]);
+  });
+
+  it("runs again after a stream whose client was gone before it began", async () => {
+    const [reached, freed] = [gate(), gate()];
+    async function* parts(): AsyncGenerator<string> {
+      yield* ["one ", "two"];
+    }
+    const { server, once } = await served(framework, {
+      async report(call) {
+        if (call > 1) return { body: "made" };
+        reached.open();
+        await freed.opened;
+        return streamed(parts());
+      },
+    });
+    await hangUp(`${server.url}/idempotent/report`, reached.opened);
+    freed.open();
+    await expect.poll(async () => (await once("report")).status, POLLS).toBe(200);
   });
 
   it("answers 423 and when to come again if a route's lock is held, and records nothing of it", async () => {
@@ -325,6 +338,16 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     for (const ask of asks) expect(await (await ask()).text()).toBe("paid");
   });
 });
+
+/** Sends the request of `once`, and hangs up when the route is `reached`. Resolves when the server knows. */
+async function hangUp(url: string, reached: Promise<unknown>): Promise<void> {
+  const headers = { "content-type": "application/json", "x-user": "ann", "idempotency-key": "form-1" };
+  const request = send(url, { method: "POST", headers }).on("error", () => undefined);
+  request.end(JSON.stringify({ product: "camera" }));
+  await reached;
+  request.destroy();
+  for (let turns = 0; turns < 50; turns++) await turn();
+}
 
 /** Loses the next requests of an operation; by default all. */
 function lose({ faults }: TestLockClient, operation: Operation, requests = MANY): void {

@@ -72,12 +72,13 @@ describe("a take", () => {
   it("whose caller gave up before it, or whose client is closed, is not sent; control: another is", async () => {
     const { clock, asked, locks } = counted();
     const limiter = locks.limiter("partner", TEN);
-    await clock.settle(limiter.take());
-    expect(asked()).toEqual(["take"]);
+    await clock.settle(limiter.take({ cost: 10 }));
+    await expect(clock.settle(limiter.take())).rejects.toBeInstanceOf(LimitExceededError);
+    expect(asked()).toEqual(["take", "take"]);
     await expect(limiter.take({ signal: AbortSignal.abort("enough") })).rejects.toMatchObject({ name: "AbortError", cause: "enough" });
     await locks.close();
     await expect(limiter.take()).rejects.toThrow("the client is closed");
-    expect(asked()).toEqual(["take"]);
+    expect(asked()).toEqual(["take", "take"]);
   });
 
   it("ends at once when its caller gives up, also while nobody answers; control: without that it waits for an answer", async () => {

@@ -10,7 +10,7 @@ import { tryOnce } from "../acquire/acquire.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";
 import { refuseOwn } from "../wrap/reentrancy-guard.js";
-import { LockLostError, LockUnavailableError } from "../errors.js";
+import { LockError, LockLostError, LockUnavailableError } from "../errors.js";
 import { type Session, CALL_BUDGET_MS } from "../session.js";
 import { capWaitMs } from "../invocation.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
@@ -64,9 +64,10 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
     } catch (error) {
       if (!goesOn()) return undefined;
       // A lease lost before it reached this code, for example because the process froze, counts as not granted.
-      if (!(error instanceof LockUnavailableError || error instanceof LockLostError)) throw error;
+      if (!(error instanceof LockError) || error.retry === "never") throw error;
+      const isOutage = error instanceof LockUnavailableError || error instanceof LockLostError;
       // Once for each outage.
-      if (failedAttempts === 0) session.tell({ type: "unavailable", key, error });
+      if (failedAttempts === 0) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }

@@ -3,6 +3,7 @@ import { checkLimiter, NamedLimiter } from "../limiter.js";
 import type { LockClient } from "../lock-client.js";
 import { checkWork } from "../options.js";
 import type { Session } from "../session.js";
+import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import type { Locks } from "./locks.js";
 import { occurrenceOf } from "./occurrence.js";
 import { type Flights, checkRefresh, refresh } from "./refresh.js";
@@ -24,8 +25,10 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
   const flights: Flights = new Map();
   return {
     async refresh(name, options) {
-      session.keyOf(name);
+      const key = session.keyOf(name);
       checkRefresh(options);
+      // A renewal that asks for the value that it renews would wait for itself.
+      if (flights.has(name)) refuseOwn({ key }, session.deps.api);
       return refresh(locks(), flights, name, options, session.registry);
     },
 

@@ -21,7 +21,8 @@ export interface Renewal {
   readonly signal: AbortSignal;
   /**
    * True if the last holder of the key before this one ended without a release, so it may have renewed `old` and not saved the result. Costs a
-   * request, so ask when the provider refuses `old`. No lock can tell more: somebody has to log in again.
+   * request, so ask when the provider refuses `old`. No lock can tell more: somebody has to log in again. A key remembers its last eight
+   * endings, also of callers that gave up a wait: after eight of these it is false.
    */
   interrupted(): Promise<boolean>;
 }

@@ -32,7 +32,7 @@ export interface TickOptions extends OccurrenceOptions {
   readonly keepMs?: number | "forever" | undefined;
   /** The length of both leases in ms: if this process dies, a repeated delivery can take over after it. @default the client's, else 30 000 */
   readonly leaseMs?: number | undefined;
-  /** The largest number of times that the work is started; 0: no limit. @default 5 */
+  /** The largest number of attempts; 0: no limit. One that gives up waiting for the occurrence before counts too. @default 5 */
   readonly maxAttempts?: number | undefined;
   /** The time to wait if the same occurrence is being run by another caller, in ms. @default 0, which asks once */
   readonly waitMs?: number | undefined;

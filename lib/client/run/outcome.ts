@@ -2,7 +2,7 @@
 import type { OutcomeInput, Replayed } from "../../core/api/runs.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { FinalError, LockError, RunFailedError } from "../errors.js";
-import { errorFromJson, errorToJson, fromJson, toJson } from "./json-codec.js";
+import { type KeptError, errorFromJson, errorToJson, fromJson, toJson } from "./json-codec.js";
 import type { RunOptions } from "./run-options.js";
 
 /** The outcome of the work. */
@@ -33,7 +33,16 @@ export function successOf<T>(value: T): Success<T> {
 
 /** Returns the outcome of work that threw `error`. */
 export function failureOf(error: unknown, isFinal: RunOptions["isFinal"]): OutcomeInput {
-  return { state: "failed", error: { ...errorToJson(error), ...dataOf(error) }, retryable: !isFinalError(error, isFinal) };
+  return { state: "failed", error: keptErrorOf(error), retryable: !isFinalError(error, isFinal) };
+}
+
+/** Returns the stored form of what was thrown. A getter of it that throws must not stop the run from being recorded. */
+function keptErrorOf(error: unknown): KeptError & { readonly data?: unknown } {
+  try {
+    return { ...errorToJson(error), ...dataOf(error) };
+  } catch {
+    return { name: "Error", message: "unreadable" };
+  }
 }
 
 /** True if the error is final. If `isFinal` throws, the error is not final and the next caller starts again. */

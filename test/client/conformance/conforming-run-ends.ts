@@ -5,6 +5,15 @@ import { FinalError, LockError, RunFailedError } from "../../../lib/index.js";
 import { thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
+/** An error whose message throws when it is read. */
+function unreadable(): Error {
+  return Object.defineProperty(new Error(), "message", {
+    get() {
+      throw new Error("unreadable");
+    },
+  });
+}
+
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
 export function describeRunEnds(fixture: Fixture): void {
@@ -104,6 +113,7 @@ export function describeRunEnds(fixture: Fixture): void {
       ["has no text for a message", Object.assign(new Error(), { message: undefined })],
       ["has a number for a name", Object.assign(new Error("no stock"), { name: 7 })],
       ["can't be made into text", Object.create(null)],
+      ["can't be read", unreadable()],
     ])("an error that %s frees its key like any other", async (_what, thrown) => {
       const name = fixture.fresh();
       expect(await thrownBy(fixture.locks.runOnce(name, failing(thrown)))).toBe(thrown);

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../../lib/core/limits.js";
+import { refuse } from "../../../lib/core/errors.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
 import { type Lease, type LockClient, LockError, LockLostError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
@@ -214,6 +215,20 @@ describe("standing by", () => {
     const intervals = HOUR_MS / INTERVAL_MS;
     expect(wire.sent.length).toBeGreaterThanOrEqual(intervals);
     expect(wire.sent.length).toBeLessThan(2 * intervals);
+  });
+
+  it.each(["contended", "key-full"] as const)("outlasts that the key is %s", async (code) => {
+    const { locks, wire, clock } = createHarness();
+    let leads = 0;
+    wire.always("acquire", { instead: refuse(code) });
+    void locks.elect(KEY, (lease) => {
+      leads++;
+      return untilLost(lease);
+    });
+    await clock.advance(60 * SECOND_MS);
+    wire.always("acquire", undefined);
+    await clock.advance(60 * SECOND_MS);
+    expect(leads).toBe(1);
   });
 
   it("outlasts a service that can't be reached, asking less and less often", async () => {

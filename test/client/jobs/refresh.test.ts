@@ -205,6 +205,15 @@ describe("a caller that gives up", () => {
   });
 });
 
+describe("a value that its own renewal asks for", () => {
+  it.each(["renew", "save"] as const)("in %s is refused at once: it would wait for itself", async (call) => {
+    const locks = createLockClient();
+    const calls = { read: () => undefined, isFresh: () => false, renew: () => 1, save: async () => undefined };
+    const ask = (): Promise<number> => locks.refresh<number>("token", { ...calls, [call]: () => ask() });
+    await expect(locks.clock.settle(ask())).rejects.toMatchObject({ code: "self-deadlock" });
+  });
+});
+
 describe("refuses", () => {
   const calls = { read: () => 1, isFresh: () => true, renew: () => 2, save: async () => undefined };
   it.each([
