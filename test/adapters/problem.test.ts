@@ -1,8 +1,7 @@
 /** Problem responses: they have the members of the service's problems, and the statuses of its registry. */
 import { describe, expect, it } from "vitest";
 import { type ErrorCode, ERRORS } from "../../lib/core/errors.js";
-import { type ProblemCode, problemAnswer, PROBLEMS, refusalBefore } from "../../lib/adapters/problem.js";
-import { LockError } from "../../lib/client/errors.js";
+import { type ProblemCode, problemAnswer, PROBLEMS } from "../../lib/adapters/problem.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/contract/problem.js";
 import { isHttp, withHeaders } from "../../lib/adapters/lambda-http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
@@ -23,11 +22,6 @@ describe("a problem", () => {
     expect([headers["content-type"], problem["status"], problem["type"]]).toEqual([PROBLEM_TYPE, statusCode, `/problems/${code}`]);
     const later = problem["retry"] === "later";
     expect([headers["retry-after"], problem["retryAfterMs"]]).toEqual(later ? ["2", 1871] : [undefined, undefined]);
-  });
-
-  it.each(["closed", "contended"] as const)("of a limit whose client or key is %s says that nothing was carried out", (code) => {
-    const error = new LockError("why", { code, definite: true, retry: "later" });
-    expect(refusalBefore(error, "unavailable")).toMatchObject({ statusCode: 503, headers: { "retry-after": "1" } });
   });
 
   it("that nobody knows the end of says a second, and never none", () => {

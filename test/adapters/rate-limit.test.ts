@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { RateLimitOptions } from "../../lib/express.js";
 import type { LockClientEvent } from "../../lib/index.js";
 import { limitRequests } from "../../lib/adapters/rate-limit.js";
+import { KeyContended } from "../../lib/store/port.js";
 import { type TestLockClient, createLockClient } from "../../lib/testing.js";
 import { answered, closingAfterEach } from "./app-server.js";
 import { type Framework, type LevelOptions, type Options, FRAMEWORKS, ORIGIN } from "./servers.js";
@@ -125,6 +126,18 @@ describe("a limit in front of routes", () => {
     await limit(locks)({});
     expect((await limit(locks, options)({})).headers).toMatchObject({ RateLimit: full(rates[0]!.count - 1) });
     expect((await limit(locks)({})).headers).toMatchObject({ RateLimit: full(0) });
+  });
+
+  it.each<[state: string, bring: (locks: TestLockClient) => unknown]>([
+    ["its client is closed", (locks) => locks.close()],
+    ["others keep changing it", ({ store }) => Object.assign(store.limits, { take: () => Promise.reject(new KeyContended("changed")) })],
+  ])("answers 503 while %s", async (_state, bring) => {
+    const locks = createLockClient();
+    await bring(locks);
+    expect((await locks.clock.settle(limit(locks)({}))).refused?.answer).toMatchObject({
+      statusCode: 503,
+      headers: { "retry-after": "1" },
+    });
   });
 
   it("refuses a caller that is a credential, and doesn't repeat it", async () => {

@@ -63,7 +63,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       await pauseFor(session, stood, options.signal);
     } catch (error) {
       if (!goesOn()) return undefined;
-      // A lease lost before it reached this code, for example because the process froze, counts as not granted.
+      // A refusal that may pass counts as not granted, and so does a lease that was lost before it reached this code.
       if (!(error instanceof LockError) || error.retry === "never") throw error;
       const isOutage = error instanceof LockUnavailableError || error instanceof LockLostError;
       // Once for each outage.

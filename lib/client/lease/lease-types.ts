@@ -1,4 +1,4 @@
-/** A lease as its holder sees it: the contract, which lease.ts implements. */
+/** A lease as its holder sees it: the interface, which lease.ts implements. */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { LeaseState } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";

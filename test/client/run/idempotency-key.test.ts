@@ -36,7 +36,8 @@ describe("idempotencyKeyOf", () => {
     expect(idempotencyKeyOf({ host: "localhost", [name]: "7" })).toBe("7");
   });
 
-  it.each<[what: string, headers: Record<string, string | undefined>]>([
+  it.each<[what: string, headers: Record<string, string | undefined> | null]>([
+    ["null in place of headers, as a test event of API Gateway has", null],
     ["no headers", {}],
     ["other headers", { "x-idempotency-key": "7", host: "localhost" }],
     ["undefined", { "Idempotency-Key": undefined }],
