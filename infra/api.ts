@@ -24,7 +24,7 @@ export interface JwtOptions {
   readonly issuer: string;
   /** The accepted values of the token's `aud` (or `client_id`). */
   readonly audience: readonly string[];
-  /** The accepted scopes on every route except the admin routes; a token needs one of them. @default none is required */
+  /** The accepted scopes on every route except the admin routes; a token needs one of them, or of `adminScopes`. @default none is required */
   readonly scopes?: readonly string[] | undefined;
   /** The accepted scopes for break, list and reset; a token needs one of them. @default ["locks:admin"] */
   readonly adminScopes?: readonly string[] | undefined;
@@ -73,6 +73,7 @@ const PAGE_THROTTLE = { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 40 };
 /** Creates the API with its routes and its only stage. */
 export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi; stage: HttpStage } {
   const { functions, page, jwt } = options;
+  const { adminScopes = [ADMIN_SCOPE] } = jwt ?? {};
   const integrations = Object.fromEntries(
     // One permission for all routes: one per route would exceed a function's policy limit of 20 KB.
     Object.entries(functions).map(([duty, handler]) => [
@@ -86,9 +87,9 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
     createDefaultStage: false,
     defaultAuthorizer: authorizerFor(jwt),
     defaultIntegration: integrations.acquire,
-    ...(jwt?.scopes && { defaultAuthorizationScopes: [...jwt.scopes] }),
+    // Who may break a hold may use the locks too, as with `grantAdmin`.
+    ...(jwt?.scopes && { defaultAuthorizationScopes: [...new Set([...jwt.scopes, ...adminScopes])] }),
   });
-  const { adminScopes = [ADMIN_SCOPE] } = jwt ?? {};
   const routeKeys = [...ROUTE_KEYS, ...PATHS.map((path) => `ANY ${path}`)];
   const routes = routeKeys.flatMap((routeKey) => {
     const [method, path] = routeKey.split(" ") as [keyof typeof HttpMethod, string];

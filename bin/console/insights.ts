@@ -45,7 +45,7 @@ export async function deployedLog(logGroup: string, options: ConnectionOptions, 
   if (region === undefined)
     throw new CliError("config", "--log-group: the region of the log is not known", { next: "Pass --region or set AWS_REGION." });
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
-  const endpoint = (env["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS"] || undefined) ?? `https://logs.${region}.${domain}/`;
+  const endpoint = env["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS"] || env["AWS_ENDPOINT_URL"] || `https://logs.${region}.${domain}/`;
   const sign = await signer(region, endpoint, "logs");
   return {
     logGroup,

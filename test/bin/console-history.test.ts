@@ -1,7 +1,7 @@
 /** A key's history from CloudWatch Logs: the query, its rows as lines, and the signed requests, against a double of its JSON API. */
 import { createHash, createHmac } from "node:crypto";
-import { describe, expect, it } from "vitest";
-import { runQuery } from "../../bin/console/insights.js";
+import { describe, expect, it, vi } from "vitest";
+import { deployedLog, runQuery } from "../../bin/console/insights.js";
 import { HISTORY_LINES, historyQuery, linesOfRows } from "../../bin/console/insights-query.js";
 import { sigv4 } from "../../lib/sigv4.js";
 import { closingAfterEach, listening } from "../adapters/app-server.js";
@@ -44,7 +44,7 @@ async function logs(answers: readonly (readonly [status: number, body: object])[
   const waits: number[] = [];
   const wait = (ms: number) => Promise.resolve(waits.push(ms));
   const run = (query = "q") => runQuery(query, { fromMs: 1_500, toMs: 86_400_400 }, { logGroup: "group", endpoint, sign, wait });
-  return { asked, waits, run };
+  return { asked, waits, run, endpoint };
 }
 
 /** Computes Signature Version 4 by its definition, from what arrived. */
@@ -171,5 +171,22 @@ describe("running it", () => {
     const { run, asked } = await logs([[200, { queryId: "q" }], ...running]);
     await expect(run()).rejects.toThrow("the query did not end within 30 s");
     expect(asked).toHaveLength(61);
+  });
+});
+
+describe("the log of a deployed service", () => {
+  it.each(["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", "AWS_ENDPOINT_URL"])("is read at %s, where that is set", async (variable) => {
+    const { asked, endpoint } = await logs([
+      [200, { queryId: "1" }],
+      [200, { status: "Complete", results: [] }],
+    ]);
+    vi.stubEnv("AWS_ACCESS_KEY_ID", CREDENTIALS.accessKeyId).stubEnv("AWS_SECRET_ACCESS_KEY", CREDENTIALS.secretAccessKey);
+    try {
+      const log = await deployedLog("group", { region: REGION }, { [variable]: endpoint });
+      expect(await log.linesOf("ORDER_1", "q", 60_000)).toMatchObject([]);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    expect(asked.map(({ target }) => target)).toEqual(["Logs_20140328.StartQuery", "Logs_20140328.GetQueryResults"]);
   });
 });

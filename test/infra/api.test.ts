@@ -92,7 +92,7 @@ describe("callers with tokens", () => {
 
   it("need the admin's scope to break, list and reset, and the scope for use elsewhere", () => {
     for (const [routeKey, { AuthorizationScopes }] of Object.entries(routesOf(made))) {
-      expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use"]);
+      expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use", "locks:admin"]);
     }
     const admin = ROUTE_KEYS.filter((routeKey) => dutyOf(routeKey) === "admin");
     expect(admin.map(operationAt).sort()).toEqual(["break", "limits", "list", "resetRun", "runs"]);

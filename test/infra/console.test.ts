@@ -5,6 +5,7 @@ import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
 import { bundleHosted } from "../../bin/console/bundle.js";
+import { serveFiles } from "../../bin/console/hosted.js";
 import { PAGE_PATHS } from "../../infra/api.js";
 import { dutyOf } from "../../lambda/routes.js";
 import { type Resource, all, functionOf, only, routesOf, statementsOf } from "./resources.js";
@@ -45,7 +46,7 @@ describe("with console", () => {
     expect(Object.keys(others).sort()).toEqual(Object.keys(ofTheApi).sort());
     for (const [routeKey, { AuthorizationType, AuthorizationScopes }] of Object.entries(others)) {
       expect(AuthorizationType, routeKey).toBe("JWT");
-      expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use"]);
+      expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use", "locks:admin"]);
     }
     for (const open of [page, file]) expect(open).toMatchObject({ AuthorizationType: "NONE" });
     for (const open of [page, file]) expect(open?.["AuthorizationScopes"] ?? []).toEqual([]);
@@ -90,6 +91,13 @@ describe("with console", () => {
     expect(changed.map((id) => id.replace(/[0-9A-F]{8}$/, ""))).toEqual(["LocksStage"]);
     const added = Object.keys(after).filter((id) => !(id in before));
     expect(added.every((id) => /page|console/i.test(id))).toBe(true);
+  });
+});
+
+describe("the function of the files", () => {
+  it.each([{}, { pathParameters: null }])("serves the page for an event without a path parameter: %j", async (event) => {
+    const serve = serveFiles({ page: { type: "text/html", body: "the page" } });
+    expect(await serve(event)).toMatchObject({ statusCode: 200, body: "the page" });
   });
 });
 

@@ -81,7 +81,8 @@ function titleOf(error: Error): string {
     unreachable: "The console lost its server",
     unavailable: "The service or its table does not answer",
     throttled: "The table is throttled",
-    forbidden: "You may not read this: your credentials need the grant or the scope for operators (grantAdmin, locks:admin)",
+    forbidden:
+      "You may not read this: it needs the right of an operator: grantAdmin, or a token with one of the stack's adminScopes (locks:admin unless it names others)",
     console: "The console refused this",
   };
   return titles[code] ?? "This could not be read";
