@@ -24,6 +24,7 @@ const TEXT = oneLine(PAGE);
 const SECOND_MS = 1000;
 const FORMATS: number = FORMAT_VERSION;
 const template = devTemplate();
+const COMMANDS = [...PAGE.matchAll(/^```sh[^\n]*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block).join("");
 
 /** The cells of the first table under this heading, without its head. */
 function rowsUnder(heading: string): readonly (readonly string[])[] {
@@ -192,4 +193,13 @@ describe("the page's figures", () => {
     ["the TTL attribute", `AttributeName=${TABLE.ttlAttribute}`],
     ["the formats", FORMATS > 2 ? "?" : "There are two formats so far"],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence));
+});
+
+describe("a request that curl signs", () => {
+  // Until 8.3 it signs a query as it is written: https://github.com/curl/curl/issues/9717
+  it("has the names of its query in order", () => {
+    const queries = [...COMMANDS.matchAll(/^ask .*\?([^"\s]+)/gm)].map(([, query = ""]) => query.split("&"));
+    expect(queries.length).toBeGreaterThan(1);
+    for (const query of queries) expect(query).toEqual(query.toSorted());
+  });
 });

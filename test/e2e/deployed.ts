@@ -1,9 +1,13 @@
 /** A deployment of the stack, from environment variables: its URL and its callers. README.md documents the variables. */
 import { type Credentials, type SigV4Options, sigv4 } from "../../lib/sigv4.js";
 import type { Calls } from "./calls.js";
+import type { Sign } from "../../lib/client/transport/http-options.js";
 import { signed } from "./signed.js";
 import type { DeployedNeed, Suite } from "./suite.js";
 import type { Target } from "./target.js";
+
+/** A caller signs with credentials, or sends a JSON Web Token. */
+export type Caller = Credentials | { readonly token: string };
 
 /** A deployed API, or a stand-in. */
 export interface Deployed {
@@ -11,13 +15,13 @@ export interface Deployed {
   readonly url: string;
   /** Sends signed requests. A test may intercept them. */
   readonly carry: typeof fetch;
-  /** The credentials of the caller whose leases most tests take. @default as the AWS SDK finds them */
-  readonly credentials?: Credentials;
+  /** The caller whose leases most tests take. @default one with credentials as the AWS SDK finds them */
+  readonly first?: Caller;
   /** @default the environment's, else the one in the URL */
   readonly region?: string;
   /** Another principal of the same account; a principal of another account. */
-  readonly second?: Credentials;
-  readonly stranger?: Credentials;
+  readonly second?: Caller;
+  readonly stranger?: Caller;
   /** Another session of the first caller's role. */
   readonly session?: Credentials;
   /** A role that may acquire keys with this prefix only. */
@@ -36,8 +40,9 @@ const DEFAULT_CLIENT_PREFIX = "e2e:client~";
 export function deployedFrom(env: Environment): Deployed | undefined {
   const url = env["HOLDFAST_URL"];
   if (!url) return undefined;
-  const second = credentialsFrom(env, "SECOND");
-  const stranger = credentialsFrom(env, "STRANGER");
+  const first = tokenFrom(env, "FIRST");
+  const second = tokenFrom(env, "SECOND") ?? credentialsFrom(env, "SECOND");
+  const stranger = tokenFrom(env, "STRANGER") ?? credentialsFrom(env, "STRANGER");
   const session = credentialsFrom(env, "SESSION");
   const client = credentialsFrom(env, "CLIENT");
   const burst = numberFrom(env, "HOLDFAST_E2E_BURST");
@@ -45,6 +50,7 @@ export function deployedFrom(env: Environment): Deployed | undefined {
   return {
     url: url.replace(/\/+$/, ""),
     carry: fetch,
+    ...(first && { first }),
     ...(second && { second }),
     ...(stranger && { stranger }),
     ...(session && { session }),
@@ -52,6 +58,12 @@ export function deployedFrom(env: Environment): Deployed | undefined {
     ...(burst !== undefined && { burst }),
     ...(atOnce !== undefined && { atOnce }),
   };
+}
+
+/** Reads `HOLDFAST_E2E_<WHO>_TOKEN`. */
+function tokenFrom(env: Environment, who: string): Caller | undefined {
+  const token = env[`HOLDFAST_E2E_${who}_TOKEN`];
+  return token ? { token } : undefined;
 }
 
 /** Reads `HOLDFAST_E2E_<WHO>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and, for temporary credentials, `…_SESSION_TOKEN`. */
@@ -72,12 +84,14 @@ function numberFrom(env: Environment, name: string): number | undefined {
   return Number(text);
 }
 
-/** The signer of a caller of `deployed`; without credentials, the first caller. */
-export function signerOf({ region, credentials: first }: Deployed, credentials: Credentials | undefined = first): ReturnType<typeof sigv4> {
+/** Signs as `caller`, or adds its token. @default the first caller */
+export function signerOf({ region, first }: Deployed, caller: Caller | undefined = first): Sign {
+  if (caller && "token" in caller) return () => Promise.resolve({ authorization: `Bearer ${caller.token}` });
+  const credentials = caller;
   return sigv4({ ...(region !== undefined && { region }), ...(credentials && { credentials }) } satisfies SigV4Options);
 }
 
-/** The deployment as a target: all callers sign. */
+/** The deployment as a target. */
 export function targetOf(deployed: Deployed): Target {
   const { url, carry, second, stranger, atOnce } = deployed;
   return {
@@ -94,6 +108,7 @@ export type OfDeployed = (suite: Suite, calls: Calls, deployed: () => Deployed) 
 
 /** The reason for skipping a test of a deployment; undefined if it has everything that it needs. */
 export function lackOf(deployed: Deployed, need: DeployedNeed): string | undefined {
+  if (need === "signatures") return deployed.first && "token" in deployed.first ? "its callers send tokens, and don't sign" : undefined;
   const variable = {
     client: "HOLDFAST_E2E_CLIENT_ACCESS_KEY_ID",
     session: "HOLDFAST_E2E_SESSION_ACCESS_KEY_ID",

@@ -43,7 +43,7 @@ function behind(mistakes: Partial<StandIn> = {}, url = service.url): Deployed {
     url,
     carry: standIn({ ...STAND_IN, ...mistakes }),
     region: REGION,
-    credentials: FIRST,
+    first: FIRST,
     session: SESSION,
     client: { credentials: CLIENT, prefix: PREFIX },
     burst: 3 * AT_ONCE,
@@ -147,7 +147,7 @@ const MISTAKES: Readonly<Record<string, Readonly<Record<string, (fails: (on: Dep
   "sizes > over the gateway's 10 MB are its own 413 without a problem, which a client takes as definite": {
     "fails of a large body": (fails) => fails(making(changed(413, (answer) => void (answer.status = 500)))),
   },
-  "signatures > that are missing are refused by the gateway: 403, definite, and nothing happened": {
+  "signatures > that are missing are refused by the gateway: 403 (401 for a token), definite, and nothing happened": {
     "takes anybody": (fails) => fails(behind({ leavesOut: "signature" })),
   },
   "signatures > of another secret are": { "takes anybody": (fails) => fails(behind({ leavesOut: "signature" })) },
@@ -197,6 +197,13 @@ describe("a gateway that", () => {
       const run = await prepared(name, on);
       await expect(run()).rejects.toThrow(/expected/);
     });
+  });
+
+  it.each(["ORDER_", "e2e", "12:"])("lets no other key through than those of the prefix %s, whatever its letters", async (prefix) => {
+    const callers = STAND_IN.callers.map((caller) => (caller.prefix === undefined ? caller : { ...caller, prefix }));
+    const on = { ...behind({ callers }), client: { credentials: CLIENT, prefix } };
+    const run = await prepared("rights > to a prefix let no other key through, however its path is written", on);
+    await run();
   });
 
   it("is broken once at least for every test", () => {

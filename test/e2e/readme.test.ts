@@ -20,7 +20,9 @@ describe("test/e2e/README.md", () => {
 
   it("names every variable that is read, and no other", () => {
     const code = read("deployed.ts");
-    const whose = [...code.matchAll(/credentialsFrom\(env, "(\w+)"\)/g)].map(([, who]) => `HOLDFAST_E2E_${who}_ACCESS_KEY_ID`);
+    const whose = [...code.matchAll(/(credentials|token)From\(env, "(\w+)"\)/g)].map(
+      ([, how, who]) => `HOLDFAST_E2E_${who}_${how === "token" ? "TOKEN" : "ACCESS_KEY_ID"}`,
+    );
     const others = [...code.matchAll(/(?:env\[|From\(env, )"(HOLDFAST_\w+)"/g)].map(([, name]) => name);
     const told = [...README.matchAll(/\bHOLDFAST_(?:URL|E2E_[A-Z_]+)\b/g)].map(([name]) => name);
     expect(new Set(told)).toEqual(new Set([...whose, ...others]));
@@ -34,6 +36,7 @@ describe("test/e2e/README.md", () => {
     expect(lackOf(deployed, "client")).toBe("needs HOLDFAST_E2E_CLIENT_ACCESS_KEY_ID");
     const env = { HOLDFAST_URL: "https://abc.example.com", HOLDFAST_E2E_SECOND_ACCESS_KEY_ID: "AKID" };
     expect(() => deployedFrom(env)).toThrow("HOLDFAST_E2E_SECOND_SECRET_ACCESS_KEY is not set");
+    expect(deployedFrom({ ...env, HOLDFAST_E2E_SECOND_TOKEN: "a.b.c" })?.second).toEqual({ token: "a.b.c" });
     expect(() => deployedFrom({ ...env, HOLDFAST_E2E_SECOND_SECRET_ACCESS_KEY: "s", HOLDFAST_E2E_BURST: "many" })).toThrow(
       "HOLDFAST_E2E_BURST",
     );

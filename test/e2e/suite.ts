@@ -6,13 +6,13 @@ import type { Principal } from "./target.js";
 
 /**
  * A test's requirements beyond a first principal: another principal, or a path in the target's document. Tests of a
- * deployment may also need a restricted client, another session of the first role, or a number of requests that is too
- * many.
+ * deployment may also need a restricted client, another session of the first role, a number of requests that is too
+ * many, or callers that sign.
  */
 export type Need = Principal | `/v1/${string}` | DeployedNeed;
 
 /** Requirements that only a deployment may meet. */
-export type DeployedNeed = "client" | "session" | "burst";
+export type DeployedNeed = "client" | "session" | "burst" | "signatures";
 
 /** Declares tests. */
 export interface Suite {

@@ -136,6 +136,8 @@ describe("the page about it", () => {
     const patterns = Statement.flatMap(({ Resource }) => Resource).map((arn) => arn.replace(/^arn:aws:execute-api:[^/]*/, ""));
     const may = (routeKey: string, key: string): boolean => patterns.some((pattern) => arnLike(pattern, callOf(routeKey, key)));
     const ofKeys = ROUTE_KEYS.filter((routeKey) => routeKey.includes("{key}"));
+    for (const routeKey of ROUTE_KEYS.filter((one) => !/[{]|lock-sets|renewals/.test(one) && dutyOf(one) !== "admin"))
+      expect(may(routeKey, ""), routeKey).toBe(true);
     for (const routeKey of ofKeys) {
       expect(may(routeKey, "ORDER_1"), routeKey).toBe(dutyOf(routeKey) !== "admin");
       expect(may(routeKey, "PAYMENT_1"), routeKey).toBe(false);

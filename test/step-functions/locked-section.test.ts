@@ -147,6 +147,21 @@ describe("a section of a state machine", () => {
     expect(entered(stopped)).not.toContain("section");
   });
 
+  it("holds the key until its lease ends if it was stopped while it slept, and its token is taken all the same", async () => {
+    const its = new Scene();
+    const rival = await its.rival.acquire(KEY);
+    const stopped = its.machine.start("a", DEFINITION, INPUT);
+    await its.clock.advance(1);
+    const order = its.machine.start("b", DEFINITION, INPUT);
+    await its.pass(1);
+    its.machine.stop(stopped, { takesToken: true });
+    await rival.release();
+    await its.pass(LEASE_MS / MINUTE_MS);
+    expect(order.status).toBe("RUNNING");
+    await its.pass(2);
+    expect(order.status).toBe("SUCCEEDED");
+  });
+
   it("holds the key until its lease ends if it was stopped inside", async () => {
     const its = new Scene();
     its.work = () => new Promise(() => undefined);

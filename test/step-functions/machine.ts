@@ -117,9 +117,13 @@ export class StepFunctions {
     return execution;
   }
 
-  /** Stops an execution from outside: none of its states runs any more, and nobody waits for its token. */
-  stop(execution: Execution): void {
+  /**
+   * Stops an execution from outside: none of its states runs any more. AWS doesn't say if it still takes its token.
+   * @param takesToken true to take it, although nobody waits
+   */
+  stop(execution: Execution, { takesToken = false } = {}): void {
     execution.status = "ABORTED";
+    if (takesToken) return;
     for (const token of this.#tasks.keys()) if (token.startsWith(`token-${execution.name}-`)) this.#tasks.set(token, "over");
   }
 

@@ -3,9 +3,9 @@ import { expect, vi } from "vitest";
 import { httpApi } from "../../../lib/client/transport/http.js";
 import type { Sign } from "../../../lib/client/transport/http-options.js";
 import type { Refusal } from "../../../lib/core/errors.js";
-import { type Credentials, sigv4 } from "../../../lib/sigv4.js";
+import { sigv4 } from "../../../lib/sigv4.js";
 import { fromProblem } from "../../../lib/contract/problem.js";
-import { type Deployed, type OfDeployed, signerOf } from "../deployed.js";
+import { type Caller, type Deployed, type OfDeployed, signerOf } from "../deployed.js";
 import { signed } from "../signed.js";
 import { type Said, ask } from "./asking.js";
 
@@ -17,10 +17,10 @@ const REGIONS = ["us-west-2", "eu-central-1"] as const;
 /** A message about the credentials means that they are wrong; a bare refusal means that the right to call is missing. */
 const REFUSED = /^(?:not-configured|forbidden)$/;
 
-/** Refused by the gateway: no problem document, and the client knows that nothing happened. */
-function expectGateways({ status, contentType, body }: Said, what: string): void {
+/** Refused by the gateway (401 is a token's): no problem document, and the client knows that nothing happened. */
+function expectGateways({ status, contentType, body }: Said, what: string, expected = 403): void {
   expect([status, contentType.includes("problem"), typeof body?.code], `${what}: ${JSON.stringify(body)}`).toEqual([
-    403,
+    expected,
     false,
     "undefined",
   ]);
@@ -28,32 +28,35 @@ function expectGateways({ status, contentType, body }: Said, what: string): void
 }
 
 /** Signatures that aren't the caller's. */
-export const forgeries: OfDeployed = ({ it }, { freshKey, newId, get }, deployed) => {
+export const forgeries: OfDeployed = ({ it, itWith }, { freshKey, newId, get }, deployed) => {
   const refused = async (sign: Sign | undefined): Promise<void> => {
-    const { url, carry } = deployed();
+    const { url, carry, first } = deployed();
+    const status = first && "token" in first ? 401 : 403;
     const ref = { key: freshKey(), leaseId: newId() };
     const path = `/v1/locks/${ref.key}/leases/${ref.leaseId}`;
-    expectGateways(await ask(deployed().url, sign ? signed(sign, carry) : carry, "PUT", path, {}), "PUT");
+    expectGateways(await ask(deployed().url, sign ? signed(sign, carry) : carry, "PUT", path, {}), "PUT", status);
     const answer = (await httpApi({ url, ...(sign && { sign }), fetch: carry }).acquire(ref)) as Refusal;
     expect(answer).toMatchObject({ ok: false, code: expect.stringMatching(REFUSED), definite: true });
     expect((await get(`/v1/locks/${ref.key}`)).body.holders).toEqual([]);
   };
 
-  it("that are missing are refused by the gateway: 403, definite, and nothing happened", async () => {
+  it("that are missing are refused by the gateway: 403 (401 for a token), definite, and nothing happened", async () => {
     await refused(undefined);
   });
 
   it("of another secret are", async () => {
+    const { first } = deployed();
+    if (first && "token" in first) return refused(signerOf(deployed(), { token: withOtherSignature(first.token) }));
     const region = regionOf(deployed());
     await refused(sigv4({ region, credentials: { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "not-the-secret" } }));
   });
 
-  it("for another Region are", async () => {
+  itWith("signatures", "for another Region are", async () => {
     const region = REGIONS.find((one) => one !== regionOf(deployed())) ?? REGIONS[0];
     await refused(signerOf({ ...deployed(), region }));
   });
 
-  it("of ten minutes ago are", async () => {
+  itWith("signatures", "of ten minutes ago are", async () => {
     await refused(async (request) => {
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - LONG_AGO_MS });
       try {
@@ -64,11 +67,16 @@ export const forgeries: OfDeployed = ({ it }, { freshKey, newId, get }, deployed
     });
   });
 
-  it("over another path or body than were sent are", async () => {
+  itWith("signatures", "over another path or body than were sent are", async () => {
     await refused((request) => signerOf(deployed())({ ...request, url: `${request.url}0` }));
     await refused((request) => signerOf(deployed())({ ...request, body: '{"leaseMs":1000}' }));
   });
 };
+
+/** The token with its signature's first character changed. The last one may have bits that say nothing. */
+function withOtherSignature(token: string): string {
+  return token.replace(/\.(.)([^.]*)$/, (_all, first: string, rest: string) => `.${first === "A" ? "B" : "A"}${rest}`);
+}
 
 function regionOf({ region, url }: Deployed): string {
   return region ?? /\.execute-api\.([a-z0-9-]+)\./.exec(url)?.[1] ?? process.env["AWS_REGION"] ?? REGIONS[1];
@@ -76,7 +84,7 @@ function regionOf({ region, url }: Deployed): string {
 
 /** The rights that IAM grants by the paths of the API. */
 export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hold }, deployed) => {
-  const as = (credentials: Credentials): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
+  const as = (credentials: Caller): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
   const byClient = (method: string, path: string, body?: object) =>
     ask(deployed().url, as(deployed().client!.credentials), method, path, body);
 
@@ -94,7 +102,10 @@ export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hol
   itWith("client", "to a prefix let no other key through, however its path is written", async () => {
     const { prefix } = deployed().client!;
     const other = freshKey();
-    for (const key of [other, `%65${other.slice(1)}`, prefix.slice(0, -1) + other, prefix.toUpperCase() + other]) {
+    // A prefix without letters has no other case.
+    const inOtherCase = prefix.replaceAll(/[a-z]/gi, (letter) => (letter < "a" ? letter.toLowerCase() : letter.toUpperCase())) + other;
+    const others = [other, `%65${other.slice(1)}`, prefix.slice(0, -1) + other, inOtherCase].filter((key) => !key.startsWith(prefix));
+    for (const key of others) {
       expectGateways(await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {}), key);
     }
     for (const key of [`${prefix}%2F..%2F${other}`, `${prefix}..%2F..%2Flocks%2F${other}`, `${prefix}%252F${other}`]) {
