@@ -6,12 +6,16 @@ import { defineConfig } from "eslint/config";
 import tseslint from "typescript-eslint";
 
 const CLOCK = "Time comes from a Clock (lib/core/time.ts), so that a test can turn it.";
-const RANDOM = "Randomness comes as an argument: what must be unguessable from node:crypto, and all of it repeatable in a simulation.";
+const RANDOM =
+  "Randomness comes from lib/core/random.ts, which keeps none that a clone of the process would have too, and as an argument where a simulation repeats it.";
 const ENV =
   "The environment is read where things are put together (lambda/main.ts, lib/client/environment.ts, bin/): take an option instead.";
 const CONSOLE = "Say it by returning it, throwing it, or through the log or onEvent you were handed.";
 const CONFUSION = "That is the browser's global: declare or import what you mean.";
 const PURE = "lib/core is pure: no randomness, no I/O. Take the bytes as an argument.";
+
+/** The calls that draw from OpenSSL's generator. */
+const DRAWS = ["getRandomValues", "randomBytes", "randomFill", "randomFillSync", "randomInt", "randomUUID"];
 
 const named = (names, message) => names.map((name) => ({ name, message }));
 const propertiesOf = (object, properties, message) => properties.map((property) => ({ object, property, message }));
@@ -33,7 +37,13 @@ const BANS = {
     modules: named(["node:timers", "node:timers/promises", "node:perf_hooks"], CLOCK),
   },
   random: {
-    properties: propertiesOf("Math", ["random"], RANDOM),
+    properties: [...propertiesOf("Math", ["random"], RANDOM), ...DRAWS.map((property) => ({ property, message: RANDOM }))],
+    syntax: [
+      {
+        selector: `ImportDeclaration[source.value='node:crypto'] > ImportSpecifier[imported.name=/^(${DRAWS.join("|")})$/]`,
+        message: RANDOM,
+      },
+    ],
   },
   env: {
     properties: [...propertiesOf("process", ["env"], ENV), ...propertiesOf("globalThis", ["process"], ENV)],
@@ -56,16 +66,17 @@ const BANS = {
 
 /** Who may do what. A file belongs to the last room that matches it. */
 const ROOMS = [
-  { files: ["**"], may: ["time", "env", "console", "purity"] },
+  { files: ["**"], may: ["time", "random", "env", "console", "purity"] },
   { files: ["lib/**", "lambda/**"], may: ["purity"] },
   { files: ["lib/core/**"], may: [] },
   { files: ["lib/core/time.ts"], may: ["time"] },
+  { files: ["lib/core/random.ts"], may: ["random", "purity"] },
   { files: ["lib/testing/virtual-clock.ts"], may: ["time", "purity"] },
-  { files: ["lib/client/environment.ts"], may: ["env", "random", "purity"] },
-  { files: ["lambda/compose.ts", "lambda/agent.ts"], may: ["random", "console", "purity"] },
+  { files: ["lib/client/environment.ts"], may: ["env", "purity"] },
+  { files: ["lambda/compose.ts", "lambda/agent.ts"], may: ["console", "purity"] },
   { files: ["lambda/main.ts", "lambda/agent-main.ts"], may: ["env", "purity"] },
-  { files: ["infra/**"], may: ["time", "purity"] },
-  { files: ["infra/app.ts", "infra/local/start.ts"], may: ["time", "env", "console", "purity"] },
+  { files: ["infra/**"], may: ["time", "random", "purity"] },
+  { files: ["infra/app.ts", "infra/local/start.ts"], may: ["time", "random", "env", "console", "purity"] },
   { files: ["test/**"], may: ["time", "random", "env", "purity"] },
   {
     files: ["test/support/globals.ts", "test/tidy/left-behind.test.ts", "test/adapters/once.test.ts", "test/infra/lock-service.test.ts"],

@@ -3,6 +3,7 @@
  * stream after an offer.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
+import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
 import { type AgentDeps, type SweepPlace, type Tended, type Woken, sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
@@ -46,7 +47,7 @@ export function composeAgent(
   {
     clock = systemClock,
     tell = awsTell(env, clock),
-    isRunning = awsIsRunning(env, clock, Math.random),
+    isRunning = awsIsRunning(env, clock, randomNumber),
     print = write,
     log,
     onFailure = failureLine(print),
@@ -54,14 +55,14 @@ export function composeAgent(
 ): Agent {
   const prefixes = metricPrefixesOf(env);
   const watcher = answerWatcher(clock);
-  const settings = environmentSettings(env, { clock: systemClock, random: Math.random });
+  const settings = environmentSettings(env, { clock: systemClock, random: randomNumber });
   if (typeof settings === "string") throw new Error(settings);
   const place = {
     calls: builtInCalls({ ...settings, watcher }),
     tableName: required(env, "HOLDFAST_TABLE"),
     region: async () => env["AWS_REGION"],
   };
-  const store = createDynamoStore({ ...place, policy: policyOf(env), clock, random: Math.random });
+  const store = createDynamoStore({ ...place, policy: policyOf(env), clock, random: randomNumber });
   const deps: AgentDeps = {
     store,
     sleepers: createSleeperStore(place),

@@ -3,6 +3,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { isServerWait, LIMITS, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { LockPolicy } from "../lib/core/record.js";
 import { createPolicy } from "../lib/core/policy.js";
+import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
@@ -49,7 +50,7 @@ export function compose(
   const onTable = (): Pick<HandlerDeps, "store" | "sleepers"> => {
     const place = { calls: callsOf(env, client), tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
-    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: Math.random }), ...sleepers };
+    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber }), ...sleepers };
   };
   return createHandler({
     ...(store ? { store } : onTable()),
@@ -62,7 +63,7 @@ export function compose(
     ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
-      if (line.event === "refused" && Math.random() >= sampled) print(printedCount(line, prefixes));
+      if (line.event === "refused" && randomNumber() >= sampled) print(printedCount(line, prefixes));
       else if (log) log(line);
       else print(printed(line, prefixes));
     },
@@ -71,7 +72,7 @@ export function compose(
 
 /** Returns the calls to the table. The AWS SDK is loaded for a client, or if the environment lacks settings, and not before a request. */
 function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
-  const settings = client ? "a client was given" : environmentSettings(env, { clock: systemClock, random: Math.random });
+  const settings = client ? "a client was given" : environmentSettings(env, { clock: systemClock, random: randomNumber });
   if (typeof settings === "object") return builtInCalls(settings);
   return deferredCalls(async () => {
     const { tableAccess } = await import("../lib/store/dynamo/table-access.js");

@@ -10,7 +10,7 @@ import type { LockClient } from "./client/lock-client.js";
 import { createClient } from "./client/client.js";
 import { fromEnvironment, givenOrSet } from "./client/environment.js";
 import { InvalidRequestError } from "./client/errors.js";
-import { systemRuntime, secureRandom } from "./client/runtime.js";
+import { systemRuntime } from "./client/runtime.js";
 import { tellQuietly } from "./client/tell.js";
 import { checkVia, failover } from "./client/transport/failover.js";
 import type { HttpOptions } from "./client/transport/http-options.js";
@@ -20,6 +20,7 @@ import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
 import { type PolicyOptions, createPolicy } from "./core/policy.js";
+import { randomNumber } from "./core/random.js";
 import { systemClock } from "./core/time.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "./service/caller.js";
 import { tableClocks } from "./service/clocks.js";
@@ -109,7 +110,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
   const { api, use } = failover({
-    ...{ via, service, clock: systemClock, random: secureRandom },
+    ...{ via, service, clock: systemClock, random: randomNumber },
     // Every principal of the HTTP API contains a slash, so "direct" differs from all of them in a shared namespace.
     own: { namespace, principal: "direct", format: FORMAT_VERSION, clockErrorMs, retentionMs },
     configured: [
@@ -120,7 +121,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
     tell: (event) => void tellQuietly(options.onEvent, event),
     onTable(identity: CallerIdentity) {
       const store = createDynamoStore({
-        ...{ calls, region, tableName, clock: systemClock, random: secureRandom },
+        ...{ calls, region, tableName, clock: systemClock, random: randomNumber },
         policy: createPolicy(identity),
       });
       const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };

@@ -2,6 +2,7 @@
  * The lock client, for any service or table. It owns the leases that it granted. Each lease has its own keep-alive, and none of them
  * outlives the client.
  */
+import { nodeModules } from "../core/node-modules.js";
 import type { AcquireDeps, OuterDeps } from "./acquire/acquire.js";
 import { LocalQueues } from "./acquire/local-queue.js";
 import { lockCalls } from "./acquire/lock-calls.js";
@@ -11,6 +12,7 @@ import type { ClientOptions } from "./client-options.js";
 import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./coordination/elect.js";
 import { handleCalls } from "./coordination/lock-handles.js";
 import { WATCH_OPTIONS, watch } from "./coordination/watch.js";
+import { LockLostError } from "./errors.js";
 import { type InvocationContext, checkContext } from "./invocation.js";
 import { type WithUnscoped, jobCalls, UNSCOPED } from "./jobs/job-calls.js";
 import { Alarms } from "./lease/alarms.js";
@@ -48,8 +50,16 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     localQueues: new LocalQueues(),
     refusedTakes: new RefusedTakes(),
   };
-  const client = createView({ ...deps, ...shared }, options, new Registry());
+  const registry = new Registry();
+  whenRestored(() => registry.lose((key) => new LockLostError(`${key}: the process was restored from a snapshot`, "restored")));
+  const client = createView({ ...deps, ...shared }, options, registry);
   return options.closeOnSigterm ? closedBySigterm(client) : client;
+}
+
+/** Runs `task` in each process that is restored from a snapshot of this one, if Node is making one. Other images give no notice. */
+function whenRestored(task: () => void): void {
+  const snapshot = nodeModules()?.("node:v8").startupSnapshot;
+  if (snapshot?.isBuildingSnapshot()) snapshot.addDeserializeCallback(task);
 }
 
 /** Creates the client, or a view of it for one invocation or one scope. */

@@ -70,8 +70,11 @@ export function timeoutOf(what: string, { holders = [], position, retryAfterMs }
 /** The lease is no longer held. Stop, and don't trust work done since the lease was last checked. */
 export class LockLostError extends LockError {
   override readonly name = "LockLostError";
-  /** The reason, as far as known; `deadline` if no renewal succeeded in time. */
-  readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed";
+  /**
+   * The reason, as far as known; `deadline` if no renewal succeeded in time, `restored` in a process that went on from a snapshot of Node:
+   * another such process would hold it too.
+   */
+  readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed" | "restored";
 
   constructor(message: string, reason: LockLostError["reason"], cause?: unknown) {
     super(message, { code: "lease-lost", definite: true, retry: "new-lease", cause });

@@ -4,6 +4,7 @@
  */
 import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease/lease.js";
+import type { LockLostError } from "./errors.js";
 import { type StopSignal, LazyAbort } from "./transport/lazy-abort.js";
 
 /** The leases and acquires of one client. */
@@ -45,6 +46,11 @@ export class Registry {
   /** True if the client, or a view of it, has a lease or a run of this name. */
   has(key: string): boolean {
     return this.#whole?.has(key) ?? this.#ofKey.has(key);
+  }
+
+  /** Ends every hold of this side, for the reason that `lossOf` its key gives. Nothing is sent: the leases end by themselves. */
+  lose(lossOf: (key: string) => LockLostError): void {
+    for (const lease of [...this.#leases]) lease.lose(lossOf(lease.key));
   }
 
   /** Registers work that goes on after its caller got an answer, such as a cancel, or that ends a lease. */

@@ -9,7 +9,8 @@ import { createClient } from "../../lib/client/client.js";
 import { LimitExceededError } from "../../lib/client/errors.js";
 import type { Lease } from "../../lib/client/lease/lease.js";
 import type { LimiterOptions } from "../../lib/client/limiter.js";
-import { secureRandom, systemRuntime } from "../../lib/client/runtime.js";
+import { systemRuntime } from "../../lib/client/runtime.js";
+import { randomNumber } from "../../lib/core/random.js";
 import { httpApi } from "../../lib/client/transport/http.js";
 import { wrapped } from "../../lib/core/api/call.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
@@ -71,7 +72,7 @@ async function visits(): Promise<void> {
 function apiOf(address: LocksAddress): ServiceApi {
   if ("url" in address) return httpApi({ url: address.url });
   const { calls, region, time } = tableAccess(undefined, engineLocation(address.endpoint), systemClock);
-  const runtime = { clock: systemClock, random: secureRandom };
+  const runtime = { clock: systemClock, random: randomNumber };
   const store = createDynamoStore({ calls, region, tableName: address.tableName, ...runtime, policy: createPolicy() });
   const caller = { principal: "direct", namespace: SHARED_NAMESPACE, requestId: "direct" };
   return lockService({ store, log: NO_LOG, clock: systemClock, exposeCause: true }, caller, tableClocks(systemClock, time));

@@ -7,7 +7,7 @@ import type { ClientOptions, LockClientEvent } from "../../lib/client/client-opt
 import type { LockClient } from "../../lib/client/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
 import type { Lease } from "../../lib/client/lease/lease.js";
-import { randomBytes } from "../../lib/client/runtime.js";
+import { randomBytes } from "../../lib/core/random.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";

@@ -3,6 +3,7 @@
  * (docs/performance.md), else by `fetch`.
  */
 import type { CallOptions } from "../../core/api/locks.js";
+import { nodeModules } from "../../core/node-modules.js";
 import type { Sockets } from "./held-requests.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
@@ -33,8 +34,6 @@ export class StaleConnection extends Error {
 /** The longest answer, in characters: as long as one of the table may be. The service's are far shorter. */
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 
-type LoadModule = typeof process.getBuiltinModule;
-
 /** The global `fetch` when this module was loaded. One that replaced it since then is meant to be used. */
 const nativeFetch = globalThis.fetch;
 
@@ -57,18 +56,6 @@ export function socketsTo(url: string, given: typeof fetch | undefined): Sockets
   return { of: globalAgent, most: globalAgent.maxSockets };
 }
 
-interface Globals {
-  readonly navigator?: { readonly userAgent?: string };
-  readonly process?: { readonly getBuiltinModule?: LoadModule };
-}
-
-/** Returns what loads Node's own modules; undefined outside Node: other runtimes have modules of the same names that differ. */
-function nodeModules(): LoadModule | undefined {
-  const { navigator, process } = globalThis as Globals;
-  // Node 20 has no `navigator`.
-  return (navigator?.userAgent?.startsWith("Node.js") ?? true) ? process?.getBuiltinModule : undefined;
-}
-
 function byFetch(fetchIt: typeof fetch): Send {
   return async (url, { method, headers, body }, options) => {
     const response = await fetchIt(url, {
@@ -83,7 +70,7 @@ function byFetch(fetchIt: typeof fetch): Send {
 }
 
 /** Sends through the global agents of `node:http` and `node:https`: their connections are kept, and a proxy that is set there is used. */
-function byNode(load: LoadModule): Send {
+function byNode(load: typeof process.getBuiltinModule): Send {
   return (url, { method, headers, body }, options) =>
     new Promise((resolve, reject) => {
       const { request } = /^https:/i.test(url) ? load("node:https") : load("node:http");

@@ -3,7 +3,6 @@
  * does the same as the AWS SDK's client for a third of its CPU: the same attempts, pauses and error names, and the same correction of the
  * clock by the `Date` of answers.
  */
-import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
@@ -136,10 +135,9 @@ class BuiltInCalls implements AllCalls {
     return { Items: (Items as readonly WireItem[]).map(plainItem), LastEvaluatedKey: itemIn(LastEvaluatedKey) };
   }
 
-  transactWriteItems({ TransactItems }: TransactInput): Promise<unknown> {
+  transactWriteItems({ ClientRequestToken, TransactItems }: TransactInput): Promise<unknown> {
     const items = TransactItems.map(({ Update }) => `{"Update":${conditionalText(Update)}}`).join(",");
-    // The token is the same in every attempt, so a transaction that was carried out isn't carried out again.
-    const body = `{"ClientRequestToken":"${randomUUID()}","TransactItems":[${items}]}`;
+    const body = `{"ClientRequestToken":"${ClientRequestToken}","TransactItems":[${items}]}`;
     return this.#call(
       "TransactWriteItems",
       TransactItems.map(({ Update }) => Update.TableName),

@@ -43,6 +43,8 @@ export interface QueryInput {
 
 /** Several conditional writes, all or none. */
 export interface TransactInput {
+  /** The same in every attempt, so a transaction that was carried out isn't carried out again. DynamoDB takes two with one token for one. */
+  readonly ClientRequestToken: string;
   readonly TransactItems: readonly { readonly Update: UpdateInput }[];
 }
 

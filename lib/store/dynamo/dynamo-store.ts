@@ -11,6 +11,7 @@
  */
 import type { RecordParameters } from "../../core/api/locks.js";
 import type { Command, Decision } from "../../core/commands.js";
+import { randomToken } from "../../core/random.js";
 import type { LockRecord } from "../../core/record.js";
 import { isSameQueue } from "../../core/lock/queue.js";
 import { transition } from "../../core/transition.js";
@@ -120,7 +121,7 @@ class DynamoStore implements LockStore {
     return this.#untilNoConflict(
       async () => {
         try {
-          await this.#calls.transactWriteItems({ TransactItems });
+          await this.#calls.transactWriteItems({ ClientRequestToken: randomToken(), TransactItems });
           return undefined;
         } catch (error) {
           const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>

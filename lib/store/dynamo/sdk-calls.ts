@@ -10,9 +10,12 @@ export function sdkCalls(client: DynamoDBClient): TableCalls {
     updateItem: (input) => documents.send(new UpdateCommand({ ...input, Key: { ...input.Key } })),
     getItem: (input) => documents.send(new GetCommand({ ...input, Key: { ...input.Key } })),
     query: (input) => documents.send(new QueryCommand(input)),
-    transactWriteItems: ({ TransactItems }) =>
+    transactWriteItems: ({ ClientRequestToken, TransactItems }) =>
       documents.send(
-        new TransactWriteCommand({ TransactItems: TransactItems.map(({ Update }) => ({ Update: { ...Update, Key: { ...Update.Key } } })) }),
+        new TransactWriteCommand({
+          ClientRequestToken,
+          TransactItems: TransactItems.map(({ Update }) => ({ Update: { ...Update, Key: { ...Update.Key } } })),
+        }),
       ),
   };
 }

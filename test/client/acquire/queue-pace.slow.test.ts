@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import { randomBytes } from "../../../lib/client/runtime.js";
+import { randomBytes } from "../../../lib/core/random.js";
 import { createPolicy } from "../../../lib/core/policy.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";

@@ -6,7 +6,7 @@ import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
 import type { LockClientEvent } from "../../../lib/client/client-options.js";
 import { createClient } from "../../../lib/client/client.js";
 import type { LockClient } from "../../../lib/client/lock-client.js";
-import { randomBytes } from "../../../lib/client/runtime.js";
+import { randomBytes } from "../../../lib/core/random.js";
 import { type FailoverDeps, failover } from "../../../lib/client/transport/failover.js";
 import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";

@@ -51,7 +51,8 @@ const UPDATE: UpdateInput = {
 type Ask = (calls: TableCalls) => Promise<unknown>;
 const update: Ask = (calls) => calls.updateItem(UPDATE);
 const { ReturnValues: _, ...PART } = UPDATE;
-const transact: Ask = (calls) => calls.transactWriteItems({ TransactItems: [{ Update: PART }, { Update: PART }] });
+const transact: Ask = (calls) =>
+  calls.transactWriteItems({ ClientRequestToken: "one", TransactItems: [{ Update: PART }, { Update: PART }] });
 
 /** Returns the parts of a result that a caller may depend on. */
 async function cameOf(calls: TableCalls, ask: Ask, steps: readonly Step[]) {
