@@ -61,6 +61,11 @@ export function nextTurn(): Promise<void> {
 export interface ClockReading {
   readonly earliestMs: number;
   readonly latestMs: number;
+  /**
+   * The server's own clock, as far as the second one allows it. Fencing tokens are made from it: those of two servers then rise with the
+   * time, even while the second clock tells both no more than the second. @default latestMs
+   */
+  readonly likelyMs?: number;
 }
 
 /** A moment on both of a client's clocks. */

@@ -49,7 +49,11 @@ export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefin
 
 function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading {
   if (!second) return { earliestMs: ownMs, latestMs: ownMs };
-  return { earliestMs: Math.floor(Math.min(ownMs, second.lowMs)), latestMs: Math.ceil(Math.max(ownMs, second.highMs)) };
+  return {
+    earliestMs: Math.floor(Math.min(ownMs, second.lowMs)),
+    latestMs: Math.ceil(Math.max(ownMs, second.highMs)),
+    likelyMs: Math.ceil(Math.min(Math.max(ownMs, second.lowMs), second.highMs)),
+  };
 }
 
 /** The two clocks disagree by more than the guard. Only the end of a lease may be decided by them. */

@@ -128,6 +128,7 @@ describe("a claim commutes", () => {
   it.each([
     ["of permits, while others hold the rest", offered, "D", permits(2)],
     ["of a reader, once another has claimed", turnOfReaders, "D", READER],
+    ["of an exclusive lease, whoever comes to wait meanwhile", () => turn({}), "B", {}],
   ] as const)("%s", (_which, make, letter, options) => {
     const key = make();
     expect(key.ask(letter, options)).toMatchObject({ how: "granted" });
@@ -142,7 +143,6 @@ describe("a claim commutes", () => {
 
   it.each([
     ["of the first, whose token is the floor", () => turn(READER), "B", READER],
-    ["of an exclusive lease", () => turn({}), "B", {}],
     ["in a scope, whose leases share their permits", () => offered(IN_S), "D", { ...permits(2), ...IN_S }],
   ] as const)("control: not one %s", (_which, make, letter, options) => {
     const key = make();

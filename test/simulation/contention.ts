@@ -81,6 +81,17 @@ export async function contend({ processes, callers, rounds, holdMs, arrivalMs = 
   return cost(grants);
 }
 
+/** Lets processes that have seen nothing take one key, one after the other, each `pauseMs` after the one before. */
+export async function takeTurns(processes: number, pauseMs: number): Promise<Cost> {
+  const { world, clientOf, cost } = scene();
+  let grants = 0;
+  for (let index = 0; index < processes; index++) {
+    void clientOf(new Process(world)).withLock("ORDER_1", () => Promise.resolve(void grants++));
+    await world.run(world.nowMs + pauseMs);
+  }
+  return cost(grants);
+}
+
 /** Holds this many leases of different keys in one process for a minute, and counts the heartbeats. */
 export async function hold(leases: number): Promise<Cost> {
   const { world, clientOf, cost } = scene();

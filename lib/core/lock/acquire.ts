@@ -21,7 +21,7 @@ import type { Acquire, Decision, LeaseEvent } from "../commands.js";
 import { EMPTY_RECORD, holdOf } from "./tombstones.js";
 import { newHold, refuseReplay, refuseLocked, refuseNewLease } from "./grant.js";
 import { type Refusal, refuse } from "../errors.js";
-import { type HoldEntry, reentrantHoldsOf } from "./compatibility.js";
+import { type HoldEntry, isAlone, reentrantHoldsOf } from "./compatibility.js";
 import { isCrowd, isOpen, tokenBeside } from "./crowd.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
@@ -191,7 +191,9 @@ function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
 /** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
 function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
-  const commutes = isCrowd(before) && command.limit === before.limit && command.scope === undefined && !offer.asleep;
+  const isOnly = Object.keys(before.holds).length + before.offers.length === 1;
+  const isFree = command.limit === before.limit && command.scope === undefined && !offer.asleep;
+  const commutes = isFree && (isAlone(command) ? isOnly : isCrowd(before));
   return { ...granted({ record, events: [] }, command, reading, policy), ...(commutes && { commutes }) };
 }
 

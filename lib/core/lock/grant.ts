@@ -80,8 +80,8 @@ export function endedEvent(leaseId: LeaseId, hold: Hold, reason: NonNullable<Lea
 }
 
 /** Returns a grant's token: above every earlier one, and above every one that was collected with its item. */
-export function nextToken(record: LockRecord, reading: ClockReading): number {
-  return Math.max(record.fencingToken + 1, reading.latestMs);
+export function nextToken({ fencingToken }: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): number {
+  return Math.max(fencingToken + 1, likelyMs);
 }
 
 /** Returns the hold that `command` gets now. */

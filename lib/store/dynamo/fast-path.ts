@@ -83,8 +83,8 @@ export function leanWrite(
 /** Returns the write of a change that the core decided on this record, and that commutes with others of its kind. */
 function commuting(command: Command, record: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath | undefined {
   if (command.type === "acquire") {
-    if (fitsNow(command, record, reading, policy)) return join(command, record, reading, policy);
-    return isLong(command) ? undefined : append(command, reading, policy, record);
+    if (!fitsNow(command, record, reading, policy)) return isLong(command) ? undefined : append(command, reading, policy, record);
+    return isAlone(command) ? fastClaim(command, reading, policy, record) : join(command, record, reading, policy);
   }
   if (command.type === "renew") return fastRenewOfLock(command, reading, policy, record, holdOf(record, command.leaseId));
   // Stryker disable next-line ConditionalExpression: no other command commutes
@@ -96,7 +96,7 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   // A waiter that sleeps changes the record's format, and is granted nothing at once. The claim for it changes the format back.
   if (command.sleepMs !== undefined || seen.asleep.has(leaseId)) return undefined;
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
-    return isAlone(command) ? fastClaim(command, reading, policy) : claimBeside(command, reading, policy, seen.record);
+    return isAlone(command) ? fastClaim(command, reading, policy, seen.record) : claimBeside(command, reading, policy, seen.record);
   if (seen.waiting.has(leaseId)) return undefined;
   // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
   if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
@@ -157,19 +157,19 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
   };
 }
 
-/** The key is offered to this id. */
-function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy): Write {
+/** The key is offered to this id alone. The token is above the one that was seen. */
+function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): Write {
   const { leaseId, principal, requestHash } = command;
-  const hold = newHold(EMPTY_RECORD, command, reading, policy);
+  const hold = newHold(seen, command, reading, policy);
   return {
     condition: [is.OFFERED_ALONE, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET h.#me = :hold, f = :now, ff = :now, v = v + :one, ${is.X} = :ttl REMOVE ug`,
+    update: `SET h.#me = :hold, f = :token, ff = :token, v = v + :one, ${is.X} = :ttl REMOVE ug`,
     names: { "#me": leaseId },
     values: {
       ":by": principal,
       ":params": requestHash,
       ":hold": HOLD.toItem(hold),
-      ":now": hold.grantedAtMs,
+      ":token": hold.fencingToken,
       ":ttl": ttlAtSec(hold, policy),
       ":one": 1,
       ":format": FORMAT_VERSION,
@@ -192,7 +192,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
   return {
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.KNOWN_FORMAT].join(" AND "),
     update:
-      `SET h = :h, f = :now, ff = :now, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
+      `SET h = :h, f = :token, ff = :token, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :first, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
       (crowd
         ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, co = :zero, jt = :jt REMOVE ug"
@@ -201,6 +201,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
     values: {
       ":h": { [leaseId]: HOLD.toItem(hold) },
       ":me": leaseId,
+      ":token": hold.fencingToken,
       ":now": hold.grantedAtMs,
       ":limit": limit,
       ...(run && { ":run": run }),

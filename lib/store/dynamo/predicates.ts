@@ -71,7 +71,7 @@ export const OFFERED = "attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#m
 /** The same, and nobody else holds it or is offered it. */
 export const OFFERED_ALONE = `size(h) = :one AND ${OFFERED}`;
 /** `nextToken`: the clock alone is above every earlier token. */
-export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :now)";
+export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :token)";
 /** `endingOf`: this id has not ended. */
 export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND NOT contains(rl, :me) AND (attribute_not_exists(fl) OR fl < :me)`;
 /** No lease ended without a tombstone: the latest to end comes first. */

@@ -39,7 +39,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "token-from-a-counter",
     why: "a counter in the item restarts when garbage collection removes the item",
     file: "lib/core/lock/grant.ts",
-    edits: [["return Math.max(record.fencingToken + 1, reading.latestMs);", "return record.fencingToken + 1;"]],
+    edits: [["return Math.max(fencingToken + 1, likelyMs);", "return Math.max(fencingToken + 1, 0 * likelyMs);"]],
   },
   {
     name: "margin-of-e",

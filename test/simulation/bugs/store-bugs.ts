@@ -22,7 +22,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-grant-below-the-floor",
     why: "the fast grant leaves the floor that resources compare where it was",
     file: FAST_PATH,
-    edits: [["SET h = :h, f = :now, ff = :now, ", "SET h = :h, f = :now, ff = if_not_exists(ff, :now), "]],
+    edits: [["SET h = :h, f = :token, ff = :token, ", "SET h = :h, f = :token, ff = if_not_exists(ff, :token), "]],
   },
   {
     name: "fast-renewal-that-shortens",

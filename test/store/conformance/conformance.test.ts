@@ -22,7 +22,7 @@ describe("control: of fifty at once", () => {
 
   it("many replace the one before by a table that takes every guess for right", async () => {
     const { client, calls, tableName } = tableInMemory();
-    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)");
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :token)");
     const store = dynamoStoreOn({ calls, tableName });
     const lock = new Fixture(store);
     await fiftyAcquire(lock);
@@ -30,7 +30,7 @@ describe("control: of fifty at once", () => {
   });
   it("many run one after the other by a table that takes every guess for right", async () => {
     const { client, calls, tableName } = tableInMemory();
-    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :now)", "attribute_not_exists(rn)");
+    mutate(client, "(attribute_not_exists(h) OR size(h) = :zero)", "(attribute_not_exists(f) OR f < :token)", "attribute_not_exists(rn)");
     const store = dynamoStoreOn({ calls, tableName });
     const run = new RunScene(store);
     await fiftyStart(run);

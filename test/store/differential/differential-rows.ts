@@ -38,7 +38,7 @@ const LOCKS = row({
   searchRuns: 300,
   mistakes: [
     "size(h) = :zero",
-    "(attribute_not_exists(f) OR f < :now)",
+    "(attribute_not_exists(f) OR f < :token)",
     "NOT (r0.i = :me)",
     "NOT (r7.i = :me)",
     "(attribute_not_exists(fl) OR fl < :me)",
@@ -77,7 +77,7 @@ const RUNS = row({
   mistakes: [
     // A start of a run.
     "size(h) = :zero",
-    "(attribute_not_exists(f) OR f < :now)",
+    "(attribute_not_exists(f) OR f < :token)",
     "NOT (r0.i = :me)",
     "NOT (r7.i = :me)",
     "(attribute_not_exists(fl) OR fl < :me)",
@@ -125,12 +125,12 @@ const KINDS = row({
   mistakes: [
     // Without these predicates the fast path would overlook another holder, or take its lease for this client's.
     without("size(h) = :zero", kindHistories),
-    without("(attribute_not_exists(f) OR f < :now)", kindHistories),
+    without("(attribute_not_exists(f) OR f < :token)", kindHistories),
     without("h.#me.p = :principal", kindHistories),
     without("h.#me.e > :earlier", kindHistories),
     without("attribute_not_exists(h.#me.b)", readerHistories),
     // A process that sees every change never needs `x <= :ttl`. fast-path.test.ts has two writes that do.
-    unwritten("that the first grant's token is the floor", "ff = :now", "ff = if_not_exists(ff, :now)", kindHistories),
+    unwritten("that the first grant's token is the floor", "ff = :token", "ff = if_not_exists(ff, :token)", kindHistories),
     unwritten("the limit of the next caller", "lim = :limit", "lim = if_not_exists(lim, :limit)", permitHistories),
   ],
 });
