@@ -39,6 +39,7 @@ const BENCHES = new Map<string, Listed>([
   ],
   ["growth", { about: "requests and units as waiters, leases and keys become more", bench: growth }],
   ["crowd", { about: "up to 100,000 callers that wait in one process", bench: async (sizes) => (await import("./crowd.js")).crowd(sizes) }],
+  ["crowds", { about: "crowds on a hot key, in virtual time", bench: async (sizes) => (await import("./crowds/crowds.js")).crowds(sizes) }],
   ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./cost/memory.js")).memory(sizes) }],
   [
     "weight",
@@ -57,6 +58,7 @@ const OPTIONS = {
   json: { type: "string" },
   plots: { type: "string" },
   from: { type: "string" },
+  only: { type: "string" },
   record: { type: "boolean", default: false },
   help: { type: "boolean", short: "h", default: false },
 } as const;
@@ -71,6 +73,7 @@ Without a name: those of ${PAGE}, in less than 8 minutes on an idle machine with
   --json FILE   write the figures as JSON
   --plots DIR   write the plots as SVG
   --record      write the tables into ${PAGE}, the plots into ${PLOTS}, the figures into ${FIGURES}
+  --only TEXT   of crowds, only the rows whose names contain this
   --from FILE   show, plot or record the figures of an earlier run, with the named benchmarks measured again`;
 
 /** A wrong command line. */
@@ -88,7 +91,7 @@ async function main(args: readonly string[]): Promise<void> {
     if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(done, null, 2)}\n`);
   };
   const isShown = earlier !== undefined && names.length === 0;
-  const run = isShown ? earlier : await measure(names.length > 0 ? names : Object.keys(ON_PAGE), values.quick, { earlier, store });
+  const run = isShown ? earlier : await measure(names.length > 0 ? names : Object.keys(ON_PAGE), values, { earlier, store });
   if (isShown) for (const [name, report] of Object.entries(run.reports)) show(name, report, run);
   if (values.plots !== undefined) await writePlots(values.plots, run);
   if (values.record) await record(run);
@@ -111,7 +114,11 @@ interface Before {
 }
 
 /** Measures. An earlier run keeps its figures of what isn't measured again. */
-async function measure(names: readonly string[], isQuick: boolean, { earlier, store }: Before): Promise<Run> {
+async function measure(
+  names: readonly string[],
+  { quick: isQuick, only = "" }: { readonly quick: boolean; readonly only?: string | undefined },
+  { earlier, store }: Before,
+): Promise<Run> {
   const beganMs = performance.now();
   const about = { machine: machine(), loadBefore: loadavg()[0] ?? 0, date: new Date().toISOString().slice(0, 10), isQuick };
   if (earlier && (earlier.machine !== about.machine || earlier.isQuick !== isQuick)) {
@@ -119,7 +126,7 @@ async function measure(names: readonly string[], isQuick: boolean, { earlier, st
   }
   let run: Run = { ...about, tookSec: earlier?.tookSec ?? 0, reports: earlier?.reports ?? {} };
   for (const name of names) {
-    const report = await BENCHES.get(name)!.bench({ isQuick, untilMs: performance.now() + 1000 * (ON_PAGE[name] ?? Infinity) });
+    const report = await BENCHES.get(name)!.bench({ isQuick, only, untilMs: performance.now() + 1000 * (ON_PAGE[name] ?? Infinity) });
     const tookSec = (earlier?.tookSec ?? 0) + Math.round((performance.now() - beganMs) / 1000);
     run = { ...run, tookSec, reports: { ...run.reports, [name]: report } };
     show(name, report, run);

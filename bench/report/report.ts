@@ -11,6 +11,8 @@ export interface Sizes {
   readonly isQuick: boolean;
   /** The time of `performance.now()` after which nothing is repeated. */
   readonly untilMs: number;
+  /** A text: only the rows of `crowds` whose names contain it are played. @default all */
+  readonly only?: string;
 }
 
 /** Runs a round up to `most` times and returns how often. No round but the first begins after `untilMs`. */

@@ -81,13 +81,7 @@ export class Network {
       this.world.tell?.(client.name, `${request()}: the answer is lost`);
       return;
     }
-    const headers = new Map(Object.entries(result.headers ?? {}).map(([name, value]) => [name, String(value)]));
-    const response = {
-      status: result.statusCode,
-      headers: { get: (name: string) => headers.get(name) ?? null },
-      text: () => Promise.resolve(result.body ?? ""),
-    };
-    this.world.in(this.#legMs(), () => client.deliver(() => resolve(response)));
+    this.world.in(this.#legMs(), () => client.deliver(() => resolve(responseOf(result))));
   }
 
   #strikes(probability: number): boolean {
@@ -118,6 +112,16 @@ function summary({ headers, body }: HttpResult): string {
   return [...parts, headers?.["lease-state"] ?? ""].filter(Boolean).join(", ");
 }
 
+/** Returns the answer as `fetch` does. */
+export function responseOf({
+  statusCode,
+  headers,
+  body,
+}: HttpResult): Pick<Response, "status" | "text"> & { readonly headers: Pick<Headers, "get"> } {
+  const all = new Map(Object.entries(headers ?? {}).map(([name, value]) => [name, String(value)]));
+  return { status: statusCode, headers: { get: (name) => all.get(name) ?? null }, text: () => Promise.resolve(body ?? "") };
+}
+
 /** The paths of the API. Each part of one is a text, or the name of a parameter. */
 const TEMPLATES = PATHS.map((template) => ({
   template,
@@ -125,7 +129,7 @@ const TEMPLATES = PATHS.map((template) => ({
 }));
 
 /** Builds the event that the gateway makes of a request. */
-function eventOf(
+export function eventOf(
   path: string,
   { method, body, headers }: { method: string; body?: string; headers: Record<string, string> },
   principal: string,

@@ -8,7 +8,7 @@ import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import { type Endpoint, type Reply, type SendBounds, send } from "./http-sender.js";
-import { type RetryStrategy, errorTypeOf } from "./retries.js";
+import { type RetryStrategy, sendUntilAnswered } from "./retries.js";
 import { type ErrorMetadata, bodyOf } from "./service-error.js";
 import type { Sign } from "./signature.js";
 import { TABLE_CALLS } from "./table.js";
@@ -90,28 +90,12 @@ class BuiltInCalls implements AllCalls {
     return Math.abs(correctedMs) >= SKEWED_MS && correctedMs !== offsetMs;
   }
 
-  /** Sends an operation as often as its retry strategy allows. An error has the number of attempts. */
+  /** Sends an operation as often as its retry strategy allows. */
   async #call(operation: string, tables: readonly string[], body: string): Promise<Readonly<Record<string, unknown>>> {
     // This is outside the attempts: the provider has already searched long enough for a region or credentials.
     const destination = await this.#settings.destination(tables);
     const retries = await this.#settings.retries();
-    let token = await retries.acquireInitialRetryToken("");
-    for (;;) {
-      try {
-        const answer = await this.#attempt(destination, operation, body);
-        retries.recordSuccess(token);
-        return answer;
-      } catch (error) {
-        const sent = token.getRetryCount() + 1;
-        try {
-          token = await retries.refreshRetryTokenForRetry(token, { error, errorType: errorTypeOf(error) });
-        } catch {
-          throw withAttempts(error, sent);
-        }
-        const delayMs = token.getRetryDelay();
-        if (delayMs > 0) await new Promise<void>((resolve) => this.#clock.after(delayMs, resolve));
-      }
-    }
+    return sendUntilAnswered(() => this.#attempt(destination, operation, body), retries, this.#clock);
   }
 
   async updateItem(input: UpdateInput): ReturnType<TableCalls["updateItem"]> {
@@ -153,11 +137,4 @@ function conditionalText({ Key, ExpressionAttributeValues, ...input }: UpdateInp
 
 function itemIn(wire: unknown): Item | undefined {
   return wire === undefined || wire === null ? undefined : plainItem(wire as WireItem);
-}
-
-/** Returns the error with the number of attempts, in the AWS SDK's form. */
-function withAttempts(error: unknown, attempts: number): Error {
-  const failure = (error instanceof Error ? error : new Error(String(error))) as Error & { $metadata?: ErrorMetadata };
-  (failure.$metadata ??= {}).attempts = attempts;
-  return failure;
 }

@@ -110,3 +110,31 @@ export function standardRetries(maxAttempts: number, { clock, random }: Deps): R
     },
   };
 }
+
+/** Sends until an attempt is answered, or `retries` allows no further one. The error has the number of attempts. */
+export async function sendUntilAnswered<Answer>(attempt: () => Promise<Answer>, retries: RetryStrategy, clock: Clock): Promise<Answer> {
+  let token = await retries.acquireInitialRetryToken("");
+  for (;;) {
+    try {
+      const answer = await attempt();
+      retries.recordSuccess(token);
+      return answer;
+    } catch (error) {
+      const sent = token.getRetryCount() + 1;
+      try {
+        token = await retries.refreshRetryTokenForRetry(token, { error, errorType: errorTypeOf(error) });
+      } catch {
+        throw withAttempts(error, sent);
+      }
+      const delayMs = token.getRetryDelay();
+      if (delayMs > 0) await new Promise<void>((resolve) => clock.after(delayMs, resolve));
+    }
+  }
+}
+
+/** Returns the error with the number of attempts, in the AWS SDK's form. */
+function withAttempts(error: unknown, attempts: number): Error {
+  const failure = (error instanceof Error ? error : new Error(String(error))) as Error & { $metadata?: ErrorMetadata };
+  (failure.$metadata ??= {}).attempts = attempts;
+  return failure;
+}

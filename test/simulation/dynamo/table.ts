@@ -109,6 +109,11 @@ export class DynamoTable {
     return this.#idOf(this.#keyOf(input["Key"]));
   }
 
+  /** The size of the item with this id, by DynamoDB's rules; 0 if there is none. */
+  bytesOf(id: string): number {
+    return membersSize(this.#items.get(id) ?? {});
+  }
+
   /** Writes all items or none, once for each token. */
   transactWrite(input: Input): Record<string, never> {
     if (this.#seen(input)) return {};

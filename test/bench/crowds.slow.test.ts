@@ -1,0 +1,20 @@
+/**
+ * Every row of `npm run bench -- crowds`. crowds-missed.md lists the targets that are not reached, with the figures that are:
+ * `npx vitest run test/bench/crowds.slow -u` writes it after a change, and its difference says what became better or worse.
+ */
+import { expect, it } from "vitest";
+import { type Reached, played, targetsOf, targetsTable } from "../../bench/crowds/crowds.js";
+import { ROWS } from "../../bench/crowds/rows.js";
+
+it("misses the targets of crowds-missed.md and no others", { timeout: 3_600_000 }, async () => {
+  const reached: Reached[] = [];
+  for (const row of ROWS) reached.push(...targetsOf(await played(row)));
+  const missed = reached.filter(({ isMet }) => !isMet);
+  const page = `# Targets of crowds that are not reached
+
+Of ${reached.length} targets (bench/crowds/rows.ts), ${missed.length} are not reached. Medians of three runs in virtual time. Made by \`npx vitest run test/bench/crowds.slow -u\`.
+
+${targetsTable(missed)}
+`;
+  await expect(page).toMatchFileSnapshot("crowds-missed.md");
+});
