@@ -24,6 +24,8 @@ import { BaseSequencer } from "vitest/node";
 
 const SLOW = "test/**/*.slow.test.ts";
 const ISOLATED = "test/**/*.isolated.test.ts";
+/** The run against an emulator of AWS has a configuration of its own. */
+const DEPLOYED = "test/deployed/**";
 /** The tests of the pages, of the examples, of the stack and of the tree's shape. */
 const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functions}/*.test.ts"];
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
@@ -143,7 +145,7 @@ export default defineConfig({
     teardownTimeout: 10_000,
     coverage: { provider: "v8", include: ["lib/**", "lambda/**"], reporter: ["text", "html"] },
     projects: [
-      project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, ...TREE], ...SHARED }),
+      project("quick", { include: ["test/**/*.test.ts"], exclude: [SLOW, ISOLATED, DEPLOYED, ...TREE], ...SHARED }),
       project("tree", { include: TREE, exclude: [SLOW, ISOLATED], ...SHARED }),
       project("isolated", { include: [ISOLATED], provide: { tier: "quick" } }),
       project("slow", { include: [SLOW, ...SIZED], exclude: WAITING, ...SLOW_TIER }),

@@ -1,0 +1,88 @@
+/** Calls to AWS's APIs, signed by `holdfast/sigv4`, as far as the run makes them: no package of AWS's is needed. */
+import { inject } from "vitest";
+import { type Credentials, sigv4 } from "../../lib/sigv4.js";
+import { ACCOUNT, REGION, ROOT } from "./emulator.js";
+
+/** The services with AWS's JSON protocol: the name in the signature, and the prefix of an operation. */
+const JSON_SERVICES = {
+  dynamodb: "DynamoDB_20120810",
+  logs: "Logs_20140328",
+  states: "AWSStepFunctions",
+  cognito: "AWSCognitoIdentityProviderService",
+} as const;
+const SIGNED_AS: Readonly<Record<string, string>> = { cognito: "cognito-idp" };
+/** The versions of the services with AWS's query protocol. */
+const QUERY_SERVICES = { iam: "2010-05-08", sts: "2011-06-15", monitoring: "2010-08-01", cloudformation: "2010-05-15" } as const;
+
+/** An error of AWS, with its name. */
+export class AwsError extends Error {
+  constructor(
+    override readonly name: string,
+    readonly status: number,
+    text: string,
+  ) {
+    super(`${name}: ${text}`);
+  }
+}
+
+interface Message {
+  readonly service: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+async function send({ service, method = "POST", path = "/", headers, body }: Message, credentials: Credentials): Promise<string> {
+  const url = inject("endpoint") + path;
+  const sign = sigv4({ region: REGION, service, credentials });
+  const signed = await sign({ method, url, headers, ...(body !== undefined && { body }) });
+  const response = await fetch(url, { method, headers: { ...headers, ...signed }, ...(body !== undefined && { body }) });
+  const text = await response.text();
+  if (response.ok) return text;
+  const name = response.headers.get("x-amzn-errortype") ?? /"__type": ?"([^"]+)"|<Code>([^<]+)/.exec(text)?.slice(1).find(Boolean);
+  throw new AwsError((name ?? "").replace(/^.*#|:.*$/g, ""), response.status, text);
+}
+
+/** Calls an operation of a service with the JSON protocol. @throws AwsError */
+export async function call<T = Readonly<Record<string, never>>>(
+  service: keyof typeof JSON_SERVICES,
+  operation: string,
+  request: object,
+  credentials: Credentials = ROOT,
+): Promise<T> {
+  const headers = { "content-type": "application/x-amz-json-1.0", "x-amz-target": `${JSON_SERVICES[service]}.${operation}` };
+  const text = await send({ service: SIGNED_AS[service] ?? service, headers, body: JSON.stringify(request) }, credentials);
+  return JSON.parse(text || "{}") as T;
+}
+
+/** Calls an operation of a service with the query protocol. Returns its XML. @throws AwsError */
+export function query(service: keyof typeof QUERY_SERVICES, Action: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+  const body = new URLSearchParams({ Action, Version: QUERY_SERVICES[service], ...parameters }).toString();
+  return send({ service, headers: { "content-type": "application/x-www-form-urlencoded" }, body }, ROOT);
+}
+
+/** Calls Lambda. @throws AwsError */
+export async function lambda<T>(
+  method: string,
+  path: string,
+  request?: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<T> {
+  const body = request && JSON.stringify(request);
+  const message = { service: "lambda", method, path, headers: { "content-type": "application/json", ...headers } };
+  const text = await send({ ...message, ...(body !== undefined && { body }) }, ROOT);
+  return (text === "" ? undefined : JSON.parse(text)) as T;
+}
+
+/** The text of an element of XML. */
+export function inXml(xml: string, name: string): string {
+  return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
+}
+
+/** Assumes a role, as a session with that name. */
+export async function assume(role: string, RoleSessionName = "one"): Promise<Credentials> {
+  const xml = await query("sts", "AssumeRole", { RoleArn: `arn:aws:iam::${ACCOUNT}:role/${role}`, RoleSessionName });
+  const [accessKeyId, secretAccessKey, sessionToken] = ["AccessKeyId", "SecretAccessKey", "SessionToken"].map((name) => inXml(xml, name));
+  return { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey!, sessionToken: sessionToken! };
+}
