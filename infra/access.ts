@@ -30,9 +30,7 @@ const PREFIX = /^[A-Za-z0-9._:~-]{1,200}$/;
  * @throws Error if the prefix is invalid for keys.
  */
 export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string): Right {
-  if (prefix !== undefined && !PREFIX.test(prefix)) {
-    throw new Error(`prefix: no key can begin with ${JSON.stringify(prefix)}; keys are made of A-Z a-z 0-9 . _ : ~ -`);
-  }
+  if (prefix !== undefined) checkPrefix(prefix);
   const routes = ROUTE_KEYS.filter((routeKey) => duties.includes(dutyOf(routeKey))).map(
     (routeKey) => routeKey.split(" ") as [method: string, path: string],
   );
@@ -44,6 +42,12 @@ export function callRight(api: HttpApi, duties: readonly Duty[], prefix?: string
     actions: ["execute-api:Invoke"],
     resourceArns: allowed.map(([method, path]) => api.arnForExecuteApi(method, path, STAGE)),
   };
+}
+
+/** Checks a prefix. @throws Error if no key can begin with it */
+export function checkPrefix(prefix: string): void {
+  if (PREFIX.test(prefix)) return;
+  throw new Error(`prefix: no key can begin with ${JSON.stringify(prefix)}; keys are made of A-Z a-z 0-9 . _ : ~ -`);
 }
 
 /** Returns the permission for one operation on leases: of this key alone, or of any if it isn't known yet. */

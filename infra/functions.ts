@@ -1,6 +1,7 @@
 /**
  * The functions: the same code deployed three times. So a crowd of waiters (`acquire`) can't use up the concurrency of holders (`hold`),
- * and only the function that breaks, lists and resets (`admin`) may query. waking.ts has the agent of sleepers.
+ * and only the function that breaks, lists and resets (`admin`) may query. function-url.ts deploys it once more, and waking.ts has the agent
+ * of sleepers.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -74,27 +75,48 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
     removalPolicy: RemovalPolicy.RETAIN,
     ...(options.logKey && { encryptionKey: options.logKey }),
   });
-  const code = codeIn("function");
   const create = (duty: Duty): LambdaFunction => {
-    const { id, description, actions } = DUTIES[duty];
-    const reserved = options.reservedConcurrency[duty];
-    const { environment, ...settings } = settingsOf(log, options);
-    const table = [new PolicyStatement({ actions: [...actions], resources: [options.table.tableArn] })];
-    const made = new LambdaFunction(scope, id, {
-      description,
-      ...settings,
-      code,
-      // Longer than the longest wait for a run's outcome plus all attempts of the table call after it; far below the gateway's 30 s.
-      timeout: Duration.seconds(15),
-      environment: { ...environment, ...(duty === "acquire" && options.hasAgent && { HOLDFAST_WAKE: "1" }) },
-      role: createRole(scope, { name: duty, id, log, ...options }, { table }),
-      ...(reserved !== undefined && { reservedConcurrentExecutions: reserved }),
+    const environment = duty === "acquire" && options.hasAgent ? { HOLDFAST_WAKE: "1" } : {};
+    return createServiceFunction(scope, log, options, {
+      name: duty,
+      ...DUTIES[duty],
+      environment,
+      reserved: options.reservedConcurrency[duty],
     });
-    acknowledge(made, "Serverless::Serverless-LambdaDLQ", NO_DEAD_LETTERS);
-    if (!options.tracing) acknowledge(made, "Serverless::Serverless-LambdaTracing", TRACED_ON_REQUEST);
-    return made;
   };
   return { functions: { acquire: create("acquire"), hold: create("hold"), admin: create("admin") }, log };
+}
+
+/** One deployment of the service's code. */
+export interface ServiceFunction {
+  /** Its name in the description of its role. */
+  readonly name: string;
+  readonly id: string;
+  readonly description: string;
+  /** The actions of DynamoDB that it may do on the table. */
+  readonly actions: readonly string[];
+  /** Environment variables besides those of all functions. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly reserved: number | undefined;
+}
+
+/** Creates a function of the service's code, which gateways invoke and wait for, with its role. */
+export function createServiceFunction(scope: Construct, log: LogGroup, options: FunctionOptions, of: ServiceFunction): LambdaFunction {
+  const { environment, ...settings } = settingsOf(log, options);
+  const table = [new PolicyStatement({ actions: [...of.actions], resources: [options.table.tableArn] })];
+  const made = new LambdaFunction(scope, of.id, {
+    description: of.description,
+    ...settings,
+    code: codeIn("function"),
+    // Longer than the longest wait for a run's outcome plus all attempts of the table call after it; far below the gateway's 30 s.
+    timeout: Duration.seconds(15),
+    environment: { ...environment, ...of.environment },
+    role: createRole(scope, { name: of.name, id: of.id, log, ...options }, { table }),
+    ...(of.reserved !== undefined && { reservedConcurrentExecutions: of.reserved }),
+  });
+  acknowledge(made, "Serverless::Serverless-LambdaDLQ", NO_DEAD_LETTERS);
+  if (!options.tracing) acknowledge(made, "Serverless::Serverless-LambdaTracing", TRACED_ON_REQUEST);
+  return made;
 }
 
 /** Returns the settings of every function that uses the table. */
@@ -169,7 +191,8 @@ const TRACE_ACTIONS = ["xray:PutTraceSegments", "xray:PutTelemetryRecords"];
 const TRACES_HAVE_NO_RESOURCE = "X-Ray's two actions to write traces know no resources; all else in the role names the table or the log";
 /** The reason why a function isn't traced. */
 export const TRACED_ON_REQUEST = "Each trace is charged; the log and the metrics say what happened, and `tracing` turns traces on";
-const NO_DEAD_LETTERS = "A dead-letter queue is for asynchronous invocations; only the API invokes this function, and waits for the answer";
+const NO_DEAD_LETTERS =
+  "A dead-letter queue is for asynchronous invocations; only a gateway invokes this function, and waits for the answer";
 
 /** Returns the permission to use a customer's key, only through DynamoDB. */
 export function keyStatement(scope: Construct, key: IKey): PolicyStatement {

@@ -15,8 +15,9 @@ import type { Duty } from "../lib/contract/routes.js";
 import { isKey } from "../lib/core/key.js";
 import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
-import { callRight, tableRights } from "./access.js";
+import { type Right, callRight, tableRights } from "./access.js";
 import { createApi } from "./api.js";
+import { FunctionUrls } from "./function-url.js";
 import { type FunctionOptions, type Functions, createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
@@ -28,6 +29,14 @@ import { createAgent } from "./waking.js";
 export type Client = IGrantable & {
   addEnvironment?(name: string, value: string): unknown;
 };
+
+/** The keys that a client may use, and the URL that it calls. */
+export interface ClientOptions {
+  /** The beginning of its keys. @default none: all keys */
+  readonly prefix?: string | undefined;
+  /** The API, or a function URL: the same calls without a charge for requests (docs/into-your-account.md compares them). @default "api" */
+  readonly via?: "api" | "function-url" | undefined;
+}
 
 /** The longest time over which an alarm looks back, in s: 7 days. */
 const TICK_MAX_SEC = 604_800;
@@ -52,6 +61,8 @@ export class LockService extends Construct {
   readonly url: string;
   readonly #props: LockServiceProps;
   readonly #encryptionKey: IKey | undefined;
+  readonly #urls: FunctionUrls | undefined;
+  readonly #urlOfClient = new Map<Client, string>();
 
   constructor(scope: Construct, id: string, props: LockServiceProps = {}) {
     super(scope, id);
@@ -96,6 +107,9 @@ export class LockService extends Construct {
       logKey: props.encryptionKey,
       logRetention,
     });
+    if (props.functionUrl) {
+      this.#urls = new FunctionUrls(this, log, functionOptions, props.functionUrl === true ? {} : props.functionUrl);
+    }
     this.agent = hasAgent ? createAgent(this, log, functionOptions, props.wake === true ? {} : props.wake) : undefined;
     this.table = table;
     this.functions = functions;
@@ -104,17 +118,38 @@ export class LockService extends Construct {
     this.log = log;
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
     createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0 });
-    this.dashboard = createMonitoring(this, { api, stage, functions, agent: this.agent, log, service, alarmTopic: props.alarmTopic });
+    const urls = this.#urls;
+    this.dashboard = createMonitoring(this, { api, stage, functions, urls, agent: this.agent, log, service, alarmTopic: props.alarmTopic });
   }
 
   /**
    * Allows `client` to use locks and runs over HTTP, and sets its `HOLDFAST_URL`. With a prefix, it covers only keys that begin with it.
-   * That excludes sets, whose keys are in the body, which IAM does not inspect (the SDK then sends each heartbeat separately).
-   * @throws Error if the service uses tokens, the prefix is invalid for keys, or there is another option.
+   * That excludes sets, whose keys are in the body, which IAM does not inspect (the SDK then sends each heartbeat separately). With
+   * `via: "function-url"`, the URL is a function URL instead of the API's.
+   * @throws Error if the service uses tokens or has no function URLs, the prefix is invalid for keys, there is another option, or `client`
+   * has another URL already: a function has one `HOLDFAST_URL`.
    */
-  grantClient(client: Client, options: { readonly prefix?: string | undefined } = {}): Grant {
-    checkNames("grantClient", options, ["prefix"]);
-    return this.#grantCalls(client, ["acquire", "hold"], options.prefix);
+  grantClient(client: Client, options: ClientOptions = {}): Grant {
+    checkNames("grantClient", options, ["prefix", "via"]);
+    const { prefix, via = "api" } = options;
+    if (via === "api") return this.#grantCalls(client, ["acquire", "hold"], prefix);
+    if (via !== ("function-url" as string)) throw new Error(`via: ${JSON.stringify(via)} given; it must be "api" or "function-url"`);
+    const { url, rights } = this.#functionUrls().at(prefix);
+    return this.#grantUrl(client, url, rights, prefix);
+  }
+
+  /**
+   * Returns the function URL for keys with this prefix, or for all keys: the one that {@link grantClient} sets.
+   * @throws Error if the service has no function URLs, or the prefix is invalid for keys.
+   */
+  functionUrlFor(options: { readonly prefix?: string | undefined } = {}): string {
+    checkNames("functionUrlFor", options, ["prefix"]);
+    return this.#functionUrls().at(options.prefix).url;
+  }
+
+  #functionUrls(): FunctionUrls {
+    if (this.#urls) return this.#urls;
+    throw new Error("function URL: this service has none; give its property functionUrl");
   }
 
   /** Allows `client` to break holds, list and reset, in addition to the permissions of {@link grantClient}. */
@@ -180,10 +215,20 @@ export class LockService extends Construct {
 
   #grantCalls(client: Client, duties: readonly Duty[], prefix?: string): Grant {
     if (this.#props.jwt) throw new Error("grant: this service takes tokens (jwt), and IAM has nothing to say of its callers");
-    const right = callRight(this.api, duties, prefix);
+    return this.#grantUrl(client, this.url, [callRight(this.api, duties, prefix)], prefix);
+  }
+
+  #grantUrl(client: Client, url: string, rights: readonly Right[], prefix: string | undefined): Grant {
+    const otherUrl = this.#urlOfClient.get(client);
+    if (client.addEnvironment && otherUrl !== undefined && otherUrl !== url) {
+      throw new Error(
+        "grant: this client has another URL of this service already, and a function has one HOLDFAST_URL: grant all its keys by one URL",
+      );
+    }
     if (prefix !== undefined) this.#warnUnlessParted("prefix", prefix);
-    client.addEnvironment?.("HOLDFAST_URL", this.url);
-    return Grant.addToPrincipal({ grantee: client, ...right });
+    this.#urlOfClient.set(client, url);
+    client.addEnvironment?.("HOLDFAST_URL", url);
+    return rights.map((right) => Grant.addToPrincipal({ grantee: client, ...right })).reduce((all, one) => all.combine(one));
   }
 }
 

@@ -11,6 +11,7 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { type ILogGroup, QueryDefinition, QueryString } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
+import type { FunctionUrls } from "./function-url.js";
 import type { Functions } from "./functions.js";
 import { type MetricName, type Schedule, createTickMetric, metricOf } from "./metrics.js";
 
@@ -27,6 +28,8 @@ export interface MonitoringOptions extends AlarmOptions {
   readonly api: HttpApi;
   readonly stage: HttpStage;
   readonly functions: Functions;
+  /** The function URLs, if the service has them. */
+  readonly urls: FunctionUrls | undefined;
   /** The agent of sleepers, if there is one. */
   readonly agent: IFunction | undefined;
   readonly log: ILogGroup;
@@ -74,6 +77,7 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
     functions.hold.metricThrottles({ statistic: Stats.SUM, period: PERIOD }),
     0,
   );
+  if (options.urls) createUrlAlarms(scope, options, options.urls);
   if (options.agent) createSweepAlarm(scope, options, options.agent);
   new QueryDefinition(scope, "KeyHistory", {
     queryDefinitionName: `${service}/one key's history`,
@@ -99,6 +103,16 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
     }),
   });
   return createDashboard(scope, options);
+}
+
+/** Creates the alarms of the function URLs, over all aliases: those that the API and the hold function have. */
+function createUrlAlarms(scope: Construct, options: AlarmOptions, urls: FunctionUrls): void {
+  const sum = { statistic: Stats.SUM, period: PERIOD };
+  alarm(scope, options, "UrlFailures", "The function URLs answer with 5xx", urls.metric("Url5xxCount", sum), 0);
+  const slowest = urls.metric("Duration", { statistic: Stats.percentile(99), period: PERIOD });
+  alarm(scope, options, "SlowUrl", `The slowest hundredth of requests by function URLs takes over ${SLOW_MS} ms`, slowest, SLOW_MS);
+  const throttled = "Lambda had no room for requests by function URLs, heartbeats among them: reserve more, or find the crowd";
+  alarm(scope, options, "UrlThrottled", throttled, urls.metric("Throttles", sum), 0);
 }
 
 /** Creates the alarm for sweeps that fail. Each invocation gives a value, so where there is none nobody sweeps: that is the alarm too. */
@@ -140,7 +154,8 @@ function createAlarm(scope: Construct, options: AlarmOptions, name: string, prop
   return made;
 }
 
-function createDashboard(scope: Construct, { api, stage, functions, service }: MonitoringOptions): Dashboard {
+function createDashboard(scope: Construct, { api, stage, functions, urls, service }: MonitoringOptions): Dashboard {
+  const ofUrls = (statistic: string, ...names: string[]): IMetric[] => (urls ? names.map((name) => urls.metric(name, { statistic })) : []);
   const ours = (statistic: string, ...names: MetricName[]): Metric[] =>
     names.map((name) => metricOf(service, name, { statistic, period: PERIOD }));
   const p50p99 = (name: MetricName): Metric[] => [50, 99].flatMap((percent) => ours(Stats.percentile(percent), name));
@@ -158,12 +173,19 @@ function createDashboard(scope: Construct, { api, stage, functions, service }: M
       [
         graph(
           "Requests and 5xx",
-          [api.metricCount({ statistic: Stats.SUM }), stage.metricServerError({ statistic: Stats.SUM })],
+          [
+            api.metricCount({ statistic: Stats.SUM }),
+            stage.metricServerError({ statistic: Stats.SUM }),
+            ...ofUrls(Stats.SUM, "UrlRequestCount", "Url4xxCount", "Url5xxCount"),
+          ],
           "per 5 min",
         ),
         graph(
           "Functions: p99",
-          Object.values(functions).map((one) => one.metricDuration({ statistic: Stats.percentile(99) })),
+          [
+            ...Object.values(functions).map((one) => one.metricDuration({ statistic: Stats.percentile(99) })),
+            ...ofUrls(Stats.percentile(99), "Duration"),
+          ],
           "ms",
         ),
       ],

@@ -8,6 +8,7 @@ import type { Duty } from "../lib/contract/routes.js";
 import { tenancyFrom } from "../lambda/tenancy.js";
 import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import type { JwtOptions } from "./api.js";
+import type { FunctionUrlOptions } from "./function-url.js";
 import type { LockTable } from "./table.js";
 import type { WakeOptions } from "./waking.js";
 
@@ -40,6 +41,12 @@ export interface LockServiceProps {
    * it on each look and change (decision 029). It needs `jwt`: a browser can't sign with IAM. @default false
    */
   readonly console?: boolean | undefined;
+  /**
+   * True for a second door: `grantClient(fn, { via: "function-url" })` gives a client a function URL, which has no charge of its own, instead
+   * of the API's. It has no throttle but its function's reserved concurrency, no access log, and serves neither operators nor tokens
+   * (decision 070). @default false
+   */
+  readonly functionUrl?: boolean | FunctionUrlOptions | undefined;
   /** Your own domain for the API. @default the API's own address */
   readonly domain?: DomainMappingOptions | undefined;
   /**
@@ -85,6 +92,7 @@ const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
   throttle: true,
   acquireThrottle: true,
   console: true,
+  functionUrl: true,
   domain: true,
   reservedConcurrency: true,
   serverWaitMs: true,
@@ -98,9 +106,10 @@ const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
 
 /** @throws Error naming the option that is unknown, or its value that breaks a rule. */
 export function checkProps(props: LockServiceProps): void {
-  const { table, encryptionKey, tenant, jwt, console: hasConsole, serverWaitMs, metricPrefixes = [], domain } = props;
+  const { table, encryptionKey, tenant, jwt, console: hasConsole, functionUrl, serverWaitMs, metricPrefixes = [], domain } = props;
   checkNames("LockService", props, Object.keys(KNOWN));
   checkMembers(props);
+  if (functionUrl && jwt) throw new Error("functionUrl: function URLs check IAM and no tokens, so they can't be had with jwt");
   if (hasConsole && !jwt) throw new Error("console: a browser can't sign with IAM, so it needs jwt; without it, `holdfast ui` signs");
   if (hasConsole && domain?.mappingKey !== undefined) {
     throw new Error("console: its page is at /console of the host, so the domain must have no mappingKey");
@@ -127,7 +136,12 @@ export function checkProps(props: LockServiceProps): void {
   }
 }
 
-function checkMembers({ throttle, acquireThrottle, reservedConcurrency, wake, memorySizeMb, jwt }: LockServiceProps): void {
+function checkMembers({ throttle, acquireThrottle, reservedConcurrency, functionUrl, wake, memorySizeMb, jwt }: LockServiceProps): void {
+  if (functionUrl !== undefined && typeof functionUrl !== "boolean") {
+    checkNames("functionUrl", functionUrl, ["reservedConcurrency"]);
+    if (functionUrl.reservedConcurrency !== undefined)
+      checkNumber("functionUrl.reservedConcurrency", functionUrl.reservedConcurrency, { min: 0 });
+  }
   for (const [name, rates] of Object.entries({ throttle, acquireThrottle })) {
     if (rates === undefined) continue;
     checkNames(name, rates, ["rateLimit", "burstLimit"]);

@@ -11,7 +11,7 @@ import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import { type TableCalls, deferredCalls } from "../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
 import { sleeperPutter } from "../lib/store/dynamo/sleeper-store.js";
-import { type HandlerDeps, createHandler } from "./handler.js";
+import { type HandlerDeps, type Mount, createHandler } from "./handler.js";
 import { printed, printedCount } from "./printed.js";
 import { type Tenancy, tenancyFrom } from "./tenancy.js";
 
@@ -34,6 +34,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
  * - `HOLDFAST_WAKE`: `1` if an agent wakes the sleepers of the table. Without it, requests to sleep are refused.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
+ * - `HOLDFAST_MOUNT`: `function-url` for the function behind function URLs. Without it, the function is behind the API.
  *
  * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
  *
@@ -60,6 +61,7 @@ export function compose(
       print({ event: "failed", requestId, error: withoutLeaseIds(said) });
     },
     serverWaitMs: serverWaitOf(env),
+    mount: mountOf(env),
     ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
@@ -90,6 +92,13 @@ export function tenancyOf(env: Environment): Tenancy | undefined {
 /** Returns the key prefixes that `env` gives separate metrics. */
 export function metricPrefixesOf(env: Environment): readonly string[] {
   return (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
+}
+
+/** Returns what `env` says that the function is mounted behind. @throws Error if it is neither */
+function mountOf(env: Environment): Mount {
+  const mount = env["HOLDFAST_MOUNT"] ?? "api";
+  if (mount === "api" || mount === "function-url") return mount;
+  throw new Error(`HOLDFAST_MOUNT: ${JSON.stringify(mount)} is not api or function-url`);
 }
 
 function serverWaitOf(env: Environment): number {

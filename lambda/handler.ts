@@ -1,15 +1,18 @@
 /**
- * The function behind the HTTP API (payload format 2.0). Only this file depends on API Gateway: it takes the route key and path parameters
- * (never the raw path), the caller from the authorizer, and the gateway's clock.
+ * The function behind the HTTP API or a function URL (payload format 2.0). Only this file depends on the gateway: it takes the route key and
+ * path parameters (never the raw path), the caller from the authorizer, and the gateway's clock. function-url.ts makes the former two of a
+ * function URL's path.
  */
 import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
+import { refusalLine } from "../lib/service/log.js";
 import type { ServiceDeps } from "../lib/service/request.js";
 import { lockService } from "../lib/service/service.js";
 import type { Tenancy } from "./tenancy.js";
 import { callerOf } from "./caller.js";
+import { type Invocation, aliasOf, grantOf, outsideGrant, routed } from "./function-url.js";
 import { type HttpEvent, type HttpResult, problem } from "./http.js";
-import { instanceOf, serve } from "./operations.js";
+import { instanceOf, kindOf, serve } from "./operations.js";
 import { methodsOf, operationAt, PATHS } from "./routes.js";
 
 /** The dependencies of the handler. */
@@ -18,18 +21,31 @@ export interface HandlerDeps extends ServiceDeps {
   readonly onFailure: (error: unknown, requestId: string) => void;
   /** The tenants, each with its own namespace. @default none: all callers share one namespace */
   readonly tenancy?: Tenancy;
+  /** The gateway that invokes the function. The deployment says it, never an event. @default "api" */
+  readonly mount?: Mount;
 }
 
-const MOUNT = "The function must be mounted behind an API Gateway HTTP API, with payload format 2.0 and the routes of the OpenAPI document";
+/** A gateway: an HTTP API, or the function URLs of aliases. */
+export type Mount = "api" | "function-url";
+
+const API_MOUNT =
+  "The function must be mounted behind an API Gateway HTTP API, with payload format 2.0 and the routes of the OpenAPI document";
+const URL_MOUNT = "The function must be called by the URL of an alias that the construct made";
 
 /**
  * Creates a handler for every route of the API. Mount it behind an API Gateway HTTP API with payload format 2.0, a route for each path and
- * method of the OpenAPI document, and an authorizer (IAM or JWT) on each. The construct `LockService` creates exactly that. Whoever may
- * invoke the function directly can forge every caller, so let only the API invoke it (docs/threat-model.md). REST APIs, function URLs,
- * load balancers and `{proxy+}` routes are not supported: their events are answered with a 500 that says so. The handler never throws: a
- * failure is answered with a 500 without details, and `onFailure` is called.
+ * method of the OpenAPI document, and an authorizer (IAM or JWT) on each; or, with `mount: "function-url"`, behind function URLs of aliases
+ * that say what their callers may do. The construct `LockService` creates exactly that. Whoever may invoke the function directly can forge
+ * every caller, so let only a gateway invoke it (docs/threat-model.md). Events of REST APIs and load balancers are answered with a 500 that
+ * says so, those of `{proxy+}` routes and of a function URL without that mount with 404. The handler never throws: a failure is answered
+ * with a 500 without details, and `onFailure` is called.
  */
-export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (event: HttpEvent) => Promise<HttpResult> {
+export function createHandler({
+  onFailure,
+  tenancy,
+  mount = "api",
+  ...deps
+}: HandlerDeps): (event: HttpEvent, invocation?: Invocation) => Promise<HttpResult> {
   const report = (error: unknown, requestId = ""): void => {
     try {
       onFailure(error, requestId);
@@ -37,11 +53,16 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
       // The caller gets its answer anyway.
     }
   };
-  return async (event) => {
-    if (!isHttpEvent(event)) {
-      report(new Error(`${MOUNT}; this event is of another kind`));
-      return problem(refuse("internal", { definite: true, retry: "never", detail: MOUNT }), undefined);
-    }
+  const mismounted = (rule: string, found: string): HttpResult => {
+    report(new Error(`${rule}; ${found}`));
+    return problem(refuse("internal", { definite: true, retry: "never", detail: rule }), undefined);
+  };
+  return async (received, invocation = {}) => {
+    if (!isHttpEvent(received)) return mismounted(API_MOUNT, "this event is of another kind");
+    const grant = mount === "api" ? undefined : grantOf(invocation);
+    if (mount !== "api" && !grant) return mismounted(URL_MOUNT, `it was invoked as ${invocation.invokedFunctionArn}`);
+    const event = grant ? routed(received) : received;
+    if (!event) return problem(refuse("invalid-request", { detail: "The path can't be decoded", field: "url" }), undefined);
     const instance = instanceOf(event);
     try {
       const { routeKey } = event;
@@ -49,6 +70,14 @@ export function createHandler({ onFailure, tenancy, ...deps }: HandlerDeps): (ev
       if (!operation) return unrouted(routeKey, instance);
       const caller = callerOf(event, tenancy);
       if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
+      const key = event.pathParameters?.["key"];
+      const outside = grant && outsideGrant(grant, operation, key);
+      if (outside) {
+        // There is no access log before a function URL, so this line is the only record of who tries.
+        const request = { kind: kindOf(routeKey), key: key ?? "" };
+        deps.log(refusalLine(request, outside, caller, deps.clock.wallMs(), aliasOf(grant)));
+        return problem(outside, instance);
+      }
       const api = lockService(deps, caller, gatewayClocks(deps.clock, event.requestContext.timeEpoch));
       const result = await serve(operation, event, api);
       return "code" in result ? problem(result, instance) : result;

@@ -75,6 +75,11 @@ function named(refusal: Refusal, field: string): Refusal {
 /** Returns the key's own path, which a problem document names; it doesn't contain the leaseId. */
 export function instanceOf(event: HttpEvent): string | undefined {
   const key = decode(Key, event.pathParameters?.["key"]);
-  const [, kind = "locks"] = / \/v1\/(runs|limits)\//.exec(event.routeKey) ?? [];
-  return key.ok ? `/v1/${kind}/${key.value}` : undefined;
+  return key.ok ? `/v1/${kindOf(event.routeKey)}/${key.value}` : undefined;
+}
+
+/** Returns the kind of key that a route is about. */
+export function kindOf(routeKey: string): "locks" | "runs" | "limits" {
+  const [, kind] = / \/v1\/(runs|limits)(?:\/|$)/.exec(routeKey) ?? [];
+  return kind === "runs" || kind === "limits" ? kind : "locks";
 }

@@ -1,4 +1,7 @@
-/** `holdfast/sigv4`: signs requests for an HTTP API with IAM, or for a service of AWS, with credentials from the AWS SDK's providers. */
+/**
+ * `holdfast/sigv4`: signs requests for an HTTP API or a function URL with IAM, or for a service of AWS, with credentials from the AWS SDK's
+ * providers.
+ */
 import { createHash, createHmac } from "node:crypto";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
@@ -15,9 +18,9 @@ export interface Credentials {
 
 /** The API's region and the caller's credentials. */
 export interface SigV4Options {
-  /** @default AWS_REGION or AWS_DEFAULT_REGION, else the region in an `execute-api` host name */
+  /** @default the region in the host name of an API or a function URL, else AWS_REGION or AWS_DEFAULT_REGION */
   readonly region?: string | undefined;
-  /** The service's name in the signature. @default execute-api */
+  /** The service's name in the signature. @default `lambda` for the host name of a function URL, else `execute-api` */
   readonly service?: string | undefined;
   /**
    * The credentials of one caller, whatever the call chain: heartbeats of several leases share a request.
@@ -27,18 +30,30 @@ export interface SigV4Options {
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
+/** The host of a function URL, in any domain: emulators have their own. */
+const FUNCTION_URL_HOST = /^[a-z0-9]+\.lambda-url\.([a-z]+(?:-[a-z]+)+-\d+)\./;
 
 /**
  * Returns a signer for `createLockClient({ sign: sigv4() })`. It signs each attempt separately, so an attempt sent after the process was
  * frozen doesn't carry an old signature.
  * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
-export function sigv4({ region, service = "execute-api", credentials = defaultProvider() }: SigV4Options = {}): Sign {
+export function sigv4({ region, service, credentials = defaultProvider() }: SigV4Options = {}): Sign {
   const sign: Sign = async ({ method, url, headers, body }) => {
     const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
-    const where = region ?? fromEnvironment("AWS_REGION") ?? fromEnvironment("AWS_DEFAULT_REGION") ?? EXECUTE_API_HOST.exec(hostname)?.[1];
+    const functionUrl = FUNCTION_URL_HOST.exec(hostname);
+    const where =
+      region ??
+      (functionUrl ?? EXECUTE_API_HOST.exec(hostname))?.[1] ??
+      fromEnvironment("AWS_REGION") ??
+      fromEnvironment("AWS_DEFAULT_REGION");
     if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
-    const signer = new SignatureV4({ service, region: where, credentials, sha256: Sha256 });
+    const signer = new SignatureV4({
+      service: service ?? (functionUrl ? "lambda" : "execute-api"),
+      region: where,
+      credentials,
+      sha256: Sha256,
+    });
     const signed = await signer
       .sign({
         method,

@@ -6,7 +6,7 @@ import { startEngine } from "../../infra/local/engine.js";
 import { METRICS } from "../../infra/metrics.js";
 import { type AsleepRow, asleepRows } from "./asleep.js";
 import { type CostCase, type Taken, COST_CASES, LIMIT_CASES, take } from "./cost-cases.js";
-import { meterOnTable, meterOverHttp } from "./meter.js";
+import { type Meter, type MeterOptions, meterOnTable, meterOverHttp } from "./meter.js";
 import { type TabRow, TAB_CASES, tabRow } from "./open-tab.js";
 import { type Assumptions, type Used, costOfAMillion, PRICED_ON, PRICES, REGION } from "./prices.js";
 import type { Report } from "../report/report.js";
@@ -21,20 +21,22 @@ export const BILLED_MS = 10;
 export const TRACED = 0.05;
 const SECONDS_A_MONTH = 730 * 3600;
 
-/** One case over HTTP and directly on a table. */
+/** One case by the API, by a function URL, and directly on a table. */
 export interface CostRow {
   readonly title: string;
   readonly http: Taken;
+  readonly url: Taken;
   readonly direct: Taken;
 }
 
-/** Runs a case over HTTP and directly on a table, each on its own table. */
+/** Runs a case by the API, by a function URL and directly on a table, each on its own table. */
 export async function costRow(
   { endpoint, stack }: { readonly endpoint: string; readonly stack: DeployedStack },
   costCase: CostCase,
 ): Promise<CostRow> {
   const taken: Taken[] = [];
-  for (const meterOf of [meterOverHttp, meterOnTable]) {
+  const byFunctionUrl = (options: MeterOptions): Promise<Meter> => meterOverHttp({ ...options, byFunctionUrl: true });
+  for (const meterOf of [meterOverHttp, byFunctionUrl, meterOnTable]) {
     const tableName = `costs-${process.pid}-${unique++}`;
     const meter = await meterOf({ endpoint, tableName, accessLogFormat: stack.accessLogFormat });
     try {
@@ -43,8 +45,8 @@ export async function costRow(
       await meter.close();
     }
   }
-  const [http, direct] = taken as [Taken, Taken];
-  return { title: costCase.title, http, direct };
+  const [http, url, direct] = taken as [Taken, Taken, Taken];
+  return { title: costCase.title, http, url, direct };
 }
 
 let unique = 0;
@@ -88,10 +90,12 @@ function countTable(rows: readonly CostRow[]): string {
 function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
   const assumed = assumptions(stack);
   return markdownTable([
-    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "over HTTP", "direct"],
-    ...rows.map(({ title, http, direct }) => {
+    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "by the API", "function URL", "direct"],
+    ...rows.map(({ title, http, url, direct }) => {
       const { gateway, lambda, table, logs, total } = costOfAMillion(http, assumed);
-      return [title, ...[gateway, lambda, table, logs, total, costOfAMillion(direct, assumed).total].map(dollars)];
+      const byUrl = costOfAMillion(url, assumed);
+      const totals = [total, byUrl.total - byUrl.gateway, costOfAMillion(direct, assumed).total];
+      return [title, ...[gateway, lambda, table, logs, ...totals].map(dollars)];
     }),
   ]);
 }

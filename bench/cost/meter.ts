@@ -8,6 +8,7 @@ import { createTable } from "../../infra/local/create-table.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
+import { type Invocation, aliasOf } from "../../lambda/function-url.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
 import { printed } from "../../lambda/printed.js";
 import { dutyOf } from "../../lambda/routes.js";
@@ -73,8 +74,10 @@ export interface MeterOptions {
   /** The URL of an engine. */
   readonly endpoint: string;
   readonly tableName: string;
-  /** The gateway's access log format. */
+  /** The API's access log format. */
   readonly accessLogFormat: string;
+  /** True for clients that call a function URL: one function serves all their requests, and there is no access log. @default false */
+  readonly byFunctionUrl?: boolean;
 }
 
 const ACCOUNT = "111122223333";
@@ -191,28 +194,33 @@ export async function meterOverHttp(options: MeterOptions): Promise<MeterOverHtt
 
   const print = (line: object): void => void (logBytes += lineBytes(line));
   const sleepers = sleepersAt(proxy.endpoint, options.tableName, clock);
+  const { byFunctionUrl = false } = options;
+  // As the construct sets them (infra/function-url.ts).
+  const mount = byFunctionUrl && { HOLDFAST_MOUNT: "function-url", HOLDFAST_SERVER_WAIT_MS: "0" };
   const environment = (): ReturnType<typeof compose> =>
-    compose({ HOLDFAST_TABLE: options.tableName }, { store: storeOn(table()), sleepers, clock, print });
+    compose({ HOLDFAST_TABLE: options.tableName, ...mount }, { store: storeOn(table()), sleepers, clock, print });
   const idle = new Map<string, ReturnType<typeof compose>[]>();
-  async function invoke(event: HttpEvent): Promise<HttpResult> {
-    const free = idle.get(dutyOf(event.routeKey)) ?? [];
-    idle.set(dutyOf(event.routeKey), free);
+  async function invoke(event: HttpEvent, invocation: Invocation | undefined): Promise<HttpResult> {
+    const pool = byFunctionUrl ? "url" : dutyOf(event.routeKey);
+    const free = idle.get(pool) ?? [];
+    idle.set(pool, free);
     const handler = free.pop() ?? environment();
-    const result = await handler(event);
+    const result = await handler(event, invocation);
     free.push(handler);
-    logBytes += accessLineBytes(options.accessLogFormat, event.routeKey, result);
+    if (!byFunctionUrl) logBytes += accessLineBytes(options.accessLogFormat, event.routeKey, result);
     return result;
   }
   const gateway = await startGateway({
     port: 0,
     clock,
-    async handler(event) {
+    alias: byFunctionUrl ? aliasOf({}) : undefined,
+    async handler(event, invocation) {
       clock.arrived();
       try {
         const { userId } = (event.requestContext as unknown as { authorizer: { iam: { userId: string } } }).authorizer.iam;
         const authorizer = { iam: { accountId: ACCOUNT, userId: `${userId}:session` } };
         const requestContext = { ...event.requestContext, requestId: REQUEST_ID, authorizer } as HttpEvent["requestContext"];
-        return await invoke({ ...event, requestContext });
+        return await invoke({ ...event, requestContext }, invocation);
       } finally {
         clock.sent();
       }

@@ -5,7 +5,7 @@
 import type { APIGatewayProxyEventV2WithIAMAuthorizer } from "aws-lambda";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { RouteMatch } from "./gateway-routes.js";
+import type { RouteMatch } from "../../lambda/match-route.js";
 import { splitUrl } from "./local-server.js";
 
 /** The header that names the caller, on localhost only. */
@@ -27,7 +27,7 @@ export function eventOf(
   timeEpoch: number,
 ): APIGatewayProxyEventV2WithIAMAuthorizer {
   const { encodedPath, rawQueryString } = splitUrl(request);
-  const rawPath = decodeURIComponent(encodedPath);
+  const rawPath = decoded(encodedPath);
   const { cookie, [PRINCIPAL_HEADER]: principal, ...headers } = headersOf(request);
   const method = request.method ?? "";
   const query = queryOf(rawQueryString);
@@ -62,6 +62,27 @@ export function eventOf(
     ...(route.pathParameters && { pathParameters: route.pathParameters }),
     ...bodyOf(body, headers["content-type"]),
   };
+}
+
+/**
+ * Returns the event that a function URL passes to its function: no route, no path parameters, and the path as it was sent, still encoded.
+ * https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
+ */
+export function functionUrlEventOf(request: IncomingMessage, body: Buffer, timeEpoch: number): APIGatewayProxyEventV2WithIAMAuthorizer {
+  const { encodedPath } = splitUrl(request);
+  const event = eventOf(request, body, { routeKey: STAGE }, timeEpoch);
+  const { requestContext } = event;
+  const http = { ...requestContext.http, path: encodedPath };
+  return { ...event, rawPath: encodedPath, requestContext: { ...requestContext, http } };
+}
+
+/** A function URL takes a path that can't be decoded, and API Gateway doesn't come here with one. */
+function decoded(encodedPath: string): string {
+  try {
+    return decodeURIComponent(encodedPath);
+  } catch {
+    return encodedPath;
+  }
 }
 
 /** Returns the headers with lower-case names. Values of repeated headers are joined with commas in the order sent. */

@@ -6,15 +6,18 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "
 import { once } from "node:events";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Invocation } from "../../lambda/function-url.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
-import { eventOf } from "./gateway-event.js";
-import { matchRoute } from "./gateway-routes.js";
+import { eventOf, functionUrlEventOf } from "./gateway-event.js";
+import { matchRoute } from "../../lambda/match-route.js";
 import { type LocalServerOptions, type Serve, createLocalServer, splitUrl } from "./local-server.js";
 import { PortTaken, StartError } from "./start-error.js";
 
 /** The handler to serve, its address, its names, and its clock. The caller of a handler that fails gets only "Internal Server Error". */
 export interface GatewayOptions extends LocalServerOptions {
-  readonly handler: (event: APIGatewayProxyEventV2) => Promise<APIGatewayProxyStructuredResultV2>;
+  readonly handler: (event: APIGatewayProxyEventV2, invocation?: Invocation) => Promise<APIGatewayProxyStructuredResultV2>;
+  /** The alias whose function URL this is instead of an API. @default none: an API */
+  readonly alias?: string | undefined;
   /** The port; 0 chooses a free one. */
   readonly port: number;
   /** @default "127.0.0.1" */
@@ -84,17 +87,28 @@ async function listen(server: Server, port: number, host: string): Promise<void>
 
 async function answer(
   request: IncomingMessage,
-  { handler, clock = systemClock }: GatewayOptions,
+  { handler, alias, clock = systemClock }: GatewayOptions,
 ): Promise<APIGatewayProxyStructuredResultV2> {
   const timeEpoch = clock.wallMs();
   const body = await readBody(request);
   if (!body) return gatewayAnswer(413, "Request Entity Too Large");
+  if (alias !== undefined) return byFunctionUrl(handler, alias, functionUrlEventOf(request, body, timeEpoch));
   const route = matchRoute(request.method ?? "", splitUrl(request).encodedPath);
   if (!route) return gatewayAnswer(400, "Bad Request");
   const event = eventOf(request, body, route, timeEpoch);
   const result = await withTimeout(handler(event), clock);
   if (!result) return gatewayAnswer(503, "Service Unavailable");
   return { ...result, headers: { ...result.headers, "apigw-requestid": event.requestContext.requestId } };
+}
+
+/** Invokes the function as the URL of its alias does. Lambda has no timeout but the function's own. */
+async function byFunctionUrl(
+  handler: GatewayOptions["handler"],
+  alias: string,
+  event: APIGatewayProxyEventV2,
+): Promise<APIGatewayProxyStructuredResultV2> {
+  const result = await handler(event, { invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:local:${alias}` });
+  return { ...result, headers: { ...result.headers, "x-amzn-requestid": event.requestContext.requestId } };
 }
 
 /** Returns the body; undefined if it is too large. The excess is read and discarded, so that the answer arrives. */

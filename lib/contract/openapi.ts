@@ -41,7 +41,7 @@ const SECURITY_SCHEMES = {
     type: "apiKey",
     in: "header",
     name: "Authorization",
-    description: "An AWS signature, version 4, for the service `execute-api`",
+    description: "An AWS signature, version 4, for the service `execute-api`; for `lambda` if the URL is a function URL",
     "x-amazon-apigateway-authtype": "awsSigv4",
   },
   jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of the issuer that the deployment names" },

@@ -148,7 +148,9 @@ describe("what the page says of the code", () => {
   it("names every variable of the functions that no option sets, with its default", () => {
     const read = new Set(sourcesIn("lambda/compose.ts")[0]!.text.match(/HOLDFAST_\w+/g));
     const set = new Set(
-      ["infra/lock-service.ts", "infra/functions.ts"].flatMap((path) => sourcesIn(path)[0]!.text.match(/HOLDFAST_\w+/g) ?? []),
+      ["infra/lock-service.ts", "infra/functions.ts", "infra/function-url.ts"].flatMap(
+        (path) => sourcesIn(path)[0]!.text.match(/HOLDFAST_\w+/g) ?? [],
+      ),
     );
     const rows = [...PAGE.matchAll(/^\| `(HOLDFAST_\w+)` +\| .* \| ([\d,]+)/gm)].map(([, name, figure = ""]) => [
       name,

@@ -2,4 +2,4 @@
 import { conformance } from "./conformance.js";
 import { twoAccounts } from "./two-accounts.js";
 
-conformance("the handler, in memory", twoAccounts);
+conformance("the handler, in memory", () => twoAccounts());

@@ -102,9 +102,9 @@ function inVitest(lacks: (need: Need) => string | undefined): Suite {
     describe: (name, declare) => void describe(name, declare),
     beforeAll: (prepare) => beforeAll(prepare, TIMEOUT_MS),
     it: (name, check) => void it(name, check),
-    itWith: (need, name, check) =>
+    itWith: (needs, name, check) =>
       void it(name, async ({ skip }) => {
-        const why = lacks(need);
+        const why = [needs].flat().map(lacks).find(Boolean);
         if (why !== undefined) skip(why);
         await check();
       }),

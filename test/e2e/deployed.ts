@@ -25,7 +25,14 @@ export interface Deployed {
   /** Another session of the first caller's role. */
   readonly session?: Credentials;
   /** A role that may acquire keys with this prefix only. */
-  readonly client?: { readonly credentials: Credentials; readonly prefix: string };
+  readonly client?: {
+    readonly credentials: Credentials;
+    readonly prefix: string;
+    /** Its own URL, where each grant has one. @default the deployment's */
+    readonly url?: string;
+  };
+  /** False if the URL is a function URL, which serves no operators. @default true */
+  readonly servesOperators?: boolean;
   /** A number of concurrent requests that exceeds the API's limit. */
   readonly burst?: number;
   /** The largest number of concurrent requests in a test of a race. */
@@ -45,6 +52,7 @@ export function deployedFrom(env: Environment): Deployed | undefined {
   const stranger = tokenFrom(env, "STRANGER") ?? credentialsFrom(env, "STRANGER");
   const session = credentialsFrom(env, "SESSION");
   const client = credentialsFrom(env, "CLIENT");
+  const clientUrl = env["HOLDFAST_E2E_CLIENT_URL"];
   const burst = numberFrom(env, "HOLDFAST_E2E_BURST");
   const atOnce = numberFrom(env, "HOLDFAST_E2E_AT_ONCE");
   return {
@@ -54,7 +62,14 @@ export function deployedFrom(env: Environment): Deployed | undefined {
     ...(second && { second }),
     ...(stranger && { stranger }),
     ...(session && { session }),
-    ...(client && { client: { credentials: client, prefix: env["HOLDFAST_E2E_CLIENT_PREFIX"] || DEFAULT_CLIENT_PREFIX } }),
+    ...(client && {
+      client: {
+        credentials: client,
+        prefix: env["HOLDFAST_E2E_CLIENT_PREFIX"] || DEFAULT_CLIENT_PREFIX,
+        ...(clientUrl && { url: clientUrl.replace(/\/+$/, "") }),
+      },
+    }),
+    ...(env["HOLDFAST_E2E_OPERATORS"] === "no" && { servesOperators: false }),
     ...(burst !== undefined && { burst }),
     ...(atOnce !== undefined && { atOnce }),
   };
@@ -93,9 +108,10 @@ export function signerOf({ region, first }: Deployed, caller: Caller | undefined
 
 /** The deployment as a target. */
 export function targetOf(deployed: Deployed): Target {
-  const { url, carry, second, stranger, atOnce } = deployed;
+  const { url, carry, second, stranger, servesOperators = true, atOnce } = deployed;
   return {
     url,
+    servesOperators,
     fetch: signed(signerOf(deployed), carry),
     ...(second && { asAnother: signed(signerOf(deployed, second), carry) }),
     ...(stranger && { asStranger: signed(signerOf(deployed, stranger), carry) }),

@@ -121,6 +121,7 @@ export async function openFixture(target: Target): Promise<Fixture> {
     lacks(need) {
       if (need === "another") return target.asAnother ? undefined : "the target has no second principal";
       if (need === "stranger") return target.asStranger ? undefined : "the target has no principal of another namespace";
+      if (need === "operators") return target.servesOperators === false ? "the target serves no operators" : undefined;
       if (!need.startsWith("/")) return `the target has no ${need}`;
       return pathOf(known, need) === undefined ? `the service has no ${need} yet` : undefined;
     },

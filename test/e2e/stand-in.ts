@@ -4,7 +4,7 @@
  * deployment run. It doesn't show how AWS behaves.
  */
 import { createHash, createHmac } from "node:crypto";
-import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { matchRoute } from "../../lambda/match-route.js";
 import { dutyOf } from "../../lambda/routes.js";
 import type { Credentials } from "../../lib/sigv4.js";
 

@@ -10,6 +10,8 @@ export interface Target {
   readonly asAnother?: typeof fetch;
   /** Sends as a principal of another namespace. Without it, the tests that need one are skipped. */
   readonly asStranger?: typeof fetch;
+  /** False for a target that refuses the operators' routes, as function URLs do. The tests that need them are skipped. @default true */
+  readonly servesOperators?: boolean;
   /** Limits of the environment. */
   readonly limits?: {
     /** The largest number of concurrent requests in a test. @default 20 */

@@ -16,8 +16,8 @@ export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStrang
 /** The principal that this gateway takes for a caller from another account. */
 const STRANGER = "stranger";
 
-/** Serves on a free port. */
-export async function twoAccounts(): Promise<WholeTarget> {
+/** Serves the API on a free port, or the function URL of this alias. */
+export async function twoAccounts(alias?: string): Promise<WholeTarget> {
   let aheadMs = 0;
   const clock: Clock = {
     ...systemClock,
@@ -25,11 +25,15 @@ export async function twoAccounts(): Promise<WholeTarget> {
     monotonicMs: () => systemClock.monotonicMs() + aheadMs,
   };
   const store = createMemoryStore({ policy: createPolicy(), clock });
-  const handler = compose({ HOLDFAST_TENANT: "account" }, { store, clock, log: () => undefined });
-  const gateway = await startGateway({ handler: (event) => handler(fromItsAccount(event)), port: 0, clock });
+  const handler = compose(
+    { HOLDFAST_TENANT: "account", ...(alias !== undefined && { HOLDFAST_MOUNT: "function-url" }) },
+    { store, clock, log: () => undefined },
+  );
+  const gateway = await startGateway({ handler: (event, invocation) => handler(fromItsAccount(event), invocation), alias, port: 0, clock });
   return {
     url: gateway.url,
     fetch,
+    servesOperators: alias === undefined,
     asAnother: withHeaders({ "x-holdfast-principal": "another" }),
     asStranger: withHeaders({ "x-holdfast-principal": STRANGER }),
     pass(ms) {

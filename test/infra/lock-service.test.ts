@@ -1,16 +1,16 @@
 /** The construct's options: the tables that are suitable for locks, and the separation of two services. */
 import { App, NestedStack, Stack } from "aws-cdk-lib";
-import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
+import { Template } from "aws-cdk-lib/assertions";
 import { AttributeType, StreamViewType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Construct } from "constructs";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import { type Statement, all, functionOf, grantedStatements, only, statementsOf } from "./resources.js";
-import { newApp, synthesizeOwn } from "./synthesize.js";
+import { newApp, synthesizeOwn, warningsOf } from "./synthesize.js";
 
 const JWT = { issuer: "https://id.example.com/", audience: ["locks"] };
 const STRING = AttributeType.STRING;
@@ -143,14 +143,6 @@ describe("a customer's key that is given", () => {
     expect(logKeys(synthesizeOwn(() => ({})))).toEqual([undefined, undefined]);
   });
 });
-
-/** The warnings of a stack, without the ids that the CDK puts behind them. The CDK prints them too. */
-function warningsOf(stack: Stack): readonly string[] {
-  const printing = vi.spyOn(console, "error").mockReturnValue();
-  const found = Annotations.fromStack(stack).findWarning("*", Match.anyValue());
-  printing.mockRestore();
-  return found.map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
-}
 
 describe("an agent of sleepers on a table of one's own", () => {
   it.each<[StreamViewType | undefined, mappings: number, warnings: object]>([

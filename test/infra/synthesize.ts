@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
-import { afterAll, onTestFinished, TestRunner } from "vitest";
+import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
+import { afterAll, onTestFinished, TestRunner, vi } from "vitest";
 import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
@@ -60,6 +60,15 @@ export function synthesizeOwn(
   others(new LockService(stack, "Locks", propsFor(stack)), stack);
   app.synth();
   return Template.fromStack(stack);
+}
+
+/** The warnings of a stack, without the ids that the CDK puts behind them. The CDK prints them too. */
+export function warningsOf(stack: Stack): readonly string[] {
+  // eslint-disable-next-line no-restricted-globals -- the CDK prints the warnings that this returns
+  const printing = vi.spyOn(console, "error").mockReturnValue();
+  const found = Annotations.fromStack(stack).findWarning("*", Match.anyValue());
+  printing.mockRestore();
+  return found.map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
 }
 
 /** The outcome of a run of the app. */

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { matchRoute } from "../../lambda/match-route.js";
 import { operationAt, PATHS, ROUTE_KEYS } from "../../lambda/routes.js";
 import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
 import { type HttpService, serve } from "../support/http-service.js";

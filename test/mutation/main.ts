@@ -44,7 +44,8 @@ async function main(): Promise<void> {
 }
 
 function filesOf({ files }: Part): readonly string[] {
-  return sourcesIn("lib/")
+  return ["lib/", "lambda/"]
+    .flatMap((directory) => sourcesIn(directory))
     .map(({ path }) => path)
     .filter((path) => files.test(path));
 }

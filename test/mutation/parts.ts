@@ -39,4 +39,9 @@ export const PARTS: readonly Part[] = [
     files: /^lib\/client\/(?:lease\/deadline|run\/json-codec)\.ts$/,
     tests: ["test/client/{lease/deadline,run/json-codec}.test.ts"],
   },
+  {
+    name: "function URLs",
+    files: /^lambda\/function-url\.ts$/,
+    tests: ["test/lambda/function-url.test.ts"],
+  },
 ];

@@ -1,5 +1,5 @@
 /** The handler behind a gateway in this process, as `fetch`: its requests need no port, and arrive on the clock of a test. */
-import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { matchRoute } from "../../lambda/match-route.js";
 import type { createHandler } from "../../lambda/handler.js";
 import type { Clock } from "../../lib/core/time.js";
 import { httpEvent } from "./http-event.js";

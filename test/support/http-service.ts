@@ -4,7 +4,7 @@
  */
 import { compose } from "../../lambda/compose.js";
 import type { LogLine } from "../../lib/service/log.js";
-import { matchRoute } from "../../infra/local/gateway-routes.js";
+import { matchRoute } from "../../lambda/match-route.js";
 import { startGateway } from "../../infra/local/gateway.js";
 import { freshTable } from "./engine.js";
 import { PausingClock } from "./pausing-clock.js";

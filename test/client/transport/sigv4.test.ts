@@ -140,15 +140,24 @@ describe("sigv4", () => {
     }
   });
 
-  it("finds the region in the host of an HTTP API", async () => {
+  it.each([
+    ["https://abc123.execute-api.ap-southeast-2.amazonaws.com/v1/health", "/ap-southeast-2/execute-api/"],
+    ["https://abc123.lambda-url.ap-southeast-2.on.aws/v1/health", "/ap-southeast-2/lambda/"],
+    ["https://locks.example.com/v1/health", "/eu-west-3/execute-api/"],
+    ["https://abc123.lambda-url.on.aws.example.com/v1/health", "/eu-west-3/execute-api/"],
+  ])("signs for the Region and the service in the host %s: %s", async (url, scope) => {
+    vi.stubEnv("AWS_REGION", "").stubEnv("AWS_DEFAULT_REGION", "eu-west-3");
+    expect((await sigv4({ credentials: CREDENTIALS })({ method: "GET", url, headers: {} }))["authorization"]).toContain(scope);
+    const sign = sigv4({ credentials: CREDENTIALS, region: "eu-north-1", service: "vpc-lattice-svcs" });
+    expect((await sign({ method: "GET", url, headers: {} }))["authorization"]).toContain("/eu-north-1/vpc-lattice-svcs/");
+  });
+
+  it("takes AWS_REGION before AWS_DEFAULT_REGION, and needs one where the host has none", async () => {
     const sign = sigv4({ credentials: CREDENTIALS });
-    const url = "https://abc123.execute-api.ap-southeast-2.amazonaws.com/v1/health";
-    vi.stubEnv("AWS_REGION", "").stubEnv("AWS_DEFAULT_REGION", "");
-    expect((await sign({ method: "GET", url, headers: {} }))["authorization"]).toContain("/ap-southeast-2/execute-api/aws4_request");
-    await expect(sign({ method: "GET", url: "http://localhost/v1/health", headers: {} })).rejects.toThrow("no region");
-    vi.stubEnv("AWS_DEFAULT_REGION", "eu-west-3");
-    expect((await sign({ method: "GET", url, headers: {} }))["authorization"]).toContain("/eu-west-3/");
-    vi.stubEnv("AWS_REGION", "eu-north-1");
+    const url = "http://localhost/v1/health";
+    vi.stubEnv("AWS_REGION", "eu-north-1").stubEnv("AWS_DEFAULT_REGION", "eu-west-3");
     expect((await sign({ method: "GET", url, headers: {} }))["authorization"]).toContain("/eu-north-1/");
+    vi.stubEnv("AWS_REGION", "").stubEnv("AWS_DEFAULT_REGION", "");
+    await expect(sign({ method: "GET", url, headers: {} })).rejects.toThrow("no region");
   });
 });

@@ -48,8 +48,8 @@ export function inspects({ it }: Suite, { freshKey, get, post, queue, hold, rele
 }
 
 /** Listing keys. */
-export function lists({ it }: Suite, { fixture, get, hold, release }: Calls): void {
-  it("shows the held keys of a prefix, in order, by owner, page by page", async () => {
+export function lists({ itWith }: Suite, { fixture, get, hold, release }: Calls): void {
+  itWith("operators", "shows the held keys of a prefix, in order, by owner, page by page", async () => {
     const prefix = `${fixture().prefix}_list:`;
     const names = ["a", "b", "c", "d", "e"];
     const held = new Map<string, Awaited<ReturnType<typeof hold>>>();
@@ -75,11 +75,11 @@ export function lists({ it }: Suite, { fixture, get, hold, release }: Calls): vo
 }
 
 /** Breaking another caller's hold. */
-export function breaks({ it }: Suite, { freshKey, get, post, put, hold, release }: Calls): void {
+export function breaks({ itWith }: Suite, { freshKey, get, post, put, hold, release }: Calls): void {
   const end = ({ key, body }: { key: string; body: { fencingToken?: number } }, rest: object = {}) =>
     post(`/v1/locks/${key}/break`, { reason: "stuck", fencingToken: body.fencingToken, ...rest });
 
-  it("without force is 202: the holder keeps what it was promised, and can't renew it", async () => {
+  itWith("operators", "without force is 202: the holder keeps what it was promised, and can't renew it", async () => {
     const held = await hold(undefined, { leaseMs: MINUTE_MS });
     const broken = await end(held);
     expect(broken.status).toBe(202);
@@ -91,7 +91,7 @@ export function breaks({ it }: Suite, { freshKey, get, post, put, hold, release 
     expect(await release(held)).toBe("released");
   });
 
-  it("by force is 202 until the drain is over, and 200 where there is none: what was guarded is lost", async () => {
+  itWith("operators", "by force is 202 until the drain is over, and 200 where there is none: what was guarded is lost", async () => {
     const held = await hold(undefined, { leaseMs: MINUTE_MS });
     const draining = await end(held, { drainMs: 30_000 });
     expect(draining.status).toBe(202);
@@ -108,7 +108,7 @@ export function breaks({ it }: Suite, { freshKey, get, post, put, hold, release 
     expect((await get(next.url)).status).toBe(200);
   });
 
-  it("names the hold: 412 for another by now, 404 where nobody holds, 400 without a token or a reason", async () => {
+  itWith("operators", "names the hold: 412 for another by now, 404 where nobody holds, 400 without a token or a reason", async () => {
     const first = await hold();
     await release(first);
     expect(told(await end(first))).toEqual([404, "not-found"]);

@@ -7,7 +7,7 @@ const BODY_BYTES = 16 * 1024;
 
 /** Bodies. */
 // Over 60 lines: a list of tests, each of which is short.
-export function bodies({ it }: Suite, { freshKey, newId, send, get, release }: Calls): void {
+export function bodies({ it, itWith }: Suite, { freshKey, newId, send, get, release }: Calls): void {
   const url = (): string => `/v1/locks/${freshKey()}/leases/${newId()}`;
 
   it("with an unknown field, a wrong type or a number out of range are 400, naming the field and the rule", async () => {
@@ -78,20 +78,28 @@ export function bodies({ it }: Suite, { freshKey, newId, send, get, release }: C
     expect(await release({ url: lease })).toBe("released");
   });
 
-  it("and queries alike: 400, naming the parameter", async () => {
-    for (const [query, field] of [
+  async function refusesQueries(queries: readonly (readonly [query: string, field: string])[]): Promise<void> {
+    for (const [query, field] of queries) {
+      const refused = await get(query);
+      expect([...told(refused), refused.body.field], query).toEqual([400, "invalid-request", field]);
+    }
+  }
+
+  it("and queries alike: 400, naming the parameter", () =>
+    refusesQueries([
+      ["/v1/health?deep=yes", "deep"],
+      ["/v1/health?caller=me", "caller"],
+    ]));
+
+  itWith("operators", "and the queries of lists alike", () =>
+    refusesQueries([
       ["/v1/locks?max=0", "max"],
       ["/v1/locks?max=101", "max"],
       ["/v1/locks?limit=5", "limit"],
       ["/v1/locks?prefix=a%20b", "prefix"],
       ["/v1/runs?state=done", "state"],
-      ["/v1/health?deep=yes", "deep"],
-      ["/v1/health?caller=me", "caller"],
-    ] as const) {
-      const refused = await get(query);
-      expect([...told(refused), refused.body.field], query).toEqual([400, "invalid-request", field]);
-    }
-  });
+    ]),
+  );
 }
 
 /** Paths and methods. */

@@ -169,7 +169,7 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, comp
 }
 
 /** Runs for operators. */
-export function operatesRuns({ it }: Suite, { fixture, freshKey, get, post, start, begin, complete }: Calls): void {
+export function operatesRuns({ it, itWith }: Suite, { fixture, freshKey, get, post, start, begin, complete }: Calls): void {
   it("are looked at: 404 where nothing ran, an ETag that a heartbeat doesn't change, 304 to who knows it", async () => {
     expect(told(await get(`/v1/runs/${freshKey()}`))).toEqual([404, "not-found"]);
     const run = await begin(undefined, { owner: "worker" });
@@ -191,7 +191,7 @@ export function operatesRuns({ it }: Suite, { fixture, freshKey, get, post, star
     expect(seen.body.keptForMs).toBeLessThanOrEqual(MINUTE_MS);
   });
 
-  it("are listed by prefix and state, in order, page by page, without their values", async () => {
+  itWith("operators", "are listed by prefix and state, in order, page by page, without their values", async () => {
     const prefix = `${fixture().prefix}_runs:`;
     for (const name of ["a", "b", "c"]) {
       const run = await begin(prefix + name);
@@ -207,18 +207,22 @@ export function operatesRuns({ it }: Suite, { fixture, freshKey, get, post, star
     expect([...keysOf(page.body), ...keysOf(rest.body)]).toEqual(["a", "b", "c"]);
   });
 
-  it("are reset with a reason: the next start is a fresh first attempt; not while one runs, and 404 where none was", async () => {
-    const run = await begin();
-    const reset = (key: string, body: object = { reason: "fixed by hand" }) => post(`/v1/runs/${key}/reset`, body);
-    expect(told(await reset(run.key))).toEqual([409, "run-in-progress"]);
-    await complete(run, { state: "failed", error: "no", retryable: false });
-    const refused = await reset(run.key, {});
-    expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "reason"]);
-    expect([(await reset(run.key)).status, (await reset(run.key)).status]).toEqual([200, 200]);
-    const fresh = await begin(run.key);
-    expect(fresh.body).toMatchObject({ attempt: 1, takeover: false });
-    expect(fresh.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
-    expect(told(await start(run.key, {}, run))).toEqual([410, "lease-over"]);
-    expect(told(await reset(freshKey()))).toEqual([404, "not-found"]);
-  });
+  itWith(
+    "operators",
+    "are reset with a reason: the next start is a fresh first attempt; not while one runs, and 404 where none was",
+    async () => {
+      const run = await begin();
+      const reset = (key: string, body: object = { reason: "fixed by hand" }) => post(`/v1/runs/${key}/reset`, body);
+      expect(told(await reset(run.key))).toEqual([409, "run-in-progress"]);
+      await complete(run, { state: "failed", error: "no", retryable: false });
+      const refused = await reset(run.key, {});
+      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "reason"]);
+      expect([(await reset(run.key)).status, (await reset(run.key)).status]).toEqual([200, 200]);
+      const fresh = await begin(run.key);
+      expect(fresh.body).toMatchObject({ attempt: 1, takeover: false });
+      expect(fresh.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
+      expect(told(await start(run.key, {}, run))).toEqual([410, "lease-over"]);
+      expect(told(await reset(freshKey()))).toEqual([404, "not-found"]);
+    },
+  );
 }

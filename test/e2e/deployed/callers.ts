@@ -86,7 +86,12 @@ function regionOf({ region, url }: Deployed): string {
 export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hold }, deployed) => {
   const as = (credentials: Caller): typeof fetch => signed(signerOf(deployed(), credentials), deployed().carry);
   const byClient = (method: string, path: string, body?: object) =>
-    ask(deployed().url, as(deployed().client!.credentials), method, path, body);
+    ask(deployed().client!.url ?? deployed().url, as(deployed().client!.credentials), method, path, body);
+  // A function URL's IAM sees no path: the service itself refuses, by a problem.
+  const expectRefused = (said: Said, what: string): void => {
+    if (deployed().client!.url === undefined) expectGateways(said, what);
+    else expect([said.status, said.body?.code], what).toEqual([403, "forbidden"]);
+  };
 
   itWith("client", "to a prefix with : and ~ let its keys through, as they are and percent-encoded", async () => {
     const key = deployed().client!.prefix + freshKey();
@@ -106,7 +111,7 @@ export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hol
     const inOtherCase = prefix.replaceAll(/[a-z]/gi, (letter) => (letter < "a" ? letter.toLowerCase() : letter.toUpperCase())) + other;
     const others = [other, `%65${other.slice(1)}`, prefix.slice(0, -1) + other, inOtherCase].filter((key) => !key.startsWith(prefix));
     for (const key of others) {
-      expectGateways(await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {}), key);
+      expectRefused(await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {}), key);
     }
     for (const key of [`${prefix}%2F..%2F${other}`, `${prefix}..%2F..%2Flocks%2F${other}`, `${prefix}%252F${other}`]) {
       expect((await byClient("PUT", `/v1/locks/${key}/leases/${newId()}`, {})).status, key).toBeGreaterThanOrEqual(400);
@@ -117,16 +122,16 @@ export const rights: OfDeployed = ({ itWith }, { freshKey, newId, get, post, hol
   itWith("client", "to a prefix let through no call whose keys are in the body", async () => {
     const key = deployed().client!.prefix + freshKey();
     const leaseId = newId();
-    expectGateways(await byClient("PUT", `/v1/lock-sets/${leaseId}`, { keys: [key] }), "set");
-    expectGateways(await byClient("POST", "/v1/renewals", { leases: [{ key, leaseId }] }), "renewals");
+    expectRefused(await byClient("PUT", `/v1/lock-sets/${leaseId}`, { keys: [key] }), "set");
+    expectRefused(await byClient("POST", "/v1/renewals", { leases: [{ key, leaseId }] }), "renewals");
   });
 
   itWith("client", "of a client let through no call of an operator: break, list, reset", async () => {
     const key = deployed().client!.prefix + freshKey();
-    expectGateways(await byClient("POST", `/v1/locks/${key}/break`, { reason: "e2e", fencingToken: 1 }), "break");
-    expectGateways(await byClient("GET", "/v1/locks"), "list");
-    expectGateways(await byClient("GET", "/v1/runs"), "runs");
-    expectGateways(await byClient("POST", `/v1/runs/${key}/reset`, { reason: "e2e" }), "reset");
+    expectRefused(await byClient("POST", `/v1/locks/${key}/break`, { reason: "e2e", fencingToken: 1 }), "break");
+    expectRefused(await byClient("GET", "/v1/locks"), "list");
+    expectRefused(await byClient("GET", "/v1/runs"), "runs");
+    expectRefused(await byClient("POST", `/v1/runs/${key}/reset`, { reason: "e2e" }), "reset");
   });
 
   itWith("session", "are a role's: another session of it is the same principal", async () => {

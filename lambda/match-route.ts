@@ -1,8 +1,8 @@
 /**
- * Matches requests to routes as API Gateway does: the method's own route of the path, then the path's `ANY` route, and `$default` if no
- * path matches.
+ * Matches requests to routes as API Gateway does, for the local gateway and for function URLs, which have no routes: the method's own route
+ * of the path, then the path's `ANY` route, and `$default` if no path matches.
  */
-import { operationAt, PATHS } from "../../lambda/routes.js";
+import { operationAt, PATHS } from "./routes.js";
 
 /** A route with its percent-decoded path parameters. */
 export interface RouteMatch {
