@@ -1,11 +1,11 @@
 /**
  * Limits: how much may start in a time. Each rate of a limit is a bucket that fills at the rate, up to its burst, and a take empties it by
  * its cost. A bucket is one number, `fullAtUs`: the time at which it is full if nothing more is taken (the generic cell rate algorithm,
- * GCRA, of ITU-T I.371). So nothing ever has to be refilled, and a take is one write.
+ * GCRA, of ITU-T I.371). So nothing ever has to be refilled.
  *
  *  1. A take fits while `fullAt ≤ now + span − charge`. It then sets `fullAt` to `max(fullAt, latest) + charge`.
  *  2. `now` is the later clock while both agree within D ({@link CLOCKS_APART_MS}). Beyond it one of them is wrong: inflow counts by the
- *     earlier clock, and what is taken is dated by the later, so that the error makes the limit stricter, never looser.
+ *     earlier clock, and what is taken is dated by the later, so that an error beyond D makes the limit stricter.
  *  3. With a wait, a take that doesn't fit yet gets a start in the future. It is charged at once, so its start is reserved: no queue, no
  *     poll. While the clocks don't agree, a take starts now or is refused.
  *
@@ -73,21 +73,39 @@ export type TakeDecision = { readonly answer: Taken; readonly next: LimitRecord 
 /** D: the clocks agree if they are no further apart than this, in ms: twice the default clock error, and the second to which a table tells its time. */
 export const CLOCKS_APART_MS = 2000;
 
+/**
+ * The longest time for which a process answers takes by an earlier refusal, in ms: `fullAt` falls only when an operator resets the limit, so
+ * the reset reaches every process by then.
+ */
+export const REFUSED_FOR_MS = 5000;
+
 /** Decides a take: {@link LimitRecord} undefined means that nothing was taken before. */
 export function decideTake(record: LimitRecord | undefined, take: Take, reading: ClockReading): TakeDecision {
-  const { rates, cost, waitMs } = take;
+  const { rates } = take;
   if (record && !hasRates(record, rates)) {
     const fullInMs = fullInMsOf(record, reading);
     if (fullInMs > 0) return { answer: refuseMismatch(record, fullInMs) };
   }
   const buckets = bucketsOf(record, rates);
-  const lateMs = Math.max(0, ...buckets.map((bucket) => Math.ceil((bucket.fullAtUs - latestFitUs(bucket, cost, reading)) / 1000)));
-  if (lateMs > (doAgree(reading) ? waitMs : 0)) return { answer: refuse("rate-limited", { retryAfterMs: lateMs }) };
-  const next = buckets.map((bucket) => ({ ...bucket, fullAtUs: fullAfter(bucket, cost, reading) }));
+  if (buckets.some((bucket) => bucket.fullAtUs > latestFitUs(bucket, take, reading)))
+    return { answer: refuse("rate-limited", { retryAfterMs: untilFitsMs(buckets, take, reading) }) };
+  const next = { buckets: buckets.map((bucket) => ({ ...bucket, fullAtUs: fullAfter(bucket, take.cost, reading) })) };
+  return { answer: takenFrom(next, take, reading), next };
+}
+
+/** Returns the answer to a take that was granted, and left these buckets. */
+export function takenFrom({ buckets }: LimitRecord, take: Take, reading: ClockReading): Taken {
+  const before = buckets.map((bucket) => ({ ...bucket, fullAtUs: bucket.fullAtUs - chargeUs(bucket, take.cost) }));
   return {
-    answer: { ok: true, startInMs: lateMs, remaining: next.map((bucket) => remainingOf(bucket, reading)) },
-    next: { buckets: next },
+    ok: true,
+    startInMs: Math.min(longestWaitMs(take, reading), untilFitsMs(before, take, reading)),
+    remaining: buckets.map((bucket) => remainingOf(bucket, reading)),
   };
+}
+
+/** Returns the record after a reset: every bucket is full, so the next take may bring other rates. */
+export function fullAgain(record: LimitRecord | undefined): LimitRecord | undefined {
+  return record && { buckets: record.buckets.map((bucket) => ({ ...bucket, fullAtUs: 0 })) };
 }
 
 /** Returns the buckets of these rates: those of the record, or full ones. */
@@ -106,9 +124,9 @@ export function ratesText(rates: readonly Rate[]): string {
   return rates.map(({ count, perMs, burst = count }) => `${count}/${perMs}/${burst}`).join(",");
 }
 
-/** Returns the latest `fullAtUs` of a bucket at which a take of this cost may start now. */
-export function latestFitUs(bucket: Bucket, cost: number, reading: ClockReading): number {
-  return nowMsOf(reading) * 1000 + spanUs(bucket) - chargeUs(bucket, cost);
+/** Returns the latest `fullAtUs` of a bucket at which a take fits: it starts now, or after a wait that is allowed. */
+export function latestFitUs(rate: RateWithBurst, take: Pick<Take, "cost" | "waitMs">, reading: ClockReading): number {
+  return (nowMsOf(reading) + longestWaitMs(take, reading)) * 1000 + spanUs(rate) - chargeUs(rate, take.cost);
 }
 
 /** Returns `fullAtUs` after a take of this cost. */
@@ -147,23 +165,34 @@ export function refuseRates({ rates, cost }: Pick<Take, "rates" | "cost">): Refu
     const { count, burst = count } = rate;
     if (burst < cost) return refuse("invalid-request", { field: "cost", detail: `cost: must be at most the burst of ${burst}` });
     if (fillMs([rate]) > FILL_MAX_MS)
-      return refuse("invalid-request", { field: `rates.${index}.burst`, detail: `rates.${index}.burst: would take over a year to fill` });
+      return refuse("invalid-request", { field: `rates.${index}.burst`, detail: `rates.${index}.burst: would take over 31 days to fill` });
   }
   return undefined;
 }
 
 /** The most that rounding adds up to in a burst of a hundred takes, in microseconds: too little to be seen in an answer. */
 const ROUNDED_US = 100;
-/** The longest time that a bucket may take to fill: a year. */
-const FILL_MAX_MS = 366 * 24 * 3_600_000;
+/** The longest time that a bucket may take to fill: 31 days. A mistake in the rates shuts the name to others for so long, without a reset. */
+const FILL_MAX_MS = 31 * 24 * 3_600_000;
 
 function doAgree({ earliestMs, latestMs }: ClockReading): boolean {
   return latestMs - earliestMs <= CLOCKS_APART_MS;
 }
 
 /** Returns the time up to which inflow counts. */
-function nowMsOf(reading: ClockReading): number {
+export function nowMsOf(reading: ClockReading): number {
   return doAgree(reading) ? reading.latestMs : reading.earliestMs;
+}
+
+/** Returns the longest wait until a start: none while the clocks disagree. */
+function longestWaitMs({ waitMs }: Pick<Take, "waitMs">, reading: ClockReading): number {
+  return doAgree(reading) ? waitMs : 0;
+}
+
+/** Returns the time until a take fits without a wait, in ms; 0 if it fits now. */
+function untilFitsMs(buckets: readonly Bucket[], { cost }: Take, reading: ClockReading): number {
+  const lateUs = buckets.map((bucket) => bucket.fullAtUs - latestFitUs(bucket, { cost, waitMs: 0 }, reading));
+  return Math.max(0, ...lateUs.map((us) => Math.ceil(us / 1000)));
 }
 
 /** The time that one unit takes to flow in, in microseconds. */
@@ -175,9 +204,9 @@ function unitUs({ count, perMs }: Rate): number {
  * The time that the whole burst takes to flow in, in microseconds. It is longer by less than a unit, since every charge is rounded up: so
  * takes of 2 and 3 fit where one of 5 does.
  */
-function spanUs(bucket: Bucket): number {
-  const unit = unitUs(bucket);
-  return Math.floor(unit * bucket.burst + Math.min(unit / 2, ROUNDED_US));
+function spanUs(rate: RateWithBurst): number {
+  const unit = unitUs(rate);
+  return Math.floor(unit * rate.burst + Math.min(unit / 2, ROUNDED_US));
 }
 
 function remainingOf(bucket: Bucket, reading: ClockReading): number {
@@ -186,6 +215,6 @@ function remainingOf(bucket: Bucket, reading: ClockReading): number {
 }
 
 function refuseMismatch({ buckets }: LimitRecord, retryAfterMs: number): Refusal {
-  const detail = `Others use this limit with the rates ${ratesText(buckets)} (count/perMs/burst), until it is full again in ${retryAfterMs} ms`;
+  const detail = `Others use this limit with the rates ${ratesText(buckets)} (count/perMs/burst), until it is full again in ${retryAfterMs} ms, or an operator resets it`;
   return refuse("limit-mismatch", { retryAfterMs, detail });
 }

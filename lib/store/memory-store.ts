@@ -4,7 +4,7 @@
  */
 import type { Command, Decision, Touch } from "../core/commands.js";
 import { isSameQueue } from "../core/lock/queue.js";
-import { type LimitRecord, decideTake } from "../core/rate.js";
+import { type LimitRecord, decideTake, fullAgain } from "../core/rate.js";
 import type { LockRecord, LockPolicy, Member } from "../core/record.js";
 import { type Clock, systemClock } from "../core/time.js";
 import { transition } from "../core/transition.js";
@@ -183,6 +183,11 @@ function createMemoryLimits(): LimitStore {
       const { answer, next } = decideTake(records.get(idOfLimit(name))?.[1], take, clocks());
       if (next) records.set(idOfLimit(name), [name, next]);
       return answer;
+    },
+    async reset(name) {
+      const full = fullAgain(records.get(idOfLimit(name))?.[1]);
+      if (full) records.set(idOfLimit(name), [name, full]);
+      return full;
     },
     read: async (name) => records.get(idOfLimit(name))?.[1],
     async list({ namespace, prefix, after, max, fullAfterMs }) {

@@ -70,6 +70,8 @@ export interface LimitStore {
    * @throws StoreUnavailable when the table can't be reached, as {@link LockStore.apply}
    */
   take(name: LimitName, take: Take, clocks: ReadClocks): Promise<Taken | Refusal>;
+  /** Makes every bucket of a limit full. Returns it as it is then; undefined if there is none. */
+  reset(name: LimitName): Promise<LimitRecord | undefined>;
   /** Returns the limit by a strongly consistent read; undefined if nothing was ever taken, or long ago. */
   read(name: LimitName): Promise<LimitRecord | undefined>;
   /** Lists limits whose buckets were not full at `fullAfterMs`, for display. */

@@ -64,7 +64,7 @@ export function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
   const { parameters } = createMemoryStore({ policy: createPolicy() });
-  const limits = { take: fail, read: fail, list: fail };
+  const limits = { take: fail, reset: fail, read: fail, list: fail };
   return { parameters, limits, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
 }
 

@@ -17,7 +17,7 @@ export interface UpdateInput {
   readonly UpdateExpression: string;
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
   readonly ExpressionAttributeValues: Item;
-  readonly ReturnValues?: "ALL_OLD";
+  readonly ReturnValues?: "ALL_OLD" | "ALL_NEW";
   readonly ReturnValuesOnConditionCheckFailure?: "ALL_OLD";
 }
 

@@ -3,6 +3,7 @@ import type { Bug } from "./bug.js";
 
 const CORE = "lib/core/rate.ts";
 const STORE = "lib/store/dynamo/limit-store.ts";
+const WRITE = "lib/store/dynamo/limit-write.ts";
 
 /** Mistakes by which more starts than a limit allows, or by which a full one refuses. */
 export const LIMIT_BUGS: readonly Bug[] = [
@@ -35,14 +36,35 @@ export const LIMIT_BUGS: readonly Bug[] = [
     why: "a take is answered by the limit that the process saw, and not by the one that its write found: two get the same start",
     file: STORE,
     breaks: "S17",
-    edits: [["? decideTake(result.before, take, reading)", "? { ...decideTake(result.before, take, reading), answer: decided.answer }"]],
+    edits: [["return takenFrom(limit.record, take, reading)", "return decideTake(known?.record, take, reading).answer"]],
   },
   {
     name: "limit-collected-before-it-is-full",
     why: "the item of a limit is kept for the retention alone, also if the limit takes longer to fill",
-    file: STORE,
+    file: WRITE,
     breaks: "S17",
     edits: [["reading.earliestMs + waitMs + fillMs(rates) + policy.retentionMs", "reading.earliestMs + waitMs + policy.retentionMs"]],
+  },
+  {
+    name: "latest-candidate-replaced",
+    why: "a take replaces a candidate though it is after now and alone the latest: what it stood for is forgotten",
+    file: WRITE,
+    breaks: "S17",
+    edits: [["`(NOT (${name} > :now) OR", "`(NOT (attribute_exists(nothing) AND ${name} > :now) OR"]],
+  },
+  {
+    name: "late-candidate-overlooked",
+    why: "a take fits all candidates but the last, which may be the latest",
+    file: WRITE,
+    breaks: "S17",
+    edits: [["candidates.map((name) => `NOT (${name} > :fits", "candidates.slice(0, -1).map((name) => `NOT (${name} > :fits"]],
+  },
+  {
+    name: "candidate-not-charged",
+    why: "a take charges all candidates but the last, which may be the latest",
+    file: WRITE,
+    breaks: "S17",
+    edits: [["+ :charge${rate}`;", "+ ${name === names.at(-1) ? \":zero\" : `:charge${rate}`}`;"]],
   },
   {
     name: "started-on-the-answer",
@@ -64,7 +86,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
     file: "lib/client/refused-takes.ts",
     breaks: "L7",
     edits: [
-      ["refused.retryAfterMs - elapsedMs(refused.askedAt, now)", "Math.max(1, refused.retryAfterMs - elapsedMs(refused.askedAt, now))"],
+      ["sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs))", "Math.max(1, Math.ceil(refused.retryAfterMs - sinceMs))"],
     ],
   },
 ];

@@ -84,8 +84,9 @@ export class DynamoTable {
     const write = this.#preparedUpdate(input);
     const before = this.#items.get(write.id);
     if (!this.#holds(write, before)) throw conditionFailed(write.returnsOld && before ? itemToWire(before) : undefined);
-    this.#write(write.id, before, write.next(before));
-    return returned(input["ReturnValues"], before);
+    const after = write.next(before);
+    this.#write(write.id, before, after);
+    return returned(input["ReturnValues"], { before, after });
   }
 
   put(input: Input): { readonly Attributes?: ValueMap } {
@@ -96,7 +97,7 @@ export class DynamoTable {
     const before = this.#items.get(write.id);
     if (!this.#holds(write, before)) throw conditionFailed(write.returnsOld && before ? itemToWire(before) : undefined);
     this.#write(write.id, before, item);
-    return returned(input["ReturnValues"], before);
+    return returned(input["ReturnValues"], { before, after: item });
   }
 
   /** The items that a transaction would write, by their ids; none if its token was used already. */
@@ -310,9 +311,10 @@ const TRANSACTION: ReadonlySet<string> = new Set(["TransactItems", "ClientReques
 const ONE_OF_MANY: ReadonlySet<string> = new Set(["Update"]);
 const UPDATE_OF_MANY: ReadonlySet<string> = new Set([...WRITE, "Key", "UpdateExpression"]);
 
-function returned(wanted: unknown, before: ValueMap | undefined): { readonly Attributes?: ValueMap } {
-  oneOf({ ReturnValues: wanted }, "ReturnValues", ["NONE", "ALL_OLD"]);
-  return wanted === "ALL_OLD" && before ? { Attributes: before } : {};
+function returned(wanted: unknown, { before, after }: Written): { readonly Attributes?: ValueMap } {
+  oneOf({ ReturnValues: wanted }, "ReturnValues", ["NONE", "ALL_OLD", "ALL_NEW"]);
+  const item = wanted === "ALL_NEW" ? after : wanted === "ALL_OLD" ? before : undefined;
+  return item ? { Attributes: item } : {};
 }
 
 function oneOf(input: Input, name: string, known: readonly string[]): string | undefined {

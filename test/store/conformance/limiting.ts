@@ -49,7 +49,10 @@ export function limits(store: () => LockStore): void {
     const { limits } = store();
     const take: LimitStore["take"] = (name, asked, clocks) =>
       limits.take(name, asked, () => ({ earliestMs: clocks().latestMs, latestMs: clocks().latestMs }));
-    const { differs } = await differences({ take, read: (name) => limits.read(name), list: (query) => limits.list(query) }, 1);
+    const { differs } = await differences(
+      { take, read: (name) => limits.read(name), list: (query) => limits.list(query), reset: (of) => limits.reset(of) },
+      1,
+    );
     expect(differs).not.toEqual([]);
   });
 
@@ -67,6 +70,34 @@ export function limits(store: () => LockStore): void {
     const answers = await Promise.all(Array.from({ length: 8 }, () => store().limits.take(name, take, () => at(0))));
     const starts = answers.map((answer) => (answer.ok ? answer.startInMs : NaN));
     expect(starts.sort((a, b) => a - b)).toEqual([0, 100, 200, 300, 400, 500, 600, 700]);
+  });
+
+  describe("after a reset", () => {
+    it("every bucket is full, and the next take brings its own rates", async () => {
+      const name = { namespace: freshNamespace(), key: "partner" };
+      const { limits } = store();
+      await limits.take(name, { rates: MIXED[2]!, cost: 4, waitMs: 0 }, () => at(0));
+      const full = MIXED[2]!.map((rate) => ({ ...rate, fullAtUs: 0 }));
+      expect(await limits.reset(name)).toEqual({ buckets: full });
+      expect(await limits.read(name)).toEqual({ buckets: full });
+      expect(await limits.take(name, { rates: TEN, cost: 10, waitMs: 0 }, () => at(0))).toMatchObject({ ok: true, startInMs: 0 });
+    });
+
+    it("who was refused before is granted what is there now", async () => {
+      const name = { namespace: freshNamespace(), key: "partner" };
+      const { limits } = store();
+      const take = { rates: TEN, cost: 10, waitMs: 0 };
+      await limits.take(name, take, () => at(0));
+      expect(await limits.take(name, take, () => at(0))).toMatchObject({ code: "rate-limited" });
+      await limits.reset(name);
+      expect(await limits.take(name, take, () => at(0))).toMatchObject({ ok: true });
+    });
+
+    it("a name that nobody ever used is still none", async () => {
+      const name = { namespace: freshNamespace(), key: "nobody" };
+      expect(await store().limits.reset(name)).toBeUndefined();
+      expect(await store().limits.read(name)).toBeUndefined();
+    });
   });
 
   describe("lists", () => {
