@@ -50,6 +50,13 @@ export async function reset(key: string, reason: string, { locks, asJson, print 
   return 0;
 }
 
+/** Makes a limit full: the next take may bring other rates. */
+export async function resetLimit(name: string, reason: string, { locks, asJson, print }: CommandContext): Promise<number> {
+  await locks.limits.reset(name, { reason });
+  await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is full: the next take may bring other rates\n`);
+  return 0;
+}
+
 function theOnly(inspection: Inspection): HoldView {
   const [hold, ...others] = holdsOf([inspection]);
   if (!hold) throw new CliError("notFound", `nobody holds ${inspection.key}`, { next: "There is nothing to break." });

@@ -25,7 +25,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .summary("show locks and runs in the browser")
     .description("Show locks and runs in the browser until Ctrl-C: a page on this machine that uses your own credentials. It only reads.")
     .option("-p, --port <n>", `where to listen; 0: any free port (default: ${UI_PORT} or one of the next nine)`, port)
-    .option("--allow-changes", "let the page break holds and reset runs")
+    .option("--allow-changes", "let the page break holds, and reset runs and limits")
     .option("--log-group <name>", "the service's log group (output LogGroupName), to read a key's history (default: HOLDFAST_LOG_GROUP)")
     .addHelpText("after", EXAMPLES)
     .action(async ({ port: given, allowChanges = false, logGroup }: UiOptions) => {

@@ -7,7 +7,7 @@ export interface About {
   readonly version: string;
   /** The address of the service, or the name of the table. */
   readonly where: string;
-  /** True if holds may be broken and runs reset. */
+  /** True if holds may be broken, and runs and limits reset. */
   readonly canChange: boolean;
   /** The interval of the list's requests, in ms. A page about one key polls at least every 2 s. */
   readonly pollMs: number;

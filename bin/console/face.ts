@@ -116,6 +116,10 @@ function changesOf(locks: Operator): Face["changes"] {
       await locks.runs.reset(key as string, { reason: reason as string });
       return { reset: true };
     },
+    "reset-limit": async ({ key, reason }) => {
+      await locks.limits.reset(key as string, { reason: reason as string });
+      return { reset: true };
+    },
   };
 }
 

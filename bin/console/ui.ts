@@ -32,7 +32,9 @@ export async function ui({ ports, ...shown }: UiArgs, context: CommandContext): 
   const port = await listenOnOneOf(server, ports);
   try {
     const url = `http://${HOST}:${port}${CONSOLE_PATH}#secret=${secret}`;
-    const rights = canChange ? "It may break holds and reset runs." : "It only reads; --allow-changes lets it break holds and reset runs.";
+    const rights = canChange
+      ? "It may break holds, and reset runs and limits."
+      : "It only reads; --allow-changes lets it break holds, and reset runs and limits.";
     const ready = { event: "ready", url, pid: process.pid, version, where, canChange };
     const text = `Open ${screen.colors.bold(url)}\nIt shows ${where} with your credentials. ${rights}\nThe address works once, for the browser that opens it first. Ctrl-C ends it.\n`;
     const ended = new Promise((resolve) => signals.handTo(resolve));

@@ -1,5 +1,5 @@
 /** The commands that inspect locks, runs and limits, and operate locks and runs. */
-import { type Command, Argument, Option } from "commander";
+import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
@@ -60,7 +60,29 @@ export function addLookCommands(program: Command, host: CliHost): void {
   listing(program.command("limits"), "limits partner-")
     .summary("list limits that are in use")
     .description("List the limits that are not full: their rates, what is left of each, and when they are full again.")
-    .action(looking(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)));
+    .action(looking(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
+    .addCommand(limitReset(program, host));
+}
+
+/** Returns the command that makes a limit full. */
+function limitReset(program: Command, host: CliHost): Command {
+  const command = new Command("reset")
+    .argument("<name>")
+    .usage("NAME --reason TEXT")
+    .addHelpText("after", example('limits reset partner-api --reason "wrong rates"'));
+  return command
+    .summary("make a limit full")
+    .description("Make a limit full: the next take may bring other rates.")
+    .requiredOption("--reason <text>", "why; it is logged")
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .action(
+      withLocks(
+        program,
+        host,
+        "changes",
+      )(async (context, name: string, { reason }: { reason: string }) => (await import("../operate.js")).resetLimit(name, reason, context)),
+    );
 }
 
 /** Adds the commands that operate. */

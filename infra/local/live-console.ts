@@ -48,7 +48,10 @@ export async function openLiveConsole(): Promise<LiveConsole> {
     list: (query) => ask((now) => now.list(query)),
     inspect: (key) => ask((now) => now.inspect(key)),
     forceRelease: (key, options) => ask((now) => now.forceRelease(key, options)),
-    limits: { list: (query) => ask((now) => now.limits.list(query)) },
+    limits: {
+      list: (query) => ask((now) => now.limits.list(query)),
+      reset: (name, options) => ask((now) => now.limits.reset(name, options)),
+    },
     runs: {
       get: (key) => ask((now) => now.runs.get(key)),
       list: (query) => ask((now) => now.runs.list(query)),

@@ -65,6 +65,11 @@ export interface Limiter {
 
 /** The limits of one application. */
 export interface Limits {
+  /**
+   * Makes a limit full, as an operator: the next take may bring other rates. The reason is logged. A process that was refused learns of it
+   * within 5 s. @throws LockError `not-found` if nobody used the name
+   */
+  reset(name: string, options: { readonly reason: string }): Promise<void>;
   /** Lists limits that are not full, in the order of their names, one page at a time. A page can be short without being the last. */
   list(options?: {
     readonly prefix?: string | undefined;
@@ -177,13 +182,14 @@ export class NamedLimiter implements Limiter {
     const askedAt = instantOf(clock);
     return session.registry.run(signal, async (giveUp) => {
       throwIfAborted(giveUp);
-      const roomInMs = refusedTakes.roomInMs(this.#key, cost, askedAt);
+      const roomInMs = refusedTakes.roomInMs(this.#key, { rates: this.#rates, cost }, askedAt);
       if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
       const { startInMs, remaining } = await session
         .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt), giveUp)
         .catch((error: unknown) => {
           throwIfAborted(giveUp);
-          if (error instanceof LimitExceededError) refusedTakes.add(this.#key, { cost, askedAt, retryAfterMs: error.retryAfterMs });
+          if (error instanceof LimitExceededError)
+            refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, retryAfterMs: error.retryAfterMs });
           throw error;
         });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);

@@ -26,6 +26,12 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     list: (options = {}) => session.page("list", options, LIST_OPTIONS, (query, call) => api.list(query, call)),
 
     limits: {
+      async reset(name, options: { readonly reason: string } = { reason: "" }) {
+        const key = session.keyOf(name);
+        checkOptions("limits.reset", options, { reason: CHECKS.reason }, "reason");
+        await session.ask(`reset ${key}`, (call) => api.resetLimit({ key, reason: options.reason }, call));
+        session.deps.refusedTakes.forget(key);
+      },
       list: (options = {}) => session.page("limits.list", options, PAGE, (query, call) => api.limits(query, call)),
     },
 

@@ -154,6 +154,14 @@ const LIMIT_OPERATIONS = {
     refusals: ["not-found"],
     serve: async (api, { path }) => answer(await api.limit(path), ({ limit }) => ({ status: 200, body: limit })),
   }),
+  resetLimit: operation("resetLimit", {
+    summary: "Make a limit full: the next take may bring other rates",
+    body: "ResetRequest",
+    answers: { 200: "Reset" },
+    refusals: ["not-found"],
+    serve: async (api, { path, body }) =>
+      answer(await api.resetLimit({ ...path, ...body }), () => ({ status: 200, body: { reset: true } })),
+  }),
   limits: operation("limits", {
     summary: "Limits that are not full, in the order of their names",
     query: LimitListQuery,

@@ -20,6 +20,15 @@ export function limitOperations(requests: Requests): LimitApi {
         if (!record) return refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` });
         return { ok: true, limit: viewOfLimit(key, record, clocks()) };
       }),
+    resetLimit: ({ key, reason }) => {
+      const request = { key, kind: "limits" } as const;
+      return requests.read(request, async () => {
+        if (!(await store.limits.reset({ namespace, key })))
+          return requests.refused(request, refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` }));
+        requests.logReset(request, reason);
+        return { ok: true };
+      });
+    },
     limits: ({ prefix = "", max = DEFAULTS.listMax, cursor: after = "" }) =>
       requests.read({ kind: "limits" }, async () => {
         const reading = clocks();

@@ -100,6 +100,11 @@ export function refusalLine(
   };
 }
 
+/** Makes the line for the reset of a limit. */
+export function resetLine(of: KeyOfKind, caller: Caller, operateAtMs: number, reason: string): LogLine {
+  return { event: "reset", ...common(of, caller, operateAtMs), principal: caller.principal, reason };
+}
+
 const LINE_KIND = { locks: "lock", runs: "run", limits: "limit" } as const;
 
 function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {

@@ -15,7 +15,7 @@ import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
 import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import { type RequestClocks, ClockSkew, guarded } from "./clocks.js";
-import { type Log, eventLine, NO_LOG, printableMessage, refusalLine } from "./log.js";
+import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -149,6 +149,11 @@ export class Requests {
       const cursor = items.length < views.length ? items.at(-1)?.key : page.next;
       return { ok: true as const, items, ...given({ cursor }) };
     });
+  }
+
+  /** Logs that a limit was reset. */
+  logReset(request: Logged, reason: string): void {
+    if (this.deps.log !== NO_LOG) this.deps.log(resetLine(request, this.caller, this.#logTimeMs(), reason));
   }
 
   /** Logs a refusal that was decided here, and returns it. */

@@ -30,7 +30,7 @@ describe("holdfast ui", () => {
   it("shows the locks to the browser that opened its address, and to nobody else, until a signal", async () => {
     await using _lease = await service.locks.acquire("ui:1");
     const { ask, secret, origin, printed, signal, ended } = await ui();
-    expect(printed).toContain("It only reads; --allow-changes lets it break holds and reset runs.");
+    expect(printed).toContain("It only reads; --allow-changes lets it break holds, and reset runs and limits.");
     expect(Buffer.from(secret, "base64url")).toHaveLength(24);
     expect(await (await ask("/api/locks?find=ui:")).json()).toMatchObject({ items: [{ key: "ui:1" }] });
     expect((await ask("/api/locks", {})).status).toBe(403);

@@ -19,13 +19,12 @@ function counted() {
 }
 
 describe("a client that was refused", () => {
-  it("asks nobody until there can be room, for as much or more; whichever of its limiters is asked", async () => {
+  it("asks nobody until there can be room for as much, whichever of its limiters is asked", async () => {
     const { clock, asked, forget, locks } = counted();
     const take = (cost: number, waitMs = 0) => locks.limiter("partner", TEN).take({ cost, waitMs });
     await take(8);
     await expect(take(5)).rejects.toMatchObject({ retryAfterMs: 300 });
     forget();
-    await expect(take(6)).rejects.toMatchObject({ retryAfterMs: 300 });
     await clock.advance(299);
     await expect(take(5)).rejects.toMatchObject({ retryAfterMs: 1 });
     expect(asked()).toEqual([]);
@@ -33,6 +32,44 @@ describe("a client that was refused", () => {
     await clock.advance(401);
     await take(5);
     expect(asked()).toEqual(["take", "take"]);
+  });
+
+  it("asks for another cost and for other rates, whose answers are their own", async () => {
+    const { asked, forget, locks } = counted();
+    const hourly: LimiterOptions = { rates: [{ count: 100, perMs: 3_600_000 }] };
+    const take = (cost: number, options = hourly) => locks.limiter("partner", options).take({ cost });
+    await take(100);
+    await expect(take(1)).rejects.toMatchObject({ retryAfterMs: 36_000 });
+    forget();
+    await expect(take(50)).rejects.toMatchObject({ retryAfterMs: 1_800_000 });
+    await expect(take(50, TEN)).rejects.toMatchObject({ field: "cost" });
+    await expect(take(10, TEN)).rejects.toMatchObject({ code: "limit-mismatch" });
+    expect(asked()).toEqual(["take", "take"]);
+  });
+
+  it("asks again 5 s later, so that it learns of a reset; control: not before", async () => {
+    const { clock, asked, forget, locks } = counted();
+    const limiter = locks.limiter("partner", { rates: [{ count: 1, perMs: 3_600_000 }] });
+    await limiter.take();
+    await expect(limiter.take()).rejects.toThrow(LimitExceededError);
+    forget();
+    await clock.advance(5000);
+    await expect(limiter.take()).rejects.toThrow(LimitExceededError);
+    expect(asked()).toEqual([]);
+    await clock.advance(1);
+    await expect(limiter.take()).rejects.toThrow(LimitExceededError);
+    expect(asked()).toEqual(["take"]);
+  });
+
+  it("is granted what a reset of its own made free, at once; control: nothing without a reason", async () => {
+    const { locks } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    await limiter.take({ cost: 10 });
+    await expect(limiter.take({ cost: 10 })).rejects.toThrow(LimitExceededError);
+    await expect(locks.limits.reset("partner", { reason: "" })).rejects.toMatchObject({ field: "reason" });
+    await locks.limits.reset("partner", { reason: "wrong rates" });
+    expect((await limiter.take({ cost: 10 })).remaining).toEqual([0]);
+    await expect(locks.limits.reset("nobody", { reason: "wrong rates" })).rejects.toMatchObject({ code: "not-found" });
   });
 
   it("asks at once for a take that may wait long enough, and for another limit", async () => {

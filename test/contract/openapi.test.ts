@@ -103,7 +103,7 @@ describe("the document", () => {
 
   it("needs a body exactly where the service does", () => {
     const needed = operations.filter(({ operation }) => operation.requestBody?.required).map(({ operation }) => operation.operationId);
-    const those = "changeMode transfer wait notify break acquireSet renewSet releaseSet renewMany complete resetRun take";
+    const those = "changeMode transfer wait notify break acquireSet renewSet releaseSet renewMany complete resetRun take resetLimit";
     expect(needed.join(" ")).toBe(those);
     const { TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest } = REQUESTS;
     for (const schema of [TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest])
@@ -135,6 +135,7 @@ describe("the document", () => {
     ["run", ["200", "304", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
     ["runs", ["200", "400", "401", "403", "413", "415", "429", "500", "503"]],
     ["resetRun", ["200", "400", "401", "403", "404", "409", "413", "415", "429", "500", "503"]],
+    ["resetLimit", ["200", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
   ])("has every status that %s has", (id, statuses) => {
     expect(Object.keys(byId.get(id)?.responses ?? {}).sort()).toEqual(statuses);
   });
@@ -174,6 +175,7 @@ const SCHEMAS = {
   renewRun: REQUESTS.RenewRunRequest,
   complete: REQUESTS.OutcomeRequest,
   resetRun: REQUESTS.ResetRequest,
+  resetLimit: REQUESTS.ResetRequest,
 } as const;
 /** Bodies, and true if the service accepts them. */
 const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
@@ -259,6 +261,8 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["complete", false, { state: "succeeded", resultOmitted: false }],
   ["resetRun", true, { reason: "x".repeat(256) }],
   ["resetRun", false, {}],
+  ["resetLimit", true, { reason: "x" }],
+  ["resetLimit", false, {}],
   ["resetRun", false, { reason: "" }],
   ["resetRun", false, { reason: "x", key: "y" }],
 ];

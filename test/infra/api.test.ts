@@ -95,7 +95,7 @@ describe("callers with tokens", () => {
       expect(AuthorizationScopes, routeKey).toEqual(dutyOf(routeKey) === "admin" ? ["locks:admin"] : ["locks:use", "locks:admin"]);
     }
     const admin = ROUTE_KEYS.filter((routeKey) => dutyOf(routeKey) === "admin");
-    expect(admin.map(operationAt).sort()).toEqual(["break", "limits", "list", "resetRun", "runs"]);
+    expect(admin.map(operationAt).sort()).toEqual(["break", "limits", "list", "resetLimit", "resetRun", "runs"]);
   });
 
   it("have the claim named that parts tenants; a claim without tokens is refused, and so is a grant by IAM", () => {

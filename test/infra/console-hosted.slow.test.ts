@@ -251,7 +251,7 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
     expect(await readOnly.page.getByRole("button", { name: "Break…" }).count()).toBe(0);
 
     const { page } = await open();
-    await page.getByLabel("Let me break holds and reset runs").check();
+    await page.getByLabel("Let me break holds, and reset runs and limits").check();
     await enter(page, TOKENS.operator);
     await page.getByRole("link", { name: "BREAK_1" }).click();
     await page.getByRole("button", { name: "Break…" }).click();

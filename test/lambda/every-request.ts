@@ -42,6 +42,7 @@ export const DECISIONS: readonly Request[] = [
   [COMPLETE_RUN, { state: "succeeded" }],
   [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
   [RESET, { reason: "x" }],
+  ["POST /v1/limits/{key}/reset", { reason: "x" }],
   [INSPECT_RUN],
   ["GET /v1/runs"],
 ];

@@ -138,6 +138,7 @@ const nearlyRight = fc
       renewRun: { checkpoint: outcome },
       complete: outcome,
       resetRun: { reason: "stuck" },
+      resetLimit: { reason: "stuck" },
     };
     const own = bodies[operationAt(routeKey) ?? ""] ?? body;
     const sent = verb === "PUT" || verb === "POST" ? JSON.stringify(own) : undefined;

@@ -159,6 +159,18 @@ function nowText(next: string | undefined): Content {
     works, only fencing tokens protect your data.`;
 }
 
+/** Resets a limit. */
+export function ResetLimitDialog(given: ChangeProps & { readonly name: string }): Content {
+  const { name } = given;
+  const make = async (reason: string): Promise<string> => {
+    await change("reset-limit", { key: name, reason });
+    return `${name} is full: the next caller may bring other rates.`;
+  };
+  return html`<${ChangeDialog} ...${given} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
+    <p>All that was taken is forgotten. As much as its burst may start at once, beside what started before.</p>
+  </${ChangeDialog}>`;
+}
+
 /** Resets a run. */
 export function ResetDialog(given: ChangeProps & { readonly runKey: string }): Content {
   const { runKey: key } = given;

@@ -67,7 +67,7 @@ export function Events(given: { readonly lines: readonly Line[]; readonly withKe
     ${lines.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
 }
 
-const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "run reset" };
+const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "reset" };
 /** The number of deeds at first. */
 const DEED_ROWS = 5;
 
@@ -76,7 +76,7 @@ export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
   const { isUtc } = useContext(SharedContext);
   const [isAll, setAll] = useState(false);
   const deeds = lines.filter((line) => deedOf(line)).toReversed();
-  if (deeds.length === 0) return html`<p class="muted">Nobody broke a hold or reset a run.</p>`;
+  if (deeds.length === 0) return html`<p class="muted">Nobody broke a hold, or reset a run or a limit.</p>`;
   return html`<table class="rows events" aria-label="Breaks and resets">
       ${head("Time", "By", "Deed", "Key", "Held by", "Reason")}
       <tbody>

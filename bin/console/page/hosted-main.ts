@@ -70,7 +70,7 @@ function SignIn({
       </label>
       <label class="check">
         <input type="checkbox" checked=${canChange} onChange=${() => setCanChange((before) => !before)} />
-        Let me break holds and reset runs
+        Let me break holds, and reset runs and limits
       </label>
       <div class="buttons"><button type="submit">Open</button></div>
       <p class="muted">Only this tab knows the token, until it is closed or loaded again.</p>

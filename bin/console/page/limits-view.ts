@@ -1,9 +1,10 @@
 /** The limits in use: what is left of each rate, and when they are full again. */
-import { useContext } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { exactDuration, formatSeconds } from "../../duration.js";
 import type { LimitOfKey, Listed } from "../data.js";
+import { ResetLimitDialog } from "./dialog.js";
 import { Search } from "./filters.js";
-import { type ViewProps, SharedContext } from "./hooks.js";
+import { type ViewProps, SharedContext, useAge } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { useList } from "./list.js";
 import { bar, empty, Freshness, head, keyName, tryIt } from "./parts.js";
@@ -12,10 +13,16 @@ import { timeText } from "./words.js";
 const FILTERS = { find: "", all: "" };
 
 /** The view. */
-export function LimitsView({ about, query }: ViewProps): Content {
+export function LimitsView({ about, query, announce }: ViewProps): Content {
   const { filters, set, polled, age, partOf, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
   const { data, atMs = 0, error } = polled;
+  const { isKnown } = useAge(polled);
+  const [resetting, setResetting] = useState<string>();
+  const done = (news: string): void => {
+    announce(news);
+    polled.again();
+  };
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Limits</h1>
     <${Search} label="Find a limit" value=${filters.find} onChange=${(find: string) => set({ find })}>
@@ -26,6 +33,10 @@ export function LimitsView({ about, query }: ViewProps): Content {
     ${data && (data.items.length > 0 ? table(data.items) : nothing())}
     ${!data && !error && html`<p class="loading">Reading the limits…</p>`}
     ${more("limits")}
+    ${
+      resetting !== undefined &&
+      html`<${ResetLimitDialog} name=${resetting} isKnown=${isKnown} onClose=${() => setResetting(undefined)} onDone=${done} />`
+    }
   </main>`;
 
   function table(items: readonly LimitOfKey[]): Content {
@@ -39,6 +50,7 @@ export function LimitsView({ about, query }: ViewProps): Content {
               <td data-label="Left">${left(limit)}</td>
               <td data-label="Full again">
                 ${timeText(atMs + fullInMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>
+                ${about.canChange && html` <button type="button" class="danger quiet" aria-label=${`Reset ${key}`} disabled=${!isKnown} onClick=${() => setResetting(key)}>Reset…</button>`}
               </td>
             </tr>`,
         )}

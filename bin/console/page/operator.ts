@@ -32,7 +32,10 @@ export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
     list: (query = {}) => call("GET", `locks${queryText(query)}`),
     inspect: (key) => call("GET", `locks/${encodeURIComponent(key)}`),
     forceRelease: (key, body) => call("POST", `locks/${encodeURIComponent(key)}/break`, body),
-    limits: { list: (query = {}) => call("GET", `limits${queryText(query)}`) },
+    limits: {
+      list: (query = {}) => call("GET", `limits${queryText(query)}`),
+      reset: async (name, body) => void (await call("POST", `limits/${encodeURIComponent(name)}/reset`, body)),
+    },
     runs: {
       get: (key) =>
         call<FoundRun>("GET", `runs/${encodeURIComponent(key)}`).catch((error: unknown) => {

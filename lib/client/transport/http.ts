@@ -191,6 +191,7 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
     return told(reply, isThis, asTold);
   },
   limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
+  resetLimit: (reply) => told(reply, answers.isReset, asTold),
   limits: (reply) => told(reply, answers.isLimitList, asTold),
 };
 

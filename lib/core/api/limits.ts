@@ -30,5 +30,7 @@ export interface LimitsListed {
 export interface LimitApi {
   take(request: TakeRequest, options?: CallOptions): Promise<Taken | Refusal>;
   limit(request: { readonly key: string }, options?: CallOptions): Promise<LimitFound | Refusal>;
+  /** Makes a limit full. The reason is logged. */
+  resetLimit(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;
   limits(request: PageRequest, options?: CallOptions): Promise<LimitsListed | Refusal>;
 }

@@ -262,6 +262,7 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       ["take", (of) => of.take({ key: "a", rates: [{ count: 1, perMs: 1000 }] })],
       ["limit", (of) => of.limit({ key: "a" })],
       ["limits", (of) => of.limits({})],
+      ["resetLimit", (of) => of.resetLimit({ key: "a", reason: "stuck" })],
       ["complete", (of) => of.complete({ ...REF, outcome: { state: "succeeded" } })],
       ["releaseSet", (of) => of.releaseSet(set)],
       ["renewMany", (of) => of.renewMany({ leases: [REF] })],

@@ -195,6 +195,6 @@ const CALLS = [
   ...["GET /v1/locks/{key}", "POST /v1/locks/{key}/break", "GET /v1/locks"],
   ...["PUT /v1/lock-sets/{leaseId}", "POST /v1/lock-sets/{leaseId}/renew", "POST /v1/lock-sets/{leaseId}/release", "POST /v1/renewals"],
   ...[`PUT ${RUN}`, `POST ${RUN}/renew`, `PUT ${RUN}/outcome`, "GET /v1/runs/{key}", "GET /v1/runs", "POST /v1/runs/{key}/reset"],
-  ...["POST /v1/limits/{key}/takes", "GET /v1/limits/{key}", "GET /v1/limits"],
+  ...["POST /v1/limits/{key}/takes", "POST /v1/limits/{key}/reset", "GET /v1/limits/{key}", "GET /v1/limits"],
   ...["GET /v1/health", "GET /v1/openapi.json"],
 ];

@@ -64,7 +64,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
     why: "a take charges all candidates but the last, which may be the latest",
     file: WRITE,
     breaks: "S17",
-    edits: [["+ :charge${rate}`;", "+ ${name === names.at(-1) ? \":zero\" : `:charge${rate}`}`;"]],
+    edits: [["+ :charge${rate}`;", '+ ${name === names.at(-1) ? ":zero" : `:charge${rate}`}`;']],
   },
   {
     name: "started-on-the-answer",
@@ -86,7 +86,10 @@ export const LIMIT_BUGS: readonly Bug[] = [
     file: "lib/client/refused-takes.ts",
     breaks: "L7",
     edits: [
-      ["sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs))", "Math.max(1, Math.ceil(refused.retryAfterMs - sinceMs))"],
+      [
+        "sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs))",
+        "Math.max(1, Math.ceil(refused.retryAfterMs - sinceMs))",
+      ],
     ],
   },
 ];
