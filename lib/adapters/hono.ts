@@ -3,6 +3,7 @@
  * Hono is not imported: a middleware is a function.
  */
 import { InvalidRequestError } from "../client/errors.js";
+import { headerIn } from "../client/events.js";
 import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
 import { isCovered } from "./once.js";
@@ -57,7 +58,7 @@ export function idempotent<Context extends HonoContext = HonoContext>({
   const serve = serveOnce(options);
   return async (c, next) => {
     const { method, routePath: pattern, raw, url } = c.req;
-    const asked = { method, pattern, idempotencyKey: raw.headers.get("idempotency-key") ?? undefined };
+    const asked = { method, pattern, idempotencyKey: headerIn(raw.headers) };
     if (!isCovered(asked, options)) return next();
     const body = options.fingerprint ? undefined : await bodyOf(c, maxBodyBytes);
     if (body === "too-large") return void replace(c, responseOf(problemAnswer("too-large"), c.res.headers));

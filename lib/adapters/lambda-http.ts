@@ -2,6 +2,7 @@
  * HTTP events, as API Gateway, a function URL, a load balancer, VPC Lattice or a custom template passes them to a function: recognizes
  * requests, reads what they ask for, and shapes the answers. Only this file knows their fields.
  */
+import { headerIn } from "../client/events.js";
 import { REPLAYED } from "./once.js";
 import type { HttpAnswer } from "./problem.js";
 import { type RequestParts, contentOf } from "./request.js";
@@ -51,12 +52,12 @@ function isObject(value: unknown): value is object {
 export function requestOf(event: unknown): RequestParts | undefined {
   if (!isHttp(event)) return undefined;
   const { httpMethod, requestContext, method, rawPath, path, resource, routeKey, headers, multiValueHeaders } = event;
-  const key = Object.entries(headers ?? multiValueHeaders ?? {}).findLast(([name]) => name.toLowerCase() === "idempotency-key")?.[1];
   return {
     method: textOf(httpMethod, requestContext?.http?.method, method) ?? "",
     path: textOf(rawPath, path) ?? "/",
     pattern: textOf(resource) ?? /^\S+ (\/.*)$/.exec(textOf(routeKey) ?? "")?.[1],
-    idempotencyKey: typeof key === "string" ? key : key?.[0],
+    // A REST API has the last value of a header in `headers`, and all of them in the other.
+    idempotencyKey: headerIn(multiValueHeaders ?? {}) ?? headerIn(headers ?? {}),
     content: () => contentIn(event),
   };
 }

@@ -6,6 +6,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { InvalidRequestError } from "../client/errors.js";
+import { headerIn } from "../client/events.js";
 import { resultBytes } from "../core/request-limits.js";
 import type { RequestParts } from "./request.js";
 import type { MadeResponse, SentHeaders, StoredResponse } from "./response.js";
@@ -34,7 +35,7 @@ export function partsOf(request: NodeRequest): RequestParts {
   return partsFrom(originalUrl ?? url, {
     method,
     pattern: typeof pattern === "string" ? pattern : undefined,
-    idempotencyKey: headers["idempotency-key"] as string | undefined,
+    idempotencyKey: headerIn(headers),
     readBody: () => bodyOf(request),
   });
 }

@@ -3,6 +3,7 @@
  * can't be returned. A host says how a request is read and how a response is captured; nothing here knows one.
  */
 import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } from "../client/errors.js";
+import { keyInHeader } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
 import { type WhenUnavailable, checkWork } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
@@ -11,7 +12,7 @@ import { currentRun, runOnce } from "../client/wrap/once.js";
 import { prefixOf } from "../client/session.js";
 import { checkMade } from "../client/wrap/wrap-method.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
-import { type KeyOptions, type RequestParts, comparedOf, isSafe, keyInHeader, requestKeys } from "./request.js";
+import { type KeyOptions, type RequestParts, comparedOf, isSafe, requestKeys } from "./request.js";
 
 /** Options of work that runs once per request, in addition to those of the run. `Asked` are the arguments by which the application sees it. */
 export interface OnceOptions<Asked extends readonly unknown[]> extends KeyOptions<Asked>, Omit<RunOptions, "payload" | "largeResult"> {
@@ -102,7 +103,9 @@ export function once<Asked extends readonly unknown[], Response>({
   const keys = requestKeys({ service, caller }, prefixOf(locks));
 
   function runOf({ asked, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
-    const own: unknown = keyFor ? keyFor(...asked) : keyInHeader(request);
+    if (!keyFor && !request)
+      throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
+    const own: unknown = keyFor ? keyFor(...asked) : keyInHeader(request?.idempotencyKey);
     checkMade("idempotency", own);
     if (!request) return { key: keys.ofEvent(own), payload: compared?.(...asked) };
     const key = keys.ofRequest(asked, request, own);

@@ -5,7 +5,6 @@
  */
 import { fromEnvironment } from "../client/environment.js";
 import { InvalidRequestError } from "../client/errors.js";
-import { unquoted } from "../client/events.js";
 import { checkKey, refused } from "../client/options.js";
 import { bounded, keyWithin, markedKey } from "../core/key.js";
 import { keyChars } from "../core/request-limits.js";
@@ -39,7 +38,7 @@ export interface Target {
 
 /** The parts of a request that its key and its comparison are made of, as a host reads them. */
 export interface RequestParts extends Target {
-  /** The `Idempotency-Key` header, as sent. */
+  /** The `Idempotency-Key` header, as sent; several as a list. */
   readonly idempotencyKey: string | undefined;
   /** Returns what the request asks for besides where it goes, such as query and body; never headers. Its errors are the sender's mistake. */
   readonly content: () => object;
@@ -65,8 +64,6 @@ const MARKED = /^~[^0-9A-F]/;
 /** Stands for a method that nobody told. */
 const UNKNOWN = "-";
 const NAME = /^[\w.:-]{1,64}$/;
-/** The header's text: visible characters, of a length that every proxy accepts. */
-const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 /** In a pattern: it doesn't say which route of several it is. */
 const WILDCARD = /\*|\+\}/;
 /** In a segment of a pattern: it stands for text of the request. */
@@ -119,14 +116,6 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
 /** @throws InvalidRequestError unless it can be the name of a service, or of a limit */
 export function checkName(option: string, name: unknown): asserts name is string {
   if (typeof name !== "string" || !NAME.test(name)) throw refused(option, name, "it is 1 to 64 characters of A-Z a-z 0-9 . _ : -");
-}
-
-/** Returns the key in a request's `Idempotency-Key` header. @throws InvalidRequestError if it has none, or none that can be one */
-export function keyInHeader(request: Pick<RequestParts, "idempotencyKey"> | undefined): string {
-  if (!request) throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
-  const text = unquoted(request.idempotencyKey ?? "");
-  if (VISIBLE.test(text)) return text;
-  throw new InvalidRequestError("Idempotency-Key: the request needs this header, of 1 to 255 visible characters", "Idempotency-Key");
 }
 
 /** Returns what must be equal when a request is repeated: where it goes, and the rest of what it asks for. */

@@ -8,25 +8,43 @@ import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
 import { type RunOptions, RUN } from "./run/run-options.js";
 
+/** The key in the header: 1 to 255 visible characters, in quotes with parameters behind, or bare. */
+const QUOTED = /^"((?:[^"\\]|\\.)*)"\s*(?:;[^,]*)?$/s;
+const VISIBLE = /^[\x21-\x7e]{1,255}$/;
+
 /**
  * Returns the key in a request's `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header: a quoted string; bare text is
- * accepted too), converted to a valid name of a run.
- * @param headers as API Gateway or `fetch` provides them, null for none; names in any case
- * @throws InvalidRequestError if there is no such header
+ * accepted too), converted to a valid name of a run. Routes read the header by the same rule.
+ * @param headers as API Gateway, Node or `fetch` provides them, null for none; names in any case
+ * @throws InvalidRequestError if there is no such header, or more than one, or if its text isn't 1 to 255 visible characters
  */
-export function idempotencyKeyOf(headers: Readonly<Record<string, string | undefined>> | Headers | null): string {
-  const found = (headers instanceof Headers ? [...headers] : Object.entries(headers ?? {})).find(
-    ([name]) => name.toLowerCase() === "idempotency-key",
-  );
-  const text = unquoted(found?.[1] ?? "");
-  if (text === "") throw new InvalidRequestError("Idempotency-Key: the request has no such header, or an empty one", "Idempotency-Key");
-  return keyOf(text);
+export function idempotencyKeyOf(headers: Readonly<Record<string, string | readonly string[] | undefined>> | Headers | null): string {
+  return keyOf(keyInHeader(headerIn(headers ?? {})));
 }
 
-/** Returns the text of an `Idempotency-Key` header, quoted or bare. */
-export function unquoted(header: string): string {
-  const [, quoted] = /^"((?:[^"\\]|\\.)*)"\s*(?:;.*)?$/s.exec(header.trim()) ?? [];
-  return quoted?.replaceAll(/\\(["\\])/g, "$1") ?? header.trim();
+/** Returns the `Idempotency-Key` header; several of them as the list that proxies join them to. Undefined if there is none. */
+export function headerIn(headers: NonNullable<Parameters<typeof idempotencyKeyOf>[0]>): string | undefined {
+  const named = (headers instanceof Headers ? [...headers] : Object.entries(headers)).filter(
+    ([name]) => name.toLowerCase() === "idempotency-key",
+  );
+  const values = named.flatMap(([, value]) => value ?? []);
+  return values.length === 0 ? undefined : values.join(", ");
+}
+
+/**
+ * Returns the key in the text of an `Idempotency-Key` header. A list is refused: proxies join a header that was sent twice, and the honest
+ * retry sends it once. So a bare key has no comma and no quote.
+ * @throws InvalidRequestError if it can't be a key
+ */
+export function keyInHeader(header = ""): string {
+  const sent = header.trim();
+  const quoted = QUOTED.exec(sent)?.[1]?.replaceAll(/\\(["\\])/g, "$1");
+  const text = quoted ?? (/[",]/.test(sent) ? "" : sent);
+  if (VISIBLE.test(text)) return text;
+  throw new InvalidRequestError(
+    "Idempotency-Key: the request needs this header once, with 1 to 255 visible characters; bare, they are without comma and quote",
+    "Idempotency-Key",
+  );
 }
 
 /** A message of a batch, as SQS passes it to a function. */

@@ -328,10 +328,19 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
     expect(calls).toHaveLength(isKept ? 1 : 2);
   });
 
-  it("reads the headers of a load balancer that sends several of each", async () => {
+  it.each<[gateway: string, event: (...keys: string[]) => object]>([
+    ["a load balancer", (...keys) => ({ ...requestV1(), headers: null, multiValueHeaders: { "idempotency-key": keys } })],
+    [
+      "a REST API",
+      (...keys) => ({ ...requestV1({ headers: { "Idempotency-Key": keys.at(-1)! } }), multiValueHeaders: { "Idempotency-Key": keys } }),
+    ],
+    ["an HTTP API", (...keys) => requestV2({ headers: { "idempotency-key": keys.join(",") } })],
+    ["VPC Lattice", (...keys) => ({ ...requestOfLattice(), headers: { "idempotency-key": keys } })],
+  ])("refuses a header that %s received twice, so that the retry that sends it once pays once", async (_gateway, event) => {
     const { call, calls } = deployed(async () => ({ statusCode: 200 }));
-    const event = { ...requestV1(), headers: null, multiValueHeaders: { "idempotency-key": ["form-8f3a", "another"] } };
-    expect(await call(event)).toEqual({ statusCode: 200 });
-    expect(calls).toHaveLength(1);
+    for (const key of ["form-8f3a", '"form-8f3a"']) {
+      expect(problemOf(await call(event(key, key)))).toMatchObject({ statusCode: 400, code: "invalid-request" });
+    }
+    expect([await call(event("form-8f3a")), calls.length]).toEqual([{ statusCode: 200 }, 1]);
   });
 });

@@ -90,7 +90,7 @@ describe.each(HOSTS)("$name", (host) => {
     await once("order");
     for (const sent of [{ body: { product: "console" } }, { query: "?gift" }])
       expect(await problemIn(await once("order", sent))).toEqual([422, "fingerprint-mismatch", true, false]);
-    for (const key of ["", '""', "x".repeat(256), "two words"])
+    for (const key of ["", '""', "x".repeat(256), "two words", "form-1,form-1", '"form-1", "form-1"'])
       expect([key, ...(await problemIn(await once("order", { key })))]).toEqual([key, 400, "invalid-request", true, false]);
     expect(isReplayed(await once("order", { body: { product: "camera" } }))).toBe(true);
     expect(calls).toEqual({ order: 1 });

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { isKey, key } from "../../lib/core/key.js";
 import type { KeyOptions, Target } from "../../lib/adapters/request.js";
 import { isFinalStatus } from "../../lib/adapters/once.js";
-import { comparedOf, contentOf, isSafe, keyInHeader, requestKeys } from "../../lib/adapters/request.js";
+import { comparedOf, contentOf, isSafe, requestKeys } from "../../lib/adapters/request.js";
 import { limitRequests } from "../../lib/adapters/rate-limit.js";
 import { idempotencyHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -212,12 +212,6 @@ describe("a route", () => {
 
   it("is the root of an empty path", () => {
     for (const path of ["", "/"]) expect(keyOf({ target: { method: "POST", path } })).toBe("shop_~http_ann_POST_~2F_form-1");
-  });
-});
-
-describe("the header", () => {
-  it.each([undefined, "", '""', "two words", "x".repeat(256)])("%s is refused as the caller's mistake", (header) => {
-    expect(() => keyInHeader({ idempotencyKey: header })).toThrow(expect.objectContaining({ field: "Idempotency-Key" }) as Error);
   });
 });
 

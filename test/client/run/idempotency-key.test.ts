@@ -10,14 +10,12 @@ describe("idempotencyKeyOf", () => {
     ["quoted, as the draft has it", `"${UUID}"`, UUID],
     ["bare", UUID, UUID],
     ["with blanks around it", `  "${UUID}"\t`, UUID],
-    ["with blanks within", '" order 7 "', " order 7 "],
-    ["with quotes and backslashes within", String.raw`"a \"b\" \\ c"`, String.raw`a "b" \ c`],
+    ["with quotes and backslashes within", String.raw`"a\"b\"\\c"`, String.raw`a"b"\c`],
+    ["quoted, with a comma within", '"a,b"', "a,b"],
     ["with a backslash that escapes nothing", String.raw`"a\b"`, String.raw`a\b`],
-    ["bare, with a quote within", 'a"b', 'a"b'],
-    ["of odd characters", "a/b?c=d&ä%20\u{1f319}", "a/b?c=d&ä%20\u{1f319}"],
+    ["of odd characters", "a/b?c=d&~%20", "a/b?c=d&~%20"],
     ["of dots", "..", ".."],
-    ["longer than a key may be", "x".repeat(1000), "x".repeat(1000)],
-    ["of one quote", '"', '"'],
+    ["as long as one may be", "x".repeat(255), "x".repeat(255)],
   ])("reads one that is %s", (_what, header, text) => {
     const found = idempotencyKeyOf({ "idempotency-key": header });
     expect(found).toBe(key(text));
@@ -36,7 +34,7 @@ describe("idempotencyKeyOf", () => {
     expect(idempotencyKeyOf({ host: "localhost", [name]: "7" })).toBe("7");
   });
 
-  it.each<[what: string, headers: Record<string, string | undefined> | null]>([
+  it.each<[what: string, headers: Parameters<typeof idempotencyKeyOf>[0]]>([
     ["null in place of headers, as a test event of API Gateway has", null],
     ["no headers", {}],
     ["other headers", { "x-idempotency-key": "7", host: "localhost" }],
@@ -44,19 +42,31 @@ describe("idempotencyKeyOf", () => {
     ["nothing", { "Idempotency-Key": "" }],
     ["blanks", { "Idempotency-Key": "   " }],
     ["quotes around nothing", { "Idempotency-Key": '""' }],
+    ["one quote", { "Idempotency-Key": '"' }],
+    ["a bare text with a quote", { "Idempotency-Key": 'a"b' }],
+    ["two words", { "Idempotency-Key": "two words" }],
+    ["letters beyond ASCII", { "Idempotency-Key": "schlüssel" }],
+    ["256 characters", { "Idempotency-Key": "x".repeat(256) }],
+    ["the header twice, as API Gateway joins it", { "Idempotency-Key": "7,7" }],
+    ["the header twice, as Node joins it", { "Idempotency-Key": "7, 7" }],
+    ["the header twice, quoted", { "Idempotency-Key": '"7","7"' }],
+    ["the header twice, quoted and with parameters", { "Idempotency-Key": '"7";v=1, "7";v=1' }],
+    ["the header twice, as a REST API lists it", { "Idempotency-Key": ["7", "7"] }],
+    ["the header twice, in two spellings", { "Idempotency-Key": "7", "idempotency-key": "7" }],
+    ["the header twice, as `fetch` has it", new Headers([...Array(2)].map(() => ["Idempotency-Key", "7"]) as [string, string][])],
   ])("refuses a request with %s, by the header's name", (_what, headers) => {
     const read = () => idempotencyKeyOf(headers);
     expect(read).toThrow(InvalidRequestError);
-    expect(read).toThrow("Idempotency-Key: the request has no such header, or an empty one");
+    expect(read).toThrow("Idempotency-Key: the request needs this header once, with 1 to 255 visible characters");
   });
 
   it("takes what `fetch` calls headers", () => {
     const { headers } = new Request("http://localhost/", { headers: { "Idempotency-Key": `"${UUID}"` } });
-    expect(idempotencyKeyOf(headers as unknown as Record<string, string>)).toBe(UUID);
+    expect(idempotencyKeyOf(headers)).toBe(UUID);
   });
 
   it("never makes one key of two", () => {
-    const odd = ["a_b", "a~5Fb", "a b", "a%20b", "a+b", "A_B", "a/b", '"a_b', "a_b ", "x".repeat(300), "x".repeat(301)];
+    const odd = ["a_b", "a~5Fb", "a,b", "a%2Cb", "a+b", "A_B", "a/b", '"a_b', "a_b.", "x".repeat(254), "x".repeat(255)];
     const keys = odd.map((text) => idempotencyKeyOf({ "Idempotency-Key": `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"` }));
     expect(new Set(keys).size).toBe(odd.length);
   });
