@@ -2,7 +2,6 @@
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
 import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
-import { isCovered } from "./once.js";
 import { problemOf } from "./problem.js";
 import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
 import { type SentHeaders, type StoredResponse, addHeaders, bytesOf, carry, headersOfReply } from "./response.js";
@@ -31,14 +30,16 @@ export function idempotent<Handler extends FastifyHandler>(options: IdempotentOp
   const serve = serveOnce<NodeRequest>(options);
   const wrapped = function (this: unknown, request: NodeRequest, reply: FastifyReplyLike): unknown {
     const call = (): unknown => Reflect.apply<unknown, [NodeRequest, FastifyReplyLike], unknown>(handler, this, [request, reply]);
-    if (!isCovered(partsOf(request), options)) return call();
+    if (!serve.covers(request, partsOf(request))) return call();
     return new Promise((resolve, reject) => {
       const sending = new Sending();
+      let work: Promise<unknown> | undefined;
       serveHeld(serve, request, reply.raw, options, {
         route() {
           sending.watch(reply);
-          resolve(called(call, reply, sending));
+          resolve((work = called(call, reply, sending)));
         },
+        work: () => work,
         reply: (answer) => resolve(payloadOf(answer, reply)),
         holds: (bytes, isKnown) => (isKnown || sending.isWhole) && bytes <= resultBytes,
       }).catch(reject);

@@ -6,9 +6,9 @@ import { InvalidRequestError } from "../client/errors.js";
 import { headerIn } from "../client/events.js";
 import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
-import { isCovered } from "./once.js";
 import { problemAnswer, problemOf } from "./problem.js";
 import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
+import { contentOf } from "./request.js";
 import type { MadeResponse, StoredResponse } from "./response.js";
 import { addHeaders, bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
 import { type IdempotentOptions, partsFrom, serveOnce } from "./route.js";
@@ -58,12 +58,15 @@ export function idempotent<Context extends HonoContext = HonoContext>({
   const serve = serveOnce(options);
   return async (c, next) => {
     const { method, routePath: pattern, raw, url } = c.req;
-    const asked = { method, pattern, idempotencyKey: headerIn(raw.headers) };
-    if (!isCovered(asked, options)) return next();
+    const asked = { method, pattern, idempotencyKey: headerIn("idempotency-key", raw.headers) };
+    if (!serve.covers(c, asked)) return next();
     const body = options.fingerprint ? undefined : await bodyOf(c, maxBodyBytes);
     if (body === "too-large") return void replace(c, responseOf(problemAnswer("too-large"), c.res.headers));
     const { pathname, search } = new URL(url);
-    const parts = partsFrom(pathname + search, { ...asked, readBody: () => body });
+    const parts = partsFrom(pathname + search, {
+      ...asked,
+      readContent: () => body && contentOf(body, raw.headers.get("content-type") ?? undefined),
+    });
     await new Promise<void>((streams, reject) => {
       const served = serve(c, parts, async () => {
         await next();

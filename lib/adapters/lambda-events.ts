@@ -3,7 +3,7 @@
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
-import { type BatchOptions, type BatchRecord, processBatch, recordsOf, runOf } from "../client/events.js";
+import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
 import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
 import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
@@ -88,12 +88,13 @@ export function sqsHandler<Message extends SqsMessage>(
     const waiting = isFifo ? groupsOf(records) : [records];
     const invocation = invocationOf(context);
     const run = runOf(locks.forInvocation(invocation), batch, work);
+    const shared = { keyFor: batch.keyFor ?? keyOfMessage, turns: new Map<string, Promise<unknown>>(), inOrder: isFifo };
     const runGroups = async (): Promise<void> => {
       for (let group = waiting.shift(); group; group = waiting.shift()) {
         const { onFailure, postponed } = postponing(options, isFifo);
-        const { batchItemFailures } = await processBatch(group, invocation, { inOrder: isFifo, onFailure }, async (message) => {
+        const { batchItemFailures } = await processBatch(group, invocation, { ...shared, onFailure }, async (message, key) => {
           await take(message, invocation);
-          await run(message);
+          await run(message, key);
         });
         await Promise.all(postponed);
         for (const { itemIdentifier } of batchItemFailures) failed.add(itemIdentifier);

@@ -5,7 +5,7 @@
 import { headerIn } from "../client/events.js";
 import { REPLAYED } from "./once.js";
 import type { HttpAnswer } from "./problem.js";
-import { type RequestParts, contentOf } from "./request.js";
+import { type RequestParts, contentOf, contentOfParsed } from "./request.js";
 
 /**
  * The fields that are read here. `resource` is the route's pattern in a REST API, `routeKey` its method and pattern in an HTTP API, and
@@ -57,7 +57,7 @@ export function requestOf(event: unknown): RequestParts | undefined {
     path: textOf(rawPath, path) ?? "/",
     pattern: textOf(resource) ?? /^\S+ (\/.*)$/.exec(textOf(routeKey) ?? "")?.[1],
     // A REST API has the last value of a header in `headers`, and all of them in the other.
-    idempotencyKey: headerIn(multiValueHeaders ?? {}) ?? headerIn(headers ?? {}),
+    idempotencyKey: headerIn("idempotency-key", multiValueHeaders ?? {}) ?? headerIn("idempotency-key", headers ?? {}),
     content: () => contentIn(event),
   };
 }
@@ -72,8 +72,12 @@ function textOf(...given: readonly unknown[]): string | undefined {
  * method where the gateways put it, its fields are unknown, so the result has all of them but headers and context.
  */
 function contentIn(event: HttpEvent): object {
-  const { headers: _headers, multiValueHeaders: _sent, requestContext: _context, isBase64Encoded, body: sent, ...others } = event;
-  const body = typeof sent !== "string" ? (sent ?? undefined) : contentOf(isBase64Encoded === true ? Buffer.from(sent, "base64") : sent);
+  const { headers, multiValueHeaders, requestContext: _context, isBase64Encoded, body: sent, ...others } = event;
+  const type = headerIn("content-type", multiValueHeaders ?? {}) ?? headerIn("content-type", headers ?? {});
+  const isText = typeof sent === "string";
+  const body = isText
+    ? contentOf(isBase64Encoded === true ? Buffer.from(sent, "base64") : sent, type)
+    : contentOfParsed(sent ?? undefined, type);
   if (!saysMethod(event)) return { ...others, body };
   // The single-value field has only the last value of a repeated parameter.
   const { rawQueryString, multiValueQueryStringParameters, queryStringParameters } = event;
@@ -96,6 +100,18 @@ export function withHeaders(answer: unknown, added: Readonly<Record<string, stri
   const names = new Set(Object.keys(added).map((name) => name.toLowerCase()));
   const others = Object.entries(headers ?? {}).filter(([name]) => !names.has(name.toLowerCase()));
   return { ...Object.fromEntries(others), ...added };
+}
+
+/** Returns the response without its cookies, which belong to one exchange, and to whoever has them. */
+export function withoutCookies(response: unknown): unknown {
+  if (statusOf(response) === undefined) return response;
+  const { cookies: _cookies, headers, multiValueHeaders, ...rest } = response as Readonly<Record<string, unknown>>;
+  const kept = Object.entries({ headers, multiValueHeaders }).filter(([, named]) => named !== undefined);
+  return { ...rest, ...Object.fromEntries(kept.map(([name, named]) => [name, isObject(named) ? withoutCookie(named) : named])) };
+}
+
+function withoutCookie(headers: object): object {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "set-cookie"));
 }
 
 /** Returns a replayed response, marked as one. Gateways take a response without a status for the body of a 200; others are left alone. */

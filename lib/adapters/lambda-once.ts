@@ -5,7 +5,7 @@
  */
 import type { Run } from "../client/run/run-once.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
-import { replayOf, requestOf, statusOf } from "./lambda-http.js";
+import { replayOf, requestOf, statusOf, withoutCookies } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";
 import { type OnceOptions, checkOptions, isCovered, isFinalStatus, once } from "./once.js";
 
@@ -69,7 +69,15 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
   checkOptions(options, ["key", "payload", "isRecorded"], ["service", "caller"], {
     largeResult: "is not an option here: a response that can't be kept is given once",
   });
-  const run = once<readonly [Event, Context], unknown>({ ...rest, locks, key, compared: payload, isRecorded });
+  const run = once<readonly [Event, Context], unknown>({
+    ...rest,
+    locks,
+    key,
+    compared: payload,
+    comparedBy: "payload",
+    isRecorded,
+    storedOf: withoutCookies,
+  });
 
   return async (event, context, work) => {
     const request = requestOf(event);

@@ -2,6 +2,7 @@
  * Handlers of Lambda: the logic around one, and its direct attachment, where nothing can run in between. ./middy.ts attaches the same as a
  * middleware.
  */
+import { InvalidRequestError } from "../client/errors.js";
 import { type InvocationContext, ENDLESS } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
 import type { AnswerTo } from "./lambda-http.js";
@@ -44,21 +45,56 @@ export interface WrapperOptions {
   readonly whenUnavailable?: "throw" | "skip" | "proceed" | undefined;
 }
 
+/** The mark that Lambda's `streamifyResponse` leaves on a handler. */
+const STREAMING = Symbol.for("aws.lambda.runtime.handler.streaming");
+
+/** @throws InvalidRequestError if `handler` is none that returns its response */
+function checkHandler(handler: unknown): void {
+  checkFunction("handler", handler);
+  if ((handler as { readonly [STREAMING]?: unknown })[STREAMING] !== undefined) throw streaming();
+}
+
+function streaming(): InvalidRequestError {
+  return new InvalidRequestError(
+    "handler: answers by a stream, of which nothing could be held back or repeated; return the response",
+    "handler",
+  );
+}
+
 /** Returns `handler` with `around` applied to each call. */
 export function handlerOf<Event, Context, Under, Rest extends readonly unknown[], Result>(
   around: Around<Event, Context, Under>,
   handler: Handler<Event, Context, Rest, Result>,
 ): Wrapped<Event, Context, Rest, Result> {
-  checkFunction("handler", handler);
+  checkHandler(handler);
   return async (event, context, ...rest) => {
-    const outcome = await around(event, context, async () => handler(event, context, ...rest));
+    const [callback] = rest as readonly unknown[];
+    const isByCallback = handler.length > 2 && typeof callback === "function";
+    const outcome = await around(event, context, async () =>
+      isByCallback ? calledBack(handler as unknown as CallbackHandler, event, context) : handler(event, context, ...rest),
+    );
     return (outcome.how === "answered" ? outcome.response : outcome.answer) as Result | AnswerTo<Event>;
   };
 }
 
-/** Returns the invocation that a handler's context describes. */
+/** A handler that answers by the callback that Lambda passed to handlers until Node 22. */
+type CallbackHandler = (event: unknown, context: unknown, callback: (error?: Error | string | null, response?: unknown) => void) => unknown;
+
+/** Calls the handler. Resolves with what it calls back, or returns if that is a promise: Lambda takes the earlier one, too. */
+function calledBack(handler: CallbackHandler, event: unknown, context: unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const returned = handler(event, context, (error, response) => {
+      if (error) reject(error instanceof Error ? error : new Error(error));
+      else resolve(response);
+    });
+    if (typeof (returned as Partial<Promise<unknown>> | undefined)?.then === "function") resolve(returned);
+  });
+}
+
+/** Returns the invocation that a handler's context describes. @throws InvalidRequestError if the handler gets a stream in its place */
 export function invocationOf(context: unknown): InvocationContext {
-  const { getRemainingTimeInMillis } = (context ?? {}) as Partial<InvocationContext>;
+  const { getRemainingTimeInMillis, write } = (context ?? {}) as Partial<InvocationContext> & { readonly write?: unknown };
+  if (typeof write === "function") throw streaming();
   return typeof getRemainingTimeInMillis === "function" ? (context as InvocationContext) : ENDLESS;
 }
 
@@ -72,7 +108,7 @@ export function withInvocation<Event, Context, Result>(
   handler: (event: Event, context: Context, locks: LockClient) => Promise<Result> | Result,
 ): (event: Event, context: Context) => Promise<Result> {
   checkClient(locks);
-  checkFunction("handler", handler);
+  checkHandler(handler);
   return async (event, context) => {
     await using view = locks.forInvocation(invocationOf(context));
     return await handler(event, context, view);

@@ -4,13 +4,16 @@
  */
 import type { ServerResponse } from "node:http";
 import { InvalidRequestError } from "../client/errors.js";
+import { ENDLESS } from "../client/invocation.js";
 import type { LockClient } from "../client/lock-client.js";
 import { withDefaults } from "../client/options.js";
+import type { Run } from "../client/run/run-once.js";
 import { type LockedOptions, locked } from "../client/wrap/locked.js";
+import { currentRun } from "../client/wrap/once.js";
 import type { AsyncMethod } from "../client/wrap/wrap-method.js";
 import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
-import { isCovered } from "./once.js";
-import { problemOf } from "./problem.js";
+import { isCovered, once } from "./once.js";
+import { type HttpAnswer, problemOf } from "./problem.js";
 import { type Limit, type RateLimitOptions, checkLimit, limitRequests } from "./rate-limit.js";
 import { type SentHeaders, addHeaders, carry, headersOfReply } from "./response.js";
 import { type IdempotentOptions, type Serve, serveOnce } from "./route.js";
@@ -44,6 +47,7 @@ export interface NestContext {
   getType(): string;
   getHandler(): Callable;
   getClass(): object;
+  getArgs(): readonly unknown[];
   switchToHttp(): { getRequest(): unknown; getResponse(): unknown };
 }
 
@@ -115,13 +119,94 @@ export class HoldfastModule {
 
 /**
  * Makes a route, or all routes of a controller, run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Guards come before, so
- * a request that they refuse gets nothing. A route with `@Res()` without `passthrough` is refused.
+ * a request that they refuse gets nothing. A route with `@Res()` without `passthrough` is refused. So are handlers of messages and of
+ * WebSockets, which have no request. A resolver of GraphQL has the request as `req` of its context: each field runs once per key, its
+ * arguments are compared, and its value is replayed, which therefore is a plain object; a refusal has the problem as its `extensions`.
  * @param options replace the module's for these routes
  */
 export function Idempotent<Request extends NodeRequest = NodeRequest>(
   options: Partial<IdempotentOptions<Request>> = {},
 ): (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => void {
-  return (target, _name, descriptor) => metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
+  return (target, _name, descriptor) => {
+    if (descriptor) descriptor.value = watched(descriptor.value as Callable);
+    else for (const method of methodsOf((target as { readonly prototype: object }).prototype)) Object.defineProperty(...method);
+    metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
+  };
+}
+
+/** Returns a class's own methods, watched, as arguments of `Object.defineProperty`. */
+function methodsOf(prototype: object): readonly [object, string, PropertyDescriptor][] {
+  return Object.entries(Object.getOwnPropertyDescriptors(prototype))
+    .filter(([name, { value }]) => name !== "constructor" && typeof value === "function")
+    .map(([name, descriptor]) => [prototype, name, { ...descriptor, value: watched(descriptor.value as Callable) }]);
+}
+
+/** The work of a run: the promise of the method, which may go on after an interceptor answered in its place. */
+const WORK = new WeakMap<Run, Promise<unknown>>();
+
+function workOfRun(): Promise<unknown> | undefined {
+  const run = currentRun();
+  return run && WORK.get(run);
+}
+
+/** Returns the method, whose promise is then the work of its run. */
+function watched(method: Callable): Callable {
+  return inPlaceOf(method, function (this: unknown, ...args: never[]) {
+    const result: unknown = Reflect.apply(method, this, args);
+    const run = currentRun();
+    if (run && result instanceof Promise) WORK.set(run, result);
+    return result;
+  });
+}
+
+/** Returns `wrapped` with the name and the metadata of `method`. */
+function inPlaceOf<Wrapped extends object>(method: Callable, wrapped: Wrapped): Wrapped {
+  for (const key of metadata.getMetadataKeys(method)) metadata.defineMetadata(key, metadata.getMetadata(key, method), wrapped);
+  return Object.defineProperty(wrapped, "name", { value: method.name });
+}
+
+/** A call of a handler, over HTTP or as the field of a GraphQL operation. */
+interface NestCall<Request> {
+  readonly request: Request;
+  /** Undefined if a GraphQL context has none. */
+  readonly response: (NestResponse & ServerResponse & { readonly raw?: ServerResponse }) | undefined;
+  /** The resolved field, its place in the response, and its arguments. */
+  readonly resolved?: { readonly field: string; readonly at: unknown; readonly args: unknown };
+}
+
+/** Returns the call that a context describes. @throws InvalidRequestError if it has no request */
+function callOf<Request>(context: NestContext, decorator: string): NestCall<Request> {
+  const type = context.getType();
+  if (type === "http") {
+    const http = context.switchToHttp();
+    return { request: http.getRequest() as Request, response: http.getResponse() as NestCall<Request>["response"] };
+  }
+  const [, args, graph, info] = context.getArgs();
+  const { req, res } = (graph ?? {}) as { readonly req?: Request; readonly res?: NestCall<Request>["response"] };
+  if (type === "graphql" && req !== undefined) {
+    const { fieldName, path } = info as { readonly fieldName: string; readonly path: { readonly key: unknown } };
+    return { request: req, response: res, resolved: { field: fieldName, at: path.key, args } };
+  }
+  const why =
+    type === "graphql"
+      ? "needs the request as `req` of GraphQL's context"
+      : `has no request in a context of ${type}; use runOnce, or a limiter`;
+  throw new InvalidRequestError(`${decorator} on ${context.getHandler().name}: ${why}`, "context");
+}
+
+/** Returns a refusal for clients of GraphQL, which get message and `extensions` of an error. */
+function graphError({ body }: HttpAnswer): Error {
+  const problem = JSON.parse(body) as { readonly title: string };
+  return Object.assign(new Error(problem.title), { extensions: problem });
+}
+
+/** Resolves with the value of an Observable. */
+function valueOf(observable: unknown): Promise<unknown> {
+  const source = observable as { subscribe(observer: object): void };
+  return new Promise((resolve, reject) => {
+    let last: unknown;
+    source.subscribe({ next: (value: unknown) => void (last = value), error: reject, complete: () => resolve(last) });
+  });
 }
 
 /** A limit of `@RateLimit()`. Client, service and caller are the module's, unless it has its own. */
@@ -159,14 +244,14 @@ export class RateLimitInterceptor<Request extends NodeRequest = NodeRequest> {
   /** Calls the route if each of its limits has room. @throws LimitExceededError, LockUnavailableError */
   async intercept<Result>(context: NestContext, next: { handle(): Result }): Promise<Result> {
     const own = [...limitsOf<Request>(context.getHandler()), ...limitsOf<Request>(context.getClass())];
-    for (const options of context.getType() === "http" ? own : []) {
+    if (own.length === 0) return next.handle();
+    const { request, response, resolved } = callOf<Request>(context, "@RateLimit()");
+    for (const options of own) {
       const limit = this.#limits.get(options) ?? limitRequests(withDefaults(this.#options, options) as RateLimitOptions<Request>);
       this.#limits.set(options, limit);
-      const http = context.switchToHttp();
-      const response = http.getResponse() as NestResponse;
-      const { headers, refused } = await limit(http.getRequest() as Request);
-      addHeaders(headers, response.getHeaders(), headersOfReply(response));
-      if (refused) throw refused.error;
+      const { headers, refused } = await limit(request);
+      if (response) addHeaders(headers, response.getHeaders(), headersOfReply(response));
+      if (refused) throw resolved ? graphError(refused.answer) : refused.error;
     }
     return next.handle();
   }
@@ -193,9 +278,7 @@ export function Locked<Args extends readonly any[] = any[]>( // eslint-disable-l
   return (_target, name, descriptor) => {
     const method = (descriptor as PropertyDescriptor | undefined)?.value as AsyncMethod<unknown, unknown[], unknown> | undefined;
     if (typeof method !== "function") throw new InvalidRequestError(`@Locked() on ${String(name)}: is a legacy decorator of methods`, "fn");
-    const wrapped = (locked as Wrap)(options, method);
-    for (const key of metadata.getMetadataKeys(method)) metadata.defineMetadata(key, metadata.getMetadata(key, method), wrapped);
-    Object.assign(descriptor, { value: Object.defineProperty(wrapped, "name", { value: method.name }) });
+    Object.assign(descriptor, { value: inPlaceOf(method, (locked as Wrap)(options, method)) });
   };
 }
 
@@ -218,24 +301,52 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
     const handler = context.getHandler();
     const own = (metadata.getMetadata(IDEMPOTENT, handler) ?? metadata.getMetadata(IDEMPOTENT, context.getClass())) as
       Partial<IdempotentOptions<Request>> | undefined;
-    if (!own || context.getType() !== "http") return next.handle();
+    if (!own) return next.handle();
     const options = withDefaults<Partial<IdempotentOptions<Request>>>(this.#options, own) as IdempotentOptions<Request>;
-    const http = context.switchToHttp();
-    const request = http.getRequest() as Request;
-    const response = http.getResponse() as ServerResponse & { readonly raw?: ServerResponse };
-    if (!isCovered(partsOf(request), options)) return next.handle();
+    const { request, response, resolved } = callOf<Request>(context, "@Idempotent()");
+    if (resolved) return [await resolveOnce(options, request, resolved, () => valueOf(next.handle()))] as Result;
     checkResponse(context.getClass(), handler);
     // By its options: controllers that inherit a method share it, and each may have its own.
     const serve = this.#serving.get(own) ?? serveOnce(options);
     this.#serving.set(own, serve);
+    if (!response || !serve.covers(request, partsOf(request))) return next.handle();
     return new Promise((resolve, reject) => {
       serveHeld(serve, request, response.raw ?? response, options, {
         route: () => resolve(next.handle()),
+        work: workOfRun,
         // Nest replies to each request. RxJS takes a list wherever it takes an Observable.
         reply: () => resolve([undefined] as Result),
       }).catch(reject);
     });
   }
+}
+
+/** Resolves a field of GraphQL once per key. @throws Error with the problem as `extensions` if it is refused */
+async function resolveOnce<Request extends NodeRequest>(
+  { required, fingerprint, isRecorded: _status, replayHeaders: _headers, ...options }: IdempotentOptions<Request>,
+  request: Request,
+  { field, ...content }: NonNullable<NestCall<Request>["resolved"]>,
+  resolve: () => Promise<unknown>,
+): Promise<unknown> {
+  const parts = partsOf(request);
+  if (!isCovered(parts, { required })) return resolve();
+  const run = once<readonly [Request], unknown>({ ...options, compared: fingerprint, comparedBy: "fingerprint", isRecorded: () => true });
+  const path = `${parts.path.replace(/\/$/, "")}/${field}`;
+  const call = {
+    asked: [request],
+    request: { ...parts, path, pattern: path, content: () => content },
+    locks: options.locks.forInvocation(ENDLESS),
+  } as const;
+  const outcome = await run(call, async () => {
+    try {
+      return await resolve();
+    } catch (error) {
+      await workOfRun()?.catch(() => undefined);
+      throw error;
+    }
+  });
+  if (outcome.how === "answered") return outcome.response;
+  throw graphError(outcome.answer);
 }
 
 /** The exception filter that the module provides: a refusal of a lock, a run or a limit becomes a problem. It leaves all other errors to Nest. */

@@ -4,13 +4,13 @@
  * known length is a stream: it is sent as it comes, and can't be replaced.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { InvalidRequestError } from "../client/errors.js";
 import { headerIn } from "../client/events.js";
 import { resultBytes } from "../core/request-limits.js";
-import type { RequestParts } from "./request.js";
-import type { MadeResponse, SentHeaders, StoredResponse } from "./response.js";
+import { type RequestParts, contentOfParsed } from "./request.js";
+import type { MadeResponse, StoredResponse } from "./response.js";
 import { type HeadersToSend, bytesOf, carry, CUT_OFF, madeResponse, TransientResponse } from "./response.js";
+import { isFinalStatus } from "./once.js";
 import { type IdempotentOptions, type Serve, partsFrom } from "./route.js";
 
 /** The fields of a request that are read here. */
@@ -35,26 +35,28 @@ export function partsOf(request: NodeRequest): RequestParts {
   return partsFrom(originalUrl ?? url, {
     method,
     pattern: typeof pattern === "string" ? pattern : undefined,
-    idempotencyKey: headerIn(headers),
-    readBody: () => bodyOf(request),
+    idempotencyKey: headerIn("idempotency-key", headers),
+    readContent: () => bodyIn(request),
   });
 }
 
 /** @throws InvalidRequestError if the body is not wholly in `request.body`: different bodies would be equal. */
-function bodyOf({ body, headers }: NodeRequest): unknown {
+function bodyIn({ body, headers }: NodeRequest): unknown {
   const type = headers["content-type"];
   // Parsers of forms with files, such as multer, leave their fields alone in the body.
   if (type !== undefined && /^multipart\//i.test(type))
     throw new InvalidRequestError(`body: ${type.split(";", 1)[0]} can have files, which fingerprint must cover`, "body");
   if (body === undefined && (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0))
     throw new InvalidRequestError(`body: no parser took ${type ?? "it"}; use one before this, or give fingerprint`, "body");
-  return body ?? undefined;
+  return contentOfParsed(body ?? undefined, type);
 }
 
 /** The way of a framework to answer a request. */
 interface Replying {
   /** Starts the route, which ends with the response. */
   readonly route: () => void;
+  /** Returns the route's work, where the framework shows it: it may go on after the response. */
+  readonly work?: () => Promise<unknown> | undefined;
   /**
    * Makes the framework send `answer` to a request whose route is not called. Its hooks see it too, and what they do to its body is dropped:
    * they have done it to what was recorded. @default the answer is sent without the framework
@@ -68,14 +70,21 @@ export async function serveHeld<Request extends NodeRequest>(
   serve: Serve<Request>,
   request: Request,
   response: ServerResponse,
-  { replayHeaders }: Pick<IdempotentOptions<Request>, "replayHeaders">,
-  { route, reply, holds }: Replying,
+  { replayHeaders, isRecorded = isFinalStatus }: Pick<IdempotentOptions<Request>, "replayHeaders" | "isRecorded">,
+  { route, work, reply, holds }: Replying,
 ): Promise<void> {
   let held: HeldResponse | undefined;
-  const answer = await serve(request, partsOf(request), () => {
+  const answer = await serve(request, partsOf(request), async () => {
     held = new HeldResponse(response, replayHeaders, holds);
     route();
-    return held.made;
+    const made = await held.made;
+    const pending = work?.();
+    // Such as the 504 of a timer in front of the work: the client has it now, and its retry waits until the work is over.
+    if (pending && !isRecorded(made.statusCode)) {
+      held.release();
+      await pending.catch(() => undefined);
+    }
+    return made;
   });
   if (!answer) held?.release();
   else if (held) held.replace(answer);
@@ -94,10 +103,9 @@ export type Holds = (bytes: number, isKnown: boolean) => boolean;
 
 const KNOWN_LENGTH: Holds = (bytes, isKnown) => isKnown && bytes <= resultBytes;
 /** The members of a response that tell or change how far it is. Every framework on node:http sends by these. */
-const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy"] as const;
+const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy", "flush"] as const;
 /** Statuses whose responses have no body, and so no length. */
 const BODILESS: readonly number[] = [204, 304];
-const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;
 
 /** A response that is held back. */
 export class HeldResponse {
@@ -110,6 +118,7 @@ export class HeldResponse {
   readonly #parts: Buffer[] = [];
   #heldBytes = 0;
   #isEnded = false;
+  #hasHead = false;
   #settle: (made: MadeResponse) => void = () => undefined;
   #send: (answer?: StoredResponse) => void = () => undefined;
 
@@ -122,6 +131,9 @@ export class HeldResponse {
     response.once("pipe", () => this.#failWithClient());
     this.#own = MEMBERS.map((name) => Object.getOwnPropertyDescriptor(response, name));
     Object.defineProperty(response, "writableEnded", { configurable: true, get: () => this.#isEnded });
+    // One that is there already belongs to a compression before this, where it belongs.
+    if (!("flush" in response))
+      Object.defineProperty(response, "flush", { configurable: true, get: () => undefined, set: refuseCompression });
     // Once the route has ended its response, nothing that it calls changes anything.
     Object.assign(response, {
       writeHead: (...args: readonly [status: number, ...unknown[]]) => (this.#isEnded || this.#writeHead(...args), response),
@@ -135,6 +147,7 @@ export class HeldResponse {
   /** Sends the route's response, unless it is a stream. */
   release(): void {
     this.#send();
+    this.#send = () => undefined;
   }
 
   /** Sends `answer` in its place, as soon as the route has ended its own. */
@@ -143,6 +156,7 @@ export class HeldResponse {
   }
 
   #writeHead(status: number, ...[message, headers]: readonly unknown[]): void {
+    this.#hasHead = true;
     this.#response.statusCode = status;
     const hasMessage = typeof message === "string";
     if (hasMessage) this.#response.statusMessage = message;
@@ -175,6 +189,7 @@ export class HeldResponse {
 
   #end(args: Args): void {
     const response = this.#response;
+    this.#ensureHead();
     this.#parts.push(...bytesIn(args));
     this.#isEnded = true;
     const { statusCode, statusMessage } = response;
@@ -189,11 +204,17 @@ export class HeldResponse {
       else response.end(body);
       doneOf(args)?.();
     };
-    this.#settle(madeResponse(statusCode, ...decoded(headers, body), this.#replayHeaders));
+    this.#settle(madeResponse(statusCode, headers, body, this.#replayHeaders));
+  }
+
+  /** Calls `writeHead` where Node does: a middleware of the route may have replaced it, to set headers at the last moment. */
+  #ensureHead(): void {
+    if (!this.#hasHead) this.#response.writeHead(this.#response.statusCode);
   }
 
   #stream(): void {
     const response = this.#response;
+    this.#ensureHead();
     this.#restore();
     response.once("finish", () => this.#settle(new TransientResponse(response.statusCode)));
     this.#failWithClient();
@@ -216,6 +237,11 @@ export class HeldResponse {
   }
 }
 
+/** Is called when `compression()` adds its method to a response that is held back: it would send what must wait. */
+function refuseCompression(): void {
+  throw new InvalidRequestError("compression: use it before idempotent, not after it", "compression");
+}
+
 /** Returns the headers of a response, to set and delete. */
 export function headersOf(response: Pick<ServerResponse, "setHeader" | "removeHeader">): HeadersToSend {
   return { set: (name, value) => response.setHeader(name, value), delete: (name) => response.removeHeader(name) };
@@ -230,17 +256,6 @@ export function sendAnswer(response: ServerResponse, answer: StoredResponse): vo
   // Node tells no length by itself once the header of one was removed: the end of the connection would be the end of the body.
   if (!BODILESS.includes(answer.statusCode)) response.setHeader("content-length", body.length);
   response.end(body);
-}
-
-/** Returns headers and body without their content encoding, which belongs to one exchange; as they are, if it is another or too large. */
-function decoded(headers: OutgoingHttpHeaders, body: Buffer): readonly [headers: SentHeaders, body: Buffer] {
-  const { "content-encoding": encoding, ...others } = headers;
-  const decode = Object.hasOwn(DECODERS, String(encoding)) ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
-  try {
-    return decode ? [others, decode(body, { maxOutputLength: resultBytes })] : [headers, body];
-  } catch {
-    return [headers, body];
-  }
 }
 
 function setHeaders(response: ServerResponse, headers: OutgoingHttpHeaders): void {

@@ -36,8 +36,12 @@ interface OnceRules<Asked extends readonly unknown[], Response> extends OnceOpti
   readonly key?: ((...asked: Asked) => string) | undefined;
   /** Makes the content that must be equal when a key is repeated. @default the content of a request */
   readonly compared?: ((...asked: Asked) => unknown) | undefined;
+  /** The host's name of that option. */
+  readonly comparedBy: "fingerprint" | "payload";
   /** True for a response that ends the run. */
   readonly isRecorded: (response: Response) => boolean;
+  /** Returns what is stored of a response. @default all of it */
+  readonly storedOf?: ((response: Response) => Response) | undefined;
 }
 
 /** A request or an event, as its host reads it. */
@@ -99,7 +103,20 @@ export function once<Asked extends readonly unknown[], Response>({
   locks,
   ...options
 }: OnceRules<Asked, Response>): (call: Call<Asked>, work: (run: Run | undefined) => Promise<Response>) => Promise<Outcome<Response>> {
-  const { service, caller, key: keyFor, compared, isRecorded, isFinal, waitMs, whenUnavailable, maxAttempts = 0, ...run } = options;
+  const {
+    service,
+    caller,
+    key: keyFor,
+    compared,
+    comparedBy,
+    isRecorded,
+    storedOf,
+    isFinal,
+    waitMs,
+    whenUnavailable,
+    maxAttempts = 0,
+    ...run
+  } = options;
   const keys = requestKeys({ service, caller }, prefixOf(locks));
 
   function runOf({ asked, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
@@ -107,9 +124,12 @@ export function once<Asked extends readonly unknown[], Response>({
       throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
     const own: unknown = keyFor ? keyFor(...asked) : keyInHeader(request?.idempotencyKey);
     checkMade("idempotency", own);
-    if (!request) return { key: keys.ofEvent(own), payload: compared?.(...asked) };
-    const key = keys.ofRequest(asked, request, own);
-    return { key, payload: comparedOf(request, compared ? { content: compared(...asked) } : request.content()) };
+    const made = compared?.(...asked);
+    // JSON would be {} of every promise; the caller can't help it, so this is no refusal of the request.
+    if (typeof (made as { readonly then?: unknown } | null | undefined)?.then === "function")
+      throw new InvalidRequestError(`${comparedBy}: returned a promise; it must return the content itself`, "options");
+    if (!request) return { key: keys.ofEvent(own), payload: made };
+    return { key: keys.ofRequest(asked, request, own), payload: comparedOf(request, compared ? { content: made } : request.content()) };
   }
 
   return (call, work) => {
@@ -121,7 +141,7 @@ export function once<Asked extends readonly unknown[], Response>({
       const named = { locks: call.locks, key: () => key, payload: () => payload };
       return runOnce({ ...run, ...waits, ...ends, ...named }, async function handler() {
         const response = await perform();
-        if (isRecorded(response)) return response;
+        if (isRecorded(response)) return storedOf?.(response) ?? response;
         throw new NotRecorded("answered with a response that is not recorded");
       })();
     });
@@ -176,7 +196,10 @@ export async function attempt<Under, Response>(
   };
   try {
     const response = await call(perform);
-    return { how: "answered", ran: progress.stage !== "before", response };
+    // What is stored of a response may be less than the response.
+    return progress.stage === "before"
+      ? { how: "answered", ran: false, response }
+      : { how: "answered", ran: true, response: progress.response as Response };
   } catch (error) {
     // The work is done and only its record is missing: return the response to the caller.
     const isUnrecorded = error instanceof NotRecorded || (error instanceof LockError && error.code === "result-omitted");

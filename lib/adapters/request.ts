@@ -165,28 +165,51 @@ function textOf(segments: readonly string[]): string {
   return segments.map((segment) => `/${segment}`).join("");
 }
 
+/** A body as it is compared. Its form is a part of it: the text `"abc"` isn't the JSON `"abc"`, and no bytes are their base64. */
+type Content = { readonly json: unknown } | { readonly text: string } | { readonly base64: string };
+
 /**
- * Returns a body as parsed JSON, so that spaces and the order of members make no difference; else its text, or base64 if its bytes are no
- * text. Also returns the text if JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would
- * become equal.
+ * The longest text that is compared as JSON, in characters. Parsing and checking a longer one would keep the process from other work for
+ * tens of milliseconds; it is compared as it was sent.
  */
-export function contentOf(body: string | Uint8Array): unknown {
+const JSON_CHARS = 64 * 1024;
+
+/** True if a body of this type is JSON. */
+export function isJson(type: string | undefined): boolean {
+  return /^\s*application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type ?? "");
+}
+
+/**
+ * Returns the content of a body as sent. An object or a list in JSON is compared as such, so that spaces and the order of members make no
+ * difference, unless JavaScript can't represent a number in it exactly: the ids 9007199254740993 and 9007199254740992 would become equal.
+ * Anything else is compared as text, to the byte; bytes that are no text as base64.
+ * @param type the content type; a text of another than JSON is not read as JSON
+ */
+export function contentOf(body: string | Uint8Array, type?: string): Content {
   let text: string;
   try {
     text = typeof body === "string" ? body : UTF8.decode(body);
   } catch {
-    return Buffer.from(body as Uint8Array).toString("base64");
+    return { base64: Buffer.from(body as Uint8Array).toString("base64") };
   }
+  if (text.length > JSON_CHARS || (type !== undefined && !isJson(type)) || !/^\s*[[{]/.test(text)) return { text };
   try {
     const json = JSON.parse(text) as unknown;
-    return numbersIn(text).every(isExact) ? json : text;
+    return numbersIn(text).every(isExact) ? { json } : { text };
   } catch {
-    return text;
+    return { text };
   }
 }
 
-/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. */
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
+/** Returns the content of a body as a parser left it, which may be text or bytes. */
+export function contentOfParsed(body: unknown, type: string | undefined): Content | undefined {
+  if (body === undefined) return undefined;
+  const isSent = body instanceof Uint8Array || (typeof body === "string" && !isJson(type));
+  return isSent ? contentOf(body, type) : { json: body };
+}
+
+/** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. A byte order mark is a part of the text. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Returns the numbers of a JSON text, as written. */
 function numbersIn(text: string): readonly string[] {

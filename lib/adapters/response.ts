@@ -2,6 +2,7 @@
  * The part of a response that a run stores: status, body, and the headers that describe the result. Headers that belong to one exchange
  * (cookies, dates, CORS, rate limits, traces) are never stored.
  */
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { InvalidRequestError } from "../client/errors.js";
 import { resultBytes } from "../core/request-limits.js";
 import type { HttpAnswer } from "./problem.js";
@@ -26,6 +27,7 @@ export const CUT_OFF = new TransientResponse(500);
 /** A response of a route. */
 export type MadeResponse = StoredResponse | TransientResponse;
 
+const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;
 /** The headers that describe a result. */
 const DESCRIBE = ["content-type", "location", "content-location", "etag", "last-modified", "link", "cache-control"];
 /** Headers that belong to one exchange. */
@@ -61,14 +63,25 @@ export function madeResponse(
   body: Uint8Array | undefined,
   replayHeaders: readonly string[] = [],
 ): MadeResponse {
-  if (body === undefined || body.length > resultBytes || headers["content-encoding"] !== undefined)
-    return new TransientResponse(statusCode);
+  const plain = body && decoded(body, headers["content-encoding"]);
+  if (plain === undefined || plain.length > resultBytes) return new TransientResponse(statusCode);
   const names = [...DESCRIBE, ...replayHeaders.map((name) => name.toLowerCase())].filter((name) => headers[name] !== undefined);
   const stored = { statusCode, headers: Object.fromEntries(names.map((name) => [name, String(headers[name])])) };
   try {
-    return { ...stored, body: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body) };
+    return { ...stored, body: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(plain) };
   } catch {
-    return { ...stored, body: Buffer.from(body).toString("base64"), isBase64Encoded: true };
+    return { ...stored, body: Buffer.from(plain).toString("base64"), isBase64Encoded: true };
+  }
+}
+
+/** Returns a body without its content encoding, which belongs to one exchange; undefined if it is another encoding, or too large. */
+function decoded(body: Uint8Array, encoding: SentHeaders[string]): Uint8Array | undefined {
+  if (encoding === undefined) return body;
+  const decode = Object.hasOwn(DECODERS, String(encoding)) ? DECODERS[encoding as keyof typeof DECODERS] : undefined;
+  try {
+    return decode?.(body, { maxOutputLength: resultBytes });
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,9 +1,9 @@
 /** The idempotency of a web framework's routes, for all frameworks: which requests run, and what is sent for one. */
 import { InvalidRequestError } from "../client/errors.js";
 import { ENDLESS } from "../client/invocation.js";
-import { type OnceOptions, checkOptions, isFinalStatus, once, REPLAYED } from "./once.js";
+import { type OnceOptions, checkOptions, isCovered, isFinalStatus, once, REPLAYED } from "./once.js";
 import { problemAnswer } from "./problem.js";
-import { type RequestParts, contentOf } from "./request.js";
+import type { RequestParts } from "./request.js";
 import { type MadeResponse, type StoredResponse, checkReplayHeaders } from "./response.js";
 
 /**
@@ -35,15 +35,22 @@ export interface IdempotentOptions<Request> extends Omit<OnceOptions<readonly [r
   readonly replayHeaders?: readonly string[] | undefined;
 }
 
-/**
- * Serves one request. `respond` starts the route, and resolves with its response before that is sent. Resolves with the answer to send in
- * its place; undefined to send the route's own.
- */
-export type Serve<Request> = (
-  request: Request,
-  parts: RequestParts,
-  respond: () => Promise<MadeResponse>,
-) => Promise<StoredResponse | undefined>;
+/** The service of a route's requests. */
+export interface Serve<Request> {
+  /**
+   * Serves one request. `respond` starts the route, and resolves with its response before that is sent. Resolves with the answer to send in
+   * its place; undefined to send the route's own.
+   */
+  (request: Request, parts: RequestParts, respond: () => Promise<MadeResponse>): Promise<StoredResponse | undefined>;
+  /**
+   * True if the request runs under a key, and not yet: where several of these stand in front of a route, the first one serves it.
+   * @param request the object that stays the same from one middleware to the next
+   */
+  covers(request: object, parts: Pick<RequestParts, "method" | "idempotencyKey">): boolean;
+}
+
+/** The requests that are served. */
+const served = new WeakSet<object>();
 
 const OF_RUNS = Object.fromEntries(["largeResult", "signal", "isFinal"].map((name) => [name, "is not an option of a route"]));
 
@@ -59,12 +66,13 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
   const run = once<readonly [Request], MadeResponse>({
     ...rest,
     compared: fingerprint,
+    comparedBy: "fingerprint",
     isRecorded: ({ statusCode }) => isRecorded(statusCode),
   });
   // In an invocation, a run ends when its outcome is recorded or can't be any more: an answer that invites a retry must not come before.
   const locks = options.locks.forInvocation(ENDLESS);
 
-  return async (request, parts, respond) => {
+  async function serve(request: Request, parts: RequestParts, respond: () => Promise<MadeResponse>) {
     let isMade = false as boolean;
     const outcome = await run({ asked: [request], request: parts, locks }, async () => {
       const response = await respond();
@@ -78,22 +86,21 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
     if (outcome.ran) return undefined;
     const { headers, ...stored } = outcome.response as StoredResponse;
     return { ...stored, headers: { ...headers, ...REPLAYED } };
-  };
+  }
+
+  function covers(request: object, parts: Pick<RequestParts, "method" | "idempotencyKey">): boolean {
+    if (served.has(request) || !isCovered(parts, options)) return false;
+    served.add(request);
+    return true;
+  }
+  return Object.assign(serve, { covers });
 }
 
-/** Returns the parts of a request of a framework. @param readBody returns the parsed body; its errors are errors of the request */
+/** Returns the parts of a request of a framework. @param readContent returns the content of the body; its errors are errors of the request */
 export function partsFrom(
   url: string,
-  { readBody, ...told }: Pick<RequestParts, "method" | "pattern" | "idempotencyKey"> & { readonly readBody: () => unknown },
+  { readContent, ...parts }: Pick<RequestParts, "method" | "pattern" | "idempotencyKey"> & { readonly readContent: () => unknown },
 ): RequestParts {
   const [path = "", ...query] = url.split("?");
-  return {
-    ...told,
-    path: path || "/",
-    content() {
-      const body = readBody();
-      const isRaw = typeof body === "string" || body instanceof Uint8Array;
-      return { query: query.join("?") || undefined, body: isRaw ? contentOf(body) : body };
-    },
-  };
+  return { ...parts, path: path || "/", content: () => ({ query: query.join("?") || undefined, body: readContent() }) };
 }

@@ -19,14 +19,12 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
  * @throws InvalidRequestError if there is no such header, or more than one, or if its text isn't 1 to 255 visible characters
  */
 export function idempotencyKeyOf(headers: Readonly<Record<string, string | readonly string[] | undefined>> | Headers | null): string {
-  return keyOf(keyInHeader(headerIn(headers ?? {})));
+  return keyOf(keyInHeader(headerIn("idempotency-key", headers ?? {})));
 }
 
-/** Returns the `Idempotency-Key` header; several of them as the list that proxies join them to. Undefined if there is none. */
-export function headerIn(headers: NonNullable<Parameters<typeof idempotencyKeyOf>[0]>): string | undefined {
-  const named = (headers instanceof Headers ? [...headers] : Object.entries(headers)).filter(
-    ([name]) => name.toLowerCase() === "idempotency-key",
-  );
+/** Returns the header of this lower-case name; several of them as the list that proxies join them to. Undefined if there is none. */
+export function headerIn(header: string, headers: NonNullable<Parameters<typeof idempotencyKeyOf>[0]>): string | undefined {
+  const named = (headers instanceof Headers ? [...headers] : Object.entries(headers)).filter(([name]) => name.toLowerCase() === header);
   const values = named.flatMap(([, value]) => value ?? []);
   return values.length === 0 ? undefined : values.join(", ");
 }
@@ -60,7 +58,7 @@ export interface BatchResponse {
 
 /** Options for processing a batch. */
 export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload" | "waitMs" | "largeResult"> {
-  /** The idempotency key of a message. @default `key("message", messageId)` */
+  /** The idempotency key of a message; of two with one key, the second waits for the first. @default `key("message", messageId)` */
   readonly keyFor?: ((record: R) => string) | undefined;
   /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
   readonly payloadFor?: ((record: R) => unknown) | undefined;
@@ -105,50 +103,80 @@ export async function runBatch<R extends BatchRecord>(
   const records = recordsOf<R>(event);
   checkOptions("runBatch", options, OPTIONS);
   checkWork("runBatch", "work", work);
-  return processBatch(records, context, options, runOf(locks.forInvocation(context), options, work));
+  const batch = { ...options, keyFor: options.keyFor ?? keyOfMessage, turns: new Map() };
+  return processBatch(records, context, batch, runOf(locks.forInvocation(context), options, work));
 }
 
-/** Returns the messages of an event of SQS. @throws InvalidRequestError if it is none */
+/** Returns the messages of an event of SQS. @throws InvalidRequestError if it is none, such as an event of SNS, which has Records too */
 export function recordsOf<R extends BatchRecord>(event: { readonly Records: readonly R[] } | undefined): readonly R[] {
   const records: unknown = event?.Records;
-  if (Array.isArray(records)) return records as readonly R[];
-  throw refused("event", event, "it must have Records, as SQS passes them to a function");
+  if (!Array.isArray(records)) throw refused("event", event, "it must have Records, as SQS passes them to a function");
+  for (const [at, record] of (records as readonly unknown[]).entries()) {
+    const { messageId, body } = (record ?? {}) as Partial<BatchRecord>;
+    if (typeof messageId === "string" && typeof body === "string") continue;
+    const { eventSource, EventSource = eventSource } = (record ?? {}) as { readonly eventSource?: unknown; readonly EventSource?: unknown };
+    const whose = typeof EventSource === "string" ? `is a record of ${EventSource}` : "is no message";
+    throw new InvalidRequestError(`event: Records[${at}] ${whose}; one of SQS has a messageId and a body`, "event");
+  }
+  return records as readonly R[];
 }
 
-/** Returns the function that processes a message of a batch as one run. */
+/** The key of a message whose sender named nothing. */
+export function keyOfMessage({ messageId }: BatchRecord): string {
+  return keyOf("message", messageId);
+}
+
+/** Returns the function that processes a message of a batch as the run `key`. */
 export function runOf<R extends BatchRecord>(
   locks: LockClient,
   options: BatchOptions<R>,
   work: (record: R, run: Run) => Promise<unknown>,
-): (record: R) => Promise<unknown> {
-  const {
-    keyFor = ({ messageId }: R) => keyOf("message", messageId),
-    payloadFor,
-    inOrder: _inOrder,
-    onFailure: _onFailure,
-    ...rest
-  } = options;
+): (record: R, key: string) => Promise<unknown> {
+  const { keyFor: _keyFor, payloadFor, inOrder: _inOrder, onFailure: _onFailure, ...rest } = options;
   const { waitMs = 0, largeResult = "omit", ...others } = rest;
   const runOptions = { ...others, waitMs, largeResult };
-  return (record) => locks.runOnce(keyFor(record), { ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
+  return (record, key) => locks.runOnce(key, { ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
 }
 
-/** Processes each message by itself, and returns the partial batch response. */
+/** The way to process a batch. */
+interface Batch<R> {
+  readonly keyFor: (record: R) => string;
+  /** The last message of each key that is processed, for all batches of one event. */
+  readonly turns: Map<string, Promise<unknown>>;
+  readonly inOrder?: boolean | undefined;
+  readonly onFailure?: ((record: R, error: unknown) => unknown) | undefined;
+}
+
+/**
+ * Processes each message by itself, and returns the partial batch response. Of two messages with one key, the second waits for the first:
+ * asked at once, it would find the key in use, and fail.
+ */
 export async function processBatch<R extends BatchRecord>(
   records: readonly R[],
   context: InvocationContext,
-  { inOrder = false, onFailure }: Pick<BatchOptions<R>, "inOrder" | "onFailure">,
-  process: (record: R) => Promise<unknown>,
+  { keyFor, turns, inOrder = false, onFailure }: Batch<R>,
+  process: (record: R, key: string) => Promise<unknown>,
 ): Promise<BatchResponse> {
   const waiting = [...records];
   const failed = new Set<R>();
 
+  async function inTurn(record: R): Promise<void> {
+    const key = keyFor(record);
+    const before = turns.get(key);
+    const turn = (async () => {
+      await before?.catch(() => undefined);
+      if (inOrder && failed.size > 0) throw new Error("a message before it failed");
+      if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
+      await process(record, key);
+    })();
+    turns.set(key, turn);
+    await turn;
+  }
+
   async function processNext(): Promise<void> {
     for (let record = waiting.shift(); record; record = waiting.shift()) {
       try {
-        if (inOrder && failed.size > 0) throw new Error("a message before it failed");
-        if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
-        await process(record);
+        await inTurn(record);
       } catch (error) {
         failed.add(record);
         void tellQuietly(onFailure, record, error);

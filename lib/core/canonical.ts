@@ -26,14 +26,33 @@ const PIECE_MEMBERS = 2000;
 /** Yields the canonical JSON of a JSON value in pieces, between which other work can be done. The value must not change meanwhile. */
 export function* canonicalPieces(value: unknown): Generator<string, void> {
   if (typeof value !== "object" || value === null || membersLeft(value, PIECE_MEMBERS) > 0) return void (yield canonicalJson(value));
-  const isList = Array.isArray(value);
-  let before = isList ? "[" : "{";
-  for (const [name, member] of Object.entries(isList ? value : sorted(value))) {
-    yield isList ? before : `${before}${JSON.stringify(name)}:`;
+  if (Array.isArray(value)) return yield* listPieces(value);
+  let before = "{";
+  for (const [name, member] of Object.entries(sorted(value))) {
+    yield `${before}${JSON.stringify(name)}:`;
     yield* canonicalPieces(member);
     before = ",";
   }
-  yield isList ? "]" : "}";
+  yield "}";
+}
+
+function* listPieces(list: readonly unknown[]): Generator<string, void> {
+  let before = "[";
+  for (let at = 0; at < list.length; before = ",") {
+    let end = at;
+    while (end < list.length && end - at < PIECE_MEMBERS && !isObject(list[end])) end++;
+    if (end > at) yield before + JSON.stringify(list.slice(at, end)).slice(1, -1);
+    else {
+      yield before;
+      yield* canonicalPieces(list[end++]);
+    }
+    at = end;
+  }
+  yield "]";
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
 
 /** Returns what is left of `most` after all members of the value, and theirs, are counted; 0 or less as soon as there are so many. */

@@ -53,6 +53,72 @@ describe("Express", () => {
     expect((await post("/whole", "two")).status).toBe(422);
   });
 
+  it.each([
+    ["application/json", '"abc"', "text/plain", "abc"],
+    ["text/plain", "1.0", "text/plain", "1"],
+    ["image/png", Uint8Array.from([0xff, 0xfe]), "text/plain", "//4="],
+  ])("takes a body of %s for another than %s with the same content", async (type, body, otherType, other) => {
+    const app = express().use(express.json({ strict: false }), express.text(), express.raw({ type: "image/*" }));
+    app.post("/", ofExpress(ofAll()), (_req, res) => void res.send("made"));
+    const server = open(await listening(app));
+    const post = (as: string, sent: string | Uint8Array<ArrayBuffer>) =>
+      fetch(server.url, { ...ASKED, headers: { ...ASKED.headers, "content-type": as }, body: sent });
+    expect([(await post(type, body)).status, (await post(otherType, other)).status]).toEqual([200, 422]);
+    expect(replayed(await post(type, body))).toBe("true");
+  });
+
+  it("serves a request once where it is mounted twice", async () => {
+    const options = ofAll();
+    const app = express().use(ofExpress(options));
+    let calls = 0;
+    app.post("/", ofExpress(options), (_req, res) => void res.send(String(++calls)));
+    const server = open(await listening(app));
+    const answers = [await fetch(server.url, ASKED), await fetch(server.url, ASKED)];
+    expect([answers.map(({ status }) => status), answers.map(replayed), calls]).toEqual([[200, 200], [null, "true"], 1]);
+  });
+
+  it.each<[what: string, send: (res: ServerResponse) => void]>([
+    ["held", (res) => void res.end("made")],
+    ["streamed", (res) => (res.write("ma"), res.end("de"))],
+  ])("sends the headers that a middleware of the route sets at the last moment, of a response that is %s", async (_what, send) => {
+    // As \`on-headers\` does it, for response-time and sessions.
+    const atLast = (res: ServerResponse): void => {
+      const writeHead = res.writeHead.bind(res);
+      res.writeHead = ((...args: Parameters<typeof writeHead>) => {
+        res.setHeader("etag", '"1"');
+        return writeHead(...args);
+      }) as never;
+    };
+    const serve = ofExpress(ofAll());
+    const server = open(
+      await listening((req, res) =>
+        serve(req, res, () => {
+          atLast(res);
+          send(res);
+        }),
+      ),
+    );
+    const first = await fetch(server.url, ASKED);
+    expect([await first.text(), first.headers.get("etag")]).toEqual(["made", '"1"']);
+  });
+
+  it("refuses compression after it by name, and leaves one before it alone", async () => {
+    // As compression() begins: it adds a method, then replaces write and end.
+    const compression: express.RequestHandler = (_req, res, next) => {
+      Object.assign(res, { flush: () => "flushed" });
+      next();
+    };
+    const app = express();
+    const route: express.RequestHandler = (_req, res) => void res.send((res as unknown as { flush(): string }).flush());
+    app.post("/before", compression, ofExpress(ofAll()), route);
+    app.post("/after", ofExpress(ofAll()), compression, route);
+    app.use(((error: Error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler);
+    const server = open(await listening(app));
+    const text = async (path: string) => (await fetch(server.url + path, ASKED)).text();
+    expect(await text("/before")).toBe("flushed");
+    expect(await text("/after")).toBe("compression: use it before idempotent, not after it");
+  });
+
   it("answers in place of a response that is held when isRecorded throws", async () => {
     const isRecorded = (): boolean => {
       throw new Error("a mistake of the application");

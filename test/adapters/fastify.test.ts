@@ -5,6 +5,7 @@ import fastify from "fastify";
 import { describe, expect, it } from "vitest";
 import { idempotent as ofFastify } from "../../lib/fastify.js";
 import { createLockClient as inMemory } from "../../lib/testing.js";
+import { gate } from "../examples/gate.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
 
 const open = closingAfterEach();
@@ -81,6 +82,53 @@ describe("Fastify", () => {
       const { answers, texts, calls } = await twice(compresses("gzip"), made);
       expect([texts[0], answers[1]!.status, calls]).toEqual([typeof made === "string" ? made : "one two", 409, 1]);
     }
+  });
+
+  it("runs nothing beside work that goes on after a timer answered 504; control: without the promise it does", async () => {
+    const mostAtOnce = async (isAwaited: boolean): Promise<readonly number[]> => {
+      const app = fastify();
+      const [freed, began] = [gate(), [] as number[]];
+      let [inside, most] = [0, 0];
+      const work = async (): Promise<void> => {
+        began.push(1);
+        most = Math.max(most, ++inside);
+        await freed.opened;
+        inside--;
+      };
+      app.post(
+        "/pay",
+        ofFastify({ ...ofAll(), waitMs: 0 }, (_request, reply: fastify.FastifyReply) => {
+          const working = work();
+          if (began.length < 3) setTimeout(() => void reply.code(504).send("late"), 1);
+          return isAwaited ? working.then(() => (reply.sent ? reply : "paid")) : undefined;
+        }),
+      );
+      const url = await app.listen({ port: 0, host: "127.0.0.1" });
+      open({ close: () => app.close() });
+      const first = await fetch(`${url}/pay`, ASKED);
+      const retry = await fetch(`${url}/pay`, ASKED);
+      freed.open();
+      return [first.status, retry.status, most];
+    };
+    expect(await mostAtOnce(true)).toEqual([504, 409, 1]);
+    expect(await mostAtOnce(false)).toEqual([504, 504, 2]);
+  });
+
+  it("serves a request once where it is wrapped twice", async () => {
+    const options = ofAll();
+    const app = fastify();
+    let calls = 0;
+    app.post(
+      "/",
+      ofFastify(
+        options,
+        ofFastify(options, async () => String(++calls)),
+      ),
+    );
+    const url = await app.listen({ port: 0, host: "127.0.0.1" });
+    open({ close: () => app.close() });
+    const answers = [await fetch(url, ASKED), await fetch(url, ASKED)];
+    expect([answers.map(({ status }) => status), answers.map(replayed), calls]).toEqual([[200, 200], [null, "true"], 1]);
   });
 
   it("replays the response of a handler that sends its reply later, by either of its ways", async () => {

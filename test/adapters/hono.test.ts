@@ -1,4 +1,5 @@
 /** The rules of Hono alone: bodies, which the adapter reads before the route, streams that say nothing of being one, and middlewares. */
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { Hono } from "hono";
 import { stream } from "hono/streaming";
 import { describe, expect, it } from "vitest";
@@ -68,12 +69,46 @@ describe("Hono", () => {
     const form = new FormData();
     form.set("product", "camera");
     expect(await (await app.request("/form", { ...ASKED, body: form })).json()).toEqual({ product: "camera" });
-    const json = { ...ASKED, body: '{"product":"camera"}' };
+    const sent = { ...ASKED, headers: { ...ASKED.headers, "content-type": "application/json" } };
+    const json = { ...sent, body: '{"product":"camera"}' };
     expect(await (await app.request("/read/json", json)).json()).toEqual({ product: "camera" });
     expect(replayed(await app.request("/read/json", json))).toBe("true");
     // Spaces make no difference, a number that JavaScript can't represent does.
-    expect(replayed(await app.request("/read/json", { ...ASKED, body: '{ "product": "camera" }' }))).toBe("true");
-    expect((await app.request("/read/json", { ...ASKED, body: '{"product":"lens"}' })).status).toBe(422);
+    expect(replayed(await app.request("/read/json", { ...sent, body: '{ "product": "camera" }' }))).toBe("true");
+    expect((await app.request("/read/json", { ...sent, body: '{"product":"lens"}' })).status).toBe(422);
+  });
+});
+
+describe("Hono, with other middlewares", () => {
+  it.each([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ] as const)("records a response that the route compresses (%s), and replays it uncompressed", async (encoding, compress) => {
+    const app = new Hono();
+    app.post("/", ofHono(ofAll()), (c) => c.body(new Uint8Array(compress("made")), 201, { "content-encoding": encoding }));
+    const first = await app.request("/", ASKED);
+    expect([first.status, first.headers.get("content-encoding"), replayed(first)]).toEqual([201, encoding, null]);
+    const again = await app.request("/", ASKED);
+    expect([again.status, again.headers.get("content-encoding"), replayed(again), await again.text()]).toEqual([201, null, "true", "made"]);
+  });
+
+  it("serves a request once where it is mounted twice", async () => {
+    const options = ofAll();
+    let calls = 0;
+    const app = new Hono().use("*", ofHono(options));
+    app.post("/", ofHono(options), (c) => c.text(String(++calls)));
+    const answers = [await app.request("/", ASKED), await app.request("/", ASKED)];
+    expect([answers.map(({ status }) => status), answers.map(replayed), calls]).toEqual([[200, 200], [null, "true"], 1]);
+  });
+
+  it("takes a body with a byte order mark, and a text, for others than the JSON", async () => {
+    const app = new Hono().post("/", ofHono(ofAll()), (c) => c.text("made"));
+    const post = async (body: string, type = "application/json") =>
+      (await app.request("/", { ...ASKED, headers: { ...ASKED.headers, "content-type": type }, body })).status;
+    expect(await post('{"id":1}')).toBe(200);
+    for (const [body, type] of [['\uFEFF{"id":1}'], ['{"id":1}', "text/plain"]] as const) expect(await post(body, type)).toBe(422);
+    expect(await post('{ "id": 1 }')).toBe(200);
   });
 });
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { type Limiter, type TickResult, key } from "../../lib/index.js";
-import { type SqsHandlerOptions, type SqsMessage, scheduleHandler, sqsHandler } from "../../lib/middy.js";
+import { type SqsHandlerOptions, type SqsMessage, runBatch, scheduleHandler, sqsHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
 import { type Harness, createHarness } from "../client/harness.js";
 import { cutOff } from "../client/jobs/provider.js";
@@ -76,6 +76,42 @@ describe("sqsHandler", () => {
     const handler = sqsHandler({ locks }, async () => undefined);
     for (const event of [undefined, {}, { Records: "a1" }])
       await expect(handler(event as never, invocation(clock))).rejects.toMatchObject({ name: "InvalidRequestError", field: "event" });
+  });
+
+  it.each([
+    ["SNS", { EventSource: "aws:sns", Sns: { MessageId: "1", Message: "{}" } }, "is a record of aws:sns"],
+    ["Kinesis", { eventSource: "aws:kinesis", eventID: "1", kinesis: { data: "" } }, "is a record of aws:kinesis"],
+    ["nobody", null, "is no message"],
+  ])("refuses the records of %s, which no queue would deliver again", async (_whose, record, why) => {
+    const { clock, locks } = createHarness();
+    const Records = [...messages(QUEUE, "a1"), record] as SqsMessage[];
+    const work = (): Promise<void> => expect.unreachable("it has no message");
+    const refused = expect.objectContaining({
+      field: "event",
+      message: `event: Records[1] ${why}; one of SQS has a messageId and a body`,
+    }) as Error;
+    await expect(sqsHandler({ locks }, work)({ Records }, invocation(clock))).rejects.toEqual(refused);
+    await expect(runBatch(locks, { Records }, invocation(clock), {}, work)).rejects.toEqual(refused);
+  });
+
+  it.each([QUEUE, `${QUEUE}.fifo`])("lets the second of two messages with one key wait for the first: %s", async (arn) => {
+    const { clock, locks } = createHarness();
+    const attempts: number[] = [];
+    const handler = sqsHandler({ locks, keyFor: () => "refund_7" }, async (_message, run) => {
+      attempts.push(run.attempt);
+      await passed(clock, 10);
+      if (run.attempt === 1) throw new Error("the bank is closed");
+    });
+    const deliver = (leftMs?: number) => clock.settle(handler({ Records: messages(arn, "a1", "b1", "c1") }, invocation(clock, leftMs)));
+    // The first fails, the second is the next attempt, and the third has its result.
+    expect([await deliver(), attempts]).toEqual([failures("a1"), [1, 2]]);
+  });
+
+  it("begins no message whose turn came too late", async () => {
+    const { clock, locks } = createHarness();
+    const handler = sqsHandler({ locks, keyFor: () => "refund_7" }, () => passed(clock, 1500));
+    const Records = messages(QUEUE, "a1", "b1");
+    expect(await clock.settle(handler({ Records }, invocation(clock, 2000)))).toEqual(failures("b1"));
   });
 
   it("does nothing with an empty batch", async () => {

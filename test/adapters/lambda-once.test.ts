@@ -92,6 +92,21 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       },
     );
 
+    it("replays all headers but cookies, which the first caller alone gets", async () => {
+      const made = {
+        ...{ statusCode: 201, body: "1", cookies: ["session=ann"] },
+        headers: { "set-cookie": "session=ann", "access-control-allow-origin": "*" },
+        multiValueHeaders: { "Set-Cookie": ["session=ann"], link: ["</1>", "</2>"] },
+      };
+      const { call, locks } = deployed(async () => made);
+      expect(await call(REQUEST)).toEqual(made);
+      expect(await call(REQUEST)).toEqual({
+        ...{ statusCode: 201, body: "1", multiValueHeaders: { link: ["</1>", "</2>"] } },
+        headers: { "access-control-allow-origin": "*", "Idempotent-Replayed": "true" },
+      });
+      expect(JSON.stringify(await locks.runs.get(RUN))).not.toContain("ann");
+    });
+
     it("records what isRecorded says instead", async () => {
       const isRecorded = (response: unknown): boolean => (response as HttpAnswer).statusCode === 503;
       const { call, calls } = deployed(async () => ({ statusCode: 503 }), { isRecorded });
@@ -280,6 +295,14 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       const { resource, routeKey } = event as { readonly resource?: string; readonly routeKey?: string };
       const route = routeKey === "$default" ? "/orders/7" : routeKey === "ANY /{id}" ? "/orders/{id}" : (resource ?? "/orders/{id}");
       expect(keys).toEqual([`shop_~http_POST_${key(route)}_form-8f3a`]);
+    });
+
+    it("takes a payload that is a promise for the developer's mistake, of which the caller hears nothing", async () => {
+      const { call, calls } = deployed(async () => ({ statusCode: 201 }), { payload: async () => "the same" });
+      expect([await call(REQUEST), calls]).toMatchObject([
+        { name: "InvalidRequestError", message: expect.stringContaining("payload: returned a promise") as string },
+        [],
+      ]);
     });
 
     it("with its own payload still tells one thing from another of the same route", async () => {

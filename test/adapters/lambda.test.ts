@@ -1,13 +1,43 @@
 /** A plain Lambda handler with a view of the client for each invocation. */
+import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
-import { withInvocation } from "../../lib/middy.js";
+import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
 import { SCHEDULED } from "./events.js";
 import { invocation } from "../support/invocation.js";
 
 const KEY = "ORDER_1";
+
+describe.each<[name: string, wrap: (handler: never, locks: LockClient) => (...args: readonly unknown[]) => Promise<unknown>]>([
+  ["idempotencyHandler", (handler, locks) => idempotencyHandler({ locks, service: "shop", caller: "none", key: () => KEY }, handler)],
+  ["lockHandler", (handler, locks) => lockHandler({ locks, key: () => KEY }, handler)],
+])("%s", (name, wrap) => {
+  it("takes the answer of a handler that calls back", async () => {
+    const { clock, locks } = createHarness();
+    let calls = 0;
+    const callsBack = (_event: unknown, _context: unknown, callback: (error: unknown, response?: unknown) => void): void =>
+      void clock.after(10, () => (++calls === 1 ? callback(new Error("the bank is closed")) : callback(null, { statusCode: 201 })));
+    const handler = wrap(callsBack as never, locks);
+    const call = () => clock.settle(thrownBy(handler(SCHEDULED, invocation(clock), () => expect.unreachable("the promise answers"))));
+    expect(await call()).toMatchObject({ message: "the bank is closed" });
+    expect([await call(), await call()]).toEqual(Array(2).fill({ statusCode: 201 }));
+    expect(calls).toBe(name === "lockHandler" ? 3 : 2);
+  });
+
+  it("refuses a handler that answers by a stream: when it is wrapped, or at the first call", async () => {
+    const { locks } = createHarness();
+    const streams = Object.assign(async () => undefined, { [Symbol.for("aws.lambda.runtime.handler.streaming")]: "response" });
+    const refused = expect.objectContaining({
+      field: "handler",
+      message: expect.stringContaining("answers by a stream") as string,
+    }) as Error;
+    expect(() => wrap(streams as never, locks)).toThrow(refused);
+    const handler = wrap((() => expect.unreachable("it is refused")) as never, locks);
+    await expect(handler(SCHEDULED, new PassThrough(), { getRemainingTimeInMillis: () => 9000 })).rejects.toEqual(refused);
+  });
+});
 
 describe("withInvocation", () => {
   it("hands event, context and the view to the handler, and returns what that returns", async () => {

@@ -1,11 +1,25 @@
 /** The rules of Nest alone: its decorators, the module's options, and routes that send their response themselves. */
 import "reflect-metadata";
 import type { ServerResponse } from "node:http";
-import { Controller, Module, Post, Res, SetMetadata } from "@nestjs/common";
-import { NestFactory } from "@nestjs/core";
+import {
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+  Controller,
+  GatewayTimeoutException,
+  Module,
+  Post,
+  Res,
+  SetMetadata,
+  UseInterceptors,
+} from "@nestjs/common";
+import { ExternalContextCreator, NestFactory } from "@nestjs/core";
+import { type Observable, map, race, timer } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { HoldfastModule, Idempotent, Locked, LOCKS, RateLimit } from "../../lib/nest.js";
 import { type LockClient, createLockClient as inMemory, key } from "../../lib/testing.js";
+import { gate } from "../examples/gate.js";
+import { thrownBy } from "../support/run-gate.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
 
 const open = closingAfterEach();
@@ -136,6 +150,87 @@ describe("Nest", () => {
     for (const path of ["first", "second"]) expect((await fetch(`${url}/${path}/orders`, ASKED)).status).toBe(201);
     const runs = (await locks.runs.list()).items.map(({ key: name }) => name);
     expect(runs).toEqual([expect.stringMatching(/^one_~http_POST_/), expect.stringMatching(/^two_~http_ann_POST_/)]);
+  });
+
+  it.each(["a method", "a controller"])("runs nothing beside work that goes on after an interceptor of %s gave it up", async (on) => {
+    const freed = gate();
+    let [inside, most] = [0, 0];
+    class Orders {
+      async pay(): Promise<string> {
+        most = Math.max(most, ++inside);
+        await freed.opened;
+        inside--;
+        return "paid";
+      }
+    }
+    class GivesUp implements NestInterceptor {
+      intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+        const late = timer(1).pipe(
+          map(() => {
+            throw new GatewayTimeoutException();
+          }),
+        );
+        return race(next.handle(), late);
+      }
+    }
+    const once = Idempotent({ waitMs: 0 });
+    decorated(Orders, { pay: [Post("pay"), UseInterceptors(GivesUp), ...(on === "a method" ? [once as MethodDecorator] : [])] });
+    if (on === "a controller") once(Orders);
+    const url = await served([Orders], inMemory());
+    const [first, retry] = [await fetch(`${url}/pay`, ASKED), await fetch(`${url}/pay`, ASKED)];
+    freed.open();
+    expect([first.status, retry.status, most]).toEqual([504, 409, 1]);
+  });
+
+  describe("outside of HTTP", () => {
+    /** An application's handler as GraphQL, a transport or a gateway of WebSockets calls it: Nest makes all of them by this creator. */
+    async function handled(type: string, method: (args: object) => unknown) {
+      class Payments {
+        pay(_parent: unknown, args: object): unknown {
+          return method(args);
+        }
+      }
+      const limit = RateLimit({ name: "pay", rates: [{ count: 3, perMs: 60_000 }] }) as MethodDecorator;
+      decorated(Payments, { pay: [limit, Idempotent()] });
+      class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
+      const holdfast = HoldfastModule.forRoot({ locks: inMemory(), service: "shop", caller: "none" });
+      Module({ providers: [Payments], imports: [holdfast] })(AppModule);
+      const app = await NestFactory.create(AppModule, { logger: false });
+      await app.init();
+      open({ close: () => app.close() });
+      const payments = app.get(Payments);
+      const enhanced = { guards: true, interceptors: true, filters: true };
+      return app
+        .get(ExternalContextCreator)
+        .create(payments, payments.pay as never, "pay", undefined, undefined, undefined, undefined, enhanced, type);
+    }
+    const req = { method: "POST", url: "/graphql", headers: { "idempotency-key": "form-1" } };
+    const info = { fieldName: "pay", path: { key: "pay" } };
+    const extensions = (code: string): unknown => expect.objectContaining({ extensions: expect.objectContaining({ code }) as unknown });
+
+    it("resolves a field of GraphQL once per key, compares its arguments, and limits it", async () => {
+      let calls = 0;
+      const pay = await handled("graphql", ({ cents }: { cents?: number }) => ({ call: ++calls, cents }));
+      const headers = new Map<string, unknown>();
+      const res = { getHeaders: () => ({}), header: (name: string, value: unknown) => headers.set(name, value) };
+      const ask = (cents: number) => thrownBy(pay(undefined, { cents }, { req, res }, info) as Promise<unknown>);
+      expect([await ask(7), await ask(7), calls]).toEqual([{ call: 1, cents: 7 }, { call: 1, cents: 7 }, 1]);
+      expect(await ask(8)).toEqual(extensions("fingerprint-mismatch"));
+      expect([headers.get("RateLimit"), await ask(7)]).toEqual(['"pay";r=0;t=20', extensions("rate-limited")]);
+    });
+
+    it("has no key in a request without one, and runs nothing then", async () => {
+      const pay = await handled("graphql", () => expect.unreachable("it has no key"));
+      expect(await thrownBy(pay(undefined, {}, { req: { ...req, headers: {} } }, info) as Promise<unknown>)).toEqual(
+        extensions("invalid-request"),
+      );
+    });
+
+    it.each(["rpc", "ws", "graphql"])("refuses by name a call of %s that has no request", async (type) => {
+      const pay = await handled(type, () => expect.unreachable("it is refused"));
+      const refused = { name: "InvalidRequestError", message: expect.stringMatching(/^@RateLimit\(\) on pay: /) as string };
+      expect(await thrownBy(pay(undefined, {}, {}, info) as Promise<unknown>)).toMatchObject(refused);
+    });
   });
 
   it("refuses a route that sends its response itself, before it runs", async () => {

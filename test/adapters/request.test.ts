@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { isKey, key } from "../../lib/core/key.js";
 import type { KeyOptions, Target } from "../../lib/adapters/request.js";
 import { isFinalStatus } from "../../lib/adapters/once.js";
-import { comparedOf, contentOf, isSafe, requestKeys } from "../../lib/adapters/request.js";
+import { comparedOf, contentOf, contentOfParsed, isSafe, requestKeys } from "../../lib/adapters/request.js";
 import { limitRequests } from "../../lib/adapters/rate-limit.js";
 import { idempotencyHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -227,10 +227,25 @@ describe("the content of a body", () => {
     ["a negative one", '{"order": [-9007199254740993]}', '{"order": [-9007199254740992]}'],
     ["a fraction beyond a double's digits", '{"cents": 0.1}', '{"cents": 0.10000000000000000001}'],
     ["an exponent beyond a double's", '{"cents": 1e400}', '{"cents": 2e400}'],
+    ["a text and a JSON text", "abc", '"abc"'],
+    ["how a lone number is written", "1.0", "1"],
+    ["bytes and their base64", Uint8Array.from([0xff, 0xfe]), "//4="],
+    ["a byte order mark", '{"order":1}', '\uFEFF{"order":1}'],
+    ["a byte order mark in bytes", Buffer.from('{"order":1}'), Buffer.from('\uFEFF{"order":1}')],
+    ["spaces of what is too large to be parsed", `[${"1,".repeat(40_000)}1]`, `[${"1,".repeat(40_000)} 1]`],
     ["bytes that are no UTF-8", latin1('{"city":"K\u00f6ln"}'), latin1('{"city":"K\u00e4ln"}')],
   ])("differs in %s", (_what, one, another) => {
     expect(contentOf(one)).not.toEqual(contentOf(another));
     expect(contentOf(one)).toEqual(contentOf(one.slice()));
+  });
+
+  it("is text where the type says so, whatever the text is; a parser's text is the JSON that the type says", () => {
+    expect(contentOf('{"a":1}', "text/plain;charset=UTF-8")).toEqual({ text: '{"a":1}' });
+    for (const type of ["application/json", "application/JSON; charset=utf-8", "application/merge-patch+json", undefined])
+      expect(contentOf('{"a":1}', type)).toEqual({ json: { a: 1 } });
+    expect(contentOfParsed("abc", "application/json")).toEqual({ json: "abc" });
+    expect(contentOfParsed("abc", "text/plain")).toEqual({ text: "abc" });
+    expect(contentOfParsed(undefined, "application/json")).toBeUndefined();
   });
 
   it.each<[one: string, another: string | Uint8Array]>([

@@ -171,6 +171,7 @@ function nestModule({ limits = [], ...options }: Options, application: Applicati
   const decorate = (name: "route" | "free" | "limited" | "own", ...decorators: MethodDecorator[]): void => {
     const descriptor = Object.getOwnPropertyDescriptor(AppController.prototype, name)!;
     for (const decorator of decorators) decorator(AppController.prototype, name, descriptor);
+    Object.defineProperty(AppController.prototype, name, descriptor);
   };
   decorate("route", Post("idempotent/:name"), Idempotent());
   decorate("free", Post("free/:name"));

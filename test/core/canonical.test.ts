@@ -101,11 +101,18 @@ describe("a shallow value", () => {
   });
 });
 
-it("canonical JSON comes in pieces where a value has many members, whatever they are", () => {
-  for (const member of [1, {}, [1], "text"]) {
+it("canonical JSON comes in pieces where a value has many members", () => {
+  for (const member of [{}, [1]]) {
     const value = Array.from({ length: 3_000 }, () => member);
     const pieces = [...canonicalPieces(value)];
     expect([pieces.length > 1_000, pieces.join("")]).toEqual([true, canonicalJson(value)]);
   }
   expect([...canonicalPieces({ b: 1, a: {} })]).toEqual(['{"a":{},"b":1}']);
+});
+
+it("canonical JSON of a list of a million numbers comes in some hundred pieces, with objects among them the same text", () => {
+  const list: unknown[] = Array.from({ length: 1_000_000 }, (_, index) => index);
+  list[7] = { b: [1, null], a: list.slice(0, 5000) };
+  const pieces = [...canonicalPieces(list)];
+  expect([pieces.length < 520, pieces.join("") === canonicalJson(list)]).toEqual([true, true]);
 });

@@ -42,9 +42,11 @@ function jsonOf(value: unknown, path: string, depth: number): unknown {
 
 function objectToJson(value: object, path: string, depth: number): unknown {
   if (Array.isArray(value)) {
-    return Array.from(value, (item: unknown, index) =>
-      item === undefined ? tagged("undefined") : jsonOf(item, `${path}[${index}]`, depth - 1),
-    );
+    return Array.from(value, (item: unknown, index) => {
+      // A payload can have a million numbers: none of them needs its path.
+      if (depth > 0 && (typeof item === "number" || typeof item === "string")) return jsonOf(item, "", depth - 1);
+      return item === undefined ? tagged("undefined") : jsonOf(item, `${path}[${index}]`, depth - 1);
+    });
   }
   if (value instanceof Date) return tagged("date", Number.isNaN(value.getTime()) ? null : value.toISOString());
   if (value instanceof Error) return tagged("error", errorToJson(value));
