@@ -45,7 +45,7 @@ interface Message {
 }
 
 /** Sends a message and returns the answer's body, or the name of the error in it. @throws Error if there is no answer */
-type Send = (message: Message) => Promise<Readonly<Record<string, unknown>> | string>;
+export type Send = (message: Message) => Promise<Readonly<Record<string, unknown>> | string>;
 
 /** Returns a teller that sends to the Region and with the credentials of `env`. `AWS_ENDPOINT_URL_SFN` and `…_LAMBDA` name other places. */
 export function awsTell(env: Environment, clock: Clock): Tell {
@@ -63,8 +63,7 @@ export function awsTell(env: Environment, clock: Clock): Tell {
  * Returns what asks about executions, with the same credentials and each in its own Region: elsewhere, one that runs would be unknown, and so
  * count as over.
  */
-export function awsIsRunning(env: Environment, clock: Clock, random: () => number): IsRunning {
-  const send = senderTo(env, clock);
+export function awsIsRunning(env: Environment, clock: Clock, random: () => number, send = senderTo(env, clock)): IsRunning {
   return async (executionArn) => {
     const message = questionOf(executionArn);
     let answer = await send(message);
@@ -73,6 +72,7 @@ export function awsIsRunning(env: Environment, clock: Clock, random: () => numbe
       await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
       answer = await send(message);
     }
+    if (TOO_FAST.has(answer)) return undefined;
     if (typeof answer === "string" && NO_EXECUTION.has(answer)) return false;
     const status = typeof answer === "string" ? answer : (answer["status"] ?? answer["Status"]);
     if (!RUNNING.has(status) && !OVER.has(status)) throw new Error(`${message.service}: ${String(status)}`);

@@ -46,6 +46,8 @@ export const LIMITS = {
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
   taskTokenChars: 2048,
   callbackIdChars: 1024,
+  /** Targets of one sleeper. Each request by its leaseId adds its own: a retried task has a new token. */
+  targetsMax: 20,
   /** The longest ARN of an execution that a lease is tied to. */
   executionArnChars: 1024,
   /** A waiter polls again after this time for each place in the queue, up to the maximum. */

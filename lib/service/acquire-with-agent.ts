@@ -32,11 +32,10 @@ export async function acquireWithAgent(
     const address = requests.addressOf(key);
     const kept = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });
     // No execution lasts longer, with its wait for the key.
-    if (tie) await sleepers.put({ ...kept(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn });
-    if (wake) await sleepers.put({ ...kept(waitMs), acquire, target: wake });
-    return { ok: true } as const;
+    const tied = tie && (await sleepers.put({ ...kept(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn }));
+    return tied ?? (wake && (await sleepers.put({ ...kept(waitMs), acquire, targets: [wake], untilMs: putAtMs + waitMs })));
   });
-  if (!stored.ok) return stored;
+  if (stored) return stored;
   return requests.apply({ ...acquire, ...(wake ? { wait: true, sleepMs: waitMs } : wait && { wait }) });
 }
 

@@ -3,22 +3,27 @@
  * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter. Between sweeps,
  * it wakes those of a key that a release has just offered. For each:
  *
- *  1. its id is not in the record, or its time is over   → cancelled; the target is told that it lost its place
+ *  1. its id is not in the record, or its time is over   → cancelled; its targets are told that it lost its place
  *  2. it was granted the key lately                      → left to the agent that claimed it
  *  3. its turn hasn't come, by the record that was read  → it sleeps on. Else its acquire, without a wait
- *  4. granted                                            → the target is told; if that fails, the next sweep tells it
- *  5. nobody waits at the target                         → dead: its lease is released. Unclear: its lease runs out
+ *  4. granted                                            → its targets are told; if that fails, the next sweep tells them
+ *  5. nobody waits at any target                         → dead: its lease is released. Unclear: its lease runs out
+ *
+ * Each request of a sleeper brings its target, and all are told: at most one of them still waits.
  *
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
  *
  * It also renews tied leases, by the lease's own length or three minutes, and releases those whose execution is over:
  *
- *  1. the lease is not in the record   → it never began, or has ended: no longer looked after
- *  2. it waits, or was granted lately  → left alone. AWS may not know an execution yet that has just begun
- *  3. its execution runs               → renewed. If the lease is lost, it is no longer looked after
- *  4. its execution is over            → released, and no longer looked after
- *  5. AWS doesn't say                  → a failure, and left to the next sweep: at worst the lease runs out by itself
+ *  1. the lease is not in the record, or has run out  → it never began, or has ended: no longer looked after
+ *  2. it waits, or was granted lately                 → left alone. AWS may not know an execution yet that has just begun
+ *  3. its execution runs                              → renewed. If the lease is lost, it is no longer looked after
+ *  4. its execution is over                           → released, and no longer looked after
+ *  5. AWS doesn't say                                 → a failure, and left to the next sweep: at worst the lease runs out by itself
+ *
+ * AWS answers so many questions a second for a whole account. So a sweep first reads all records, then asks about several leases at a time:
+ * each namespace in its turn, and in each the lease that ends first. What one sweep doesn't reach, the next one asks about first.
  *
  * No order of several agents' requests, and no pause or death between two of them, does harm:
  *
@@ -33,9 +38,9 @@ import type { WakeTarget } from "../core/api/locks.js";
 import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import { check } from "../core/lock/check.js";
-import { isWaiting } from "../core/lock/expiry.js";
+import { isLive, isWaiting } from "../core/lock/expiry.js";
 import { isInRecord, placeOf } from "../core/lock/queue.js";
-import type { LockRecord } from "../core/record.js";
+import type { Hold, LockRecord } from "../core/record.js";
 import { type Clock, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore, Sleeper, SleeperStore, TiedLease } from "../store/port.js";
 import { type RequestClocks, guarded } from "./clocks.js";
@@ -53,8 +58,8 @@ export type Outcome = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leas
  */
 export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "gone">;
 
-/** Asks AWS whether an execution still runs. @throws Error if that is not known */
-export type IsRunning = (executionArn: string) => Promise<boolean>;
+/** Asks AWS whether an execution still runs. Undefined: AWS was asked too fast, more than once. @throws Error if that is not known */
+export type IsRunning = (executionArn: string) => Promise<boolean | undefined>;
 
 /** The parts of an agent. */
 export interface AgentDeps {
@@ -78,15 +83,21 @@ export type Tended = "left" | "renewed" | "untied" | "failed";
 const VERDICT_MS = 10_000;
 /** The time for which others leave a granted sleeper to that agent, and one that is not queued yet to its request. */
 const OTHERS_MS = 30_000;
-/** A sweep looks at no further ones after this time: the next sweep begins a minute after it. */
+/** A sweep lists, and looks at sleepers, for so long. After that it asks about executions. The next sweep begins a minute after it. */
+const LIST_MS = 30_000;
+/** A sweep asks about no further execution after this time. */
 const SWEEP_MS = 45_000;
+/** The time between the beginnings of two sweeps. */
+const SWEEP_EACH_MS = 60_000;
+/** Executions that are asked about at the same time: more would only be refused more often, as too fast. */
+const ASKS_AT_ONCE = 8;
 
 /** A sweep ended before it had looked at all. */
 class NoTime extends Error {
   override readonly name = "NoTime";
 
-  constructor() {
-    super(`there was no time left, ${SWEEP_MS} ms after the sweep began`);
+  constructor(what: string) {
+    super(`there was no time left for ${what}`);
   }
 }
 
@@ -95,31 +106,84 @@ export interface SweepPlace {
   after?: string | undefined;
 }
 
+/** A tied lease whose execution is to be asked about, and its hold as the record had it. */
+interface DueTie {
+  readonly tied: TiedLease;
+  readonly hold: Hold;
+}
+
 /** Looks at every sleeper and tied lease. Returns how many of them were woken, found dead, renewed, and so on. */
 export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Readonly<Partial<Record<Woken | Tended, number>>>> {
   const counts: Partial<Record<Woken | Tended, number>> = {};
-  const untilMs = deps.clock.monotonicMs() + SWEEP_MS;
+  const count = (result: Woken | Tended): void => void (counts[result] = (counts[result] ?? 0) + 1);
+  const fail = (error: unknown): void => {
+    count("failed");
+    deps.onFailure(error);
+  };
+  const beganMs = deps.clock.monotonicMs();
+  const due: DueTie[] = [];
   do {
     const { sleepers, ties, next } = await deps.sleepers.list(place.after);
     const byKey = new Map<string, (Sleeper | TiedLease)[]>();
     for (const kept of [...sleepers, ...ties]) {
-      const { namespace, key } = kept.address;
-      const name = `${namespace}/${key}`;
+      const name = `${kept.address.namespace}/${kept.address.key}`;
       byKey.set(name, [...(byKey.get(name) ?? []), kept]);
     }
-    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps, untilMs)));
-    for (const result of all.flat()) counts[result] = (counts[result] ?? 0) + 1;
+    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps, beganMs + LIST_MS)));
+    for (const result of all.flat())
+      if (typeof result === "object") due.push(result);
+      else count(result);
     place.after = next;
-  } while (place.after !== undefined && deps.clock.monotonicMs() < untilMs);
-  if (place.after !== undefined) {
-    counts.failed = (counts.failed ?? 0) + 1;
-    deps.onFailure(new NoTime());
-  }
+  } while (place.after !== undefined && deps.clock.monotonicMs() < beganMs + LIST_MS);
+  if (place.after !== undefined) fail(new NoTime("the rest of the list"));
+
+  const left = await askAll(inTurn(due), deps, beganMs + SWEEP_MS, count);
+  const nextEndsMs = deps.clocks().earliestMs + SWEEP_EACH_MS;
+  for (const { hold } of left)
+    if (hold.expiresAtMs > nextEndsMs) count("left");
+    else fail(new NoTime("a tied lease, which ends before the next sweep does"));
   return counts;
 }
 
+/** Asks about these leases until that time, several at once. Returns those that are left. */
+async function askAll(
+  due: readonly DueTie[],
+  deps: AgentDeps,
+  untilMs: number,
+  count: (result: Tended) => void,
+): Promise<readonly DueTie[]> {
+  const failed = (error: unknown): "failed" => (deps.onFailure(error), "failed");
+  const queue = due.values();
+  const left: DueTie[] = [];
+  const oneByOne = async (): Promise<void> => {
+    for (const tie of queue) {
+      let result: Tended | "unasked" = "unasked";
+      while (result === "unasked" && deps.clock.monotonicMs() < untilMs) result = await ask(tie, deps).catch(failed);
+      if (result === "unasked") left.push(tie);
+      else count(result);
+    }
+  };
+  await Promise.all(Array.from({ length: ASKS_AT_ONCE }, oneByOne));
+  return left;
+}
+
+/** Orders leases by the turns of their namespaces, and those of a namespace by their ends: the earliest deadline first. */
+function inTurn(due: readonly DueTie[]): readonly DueTie[] {
+  const turns = new Map<string, number>();
+  return due
+    .toSorted((a, b) => a.hold.expiresAtMs - b.hold.expiresAtMs)
+    .map((tie) => {
+      const { namespace } = tie.tied.address;
+      const turn = turns.get(namespace) ?? 0;
+      turns.set(namespace, turn + 1);
+      return { tie, turn };
+    })
+    .toSorted((a, b) => a.turn - b.turn)
+    .map(({ tie }) => tie);
+}
+
 /** Wakes the sleepers to whom a key is offered. Returns the result of each. @throws StoreUnavailable before anything was told */
-export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly (Woken | Tended)[]> {
+export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly unknown[]> {
   const { offers = [] } = (await deps.store.read(address)) ?? {};
   const asleep = offers.filter((offer) => offer.asleep === true);
   const found = await Promise.all(asleep.map(({ leaseId }) => deps.sleepers.read(address, leaseId)));
@@ -129,21 +193,24 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
   );
 }
 
-/** Looks at those of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change. */
+/**
+ * Looks at those of one key, one after the other: one that is dead may pass the key on to the next. Reads the record again after a change.
+ * Returns the result of each, or a tied lease that is to be asked about.
+ */
 async function sweepKey(
   ofKey: readonly (Sleeper | TiedLease)[],
   deps: AgentDeps,
   untilMs = Number.POSITIVE_INFINITY,
-): Promise<readonly (Woken | Tended)[]> {
-  const results: (Woken | Tended)[] = [];
+): Promise<readonly (Woken | Tended | DueTie)[]> {
+  const results: (Woken | Tended | DueTie)[] = [];
   let record: LockRecord | undefined;
   let isFresh = false;
   for (const kept of ofKey) {
     try {
-      if (deps.clock.monotonicMs() >= untilMs) throw new NoTime();
+      if (deps.clock.monotonicMs() >= untilMs) throw new NoTime("the rest of a key");
       if (!isFresh) record = await deps.store.read(kept.address);
-      const result = await ("acquire" in kept ? wake(kept, record, deps) : tend(kept, record, deps));
-      isFresh = result === "asleep" || result === "left";
+      const result = await ("acquire" in kept ? wake(kept, record, deps) : look(kept, record, deps));
+      isFresh = result === "asleep" || "executionArn" in kept;
       results.push(result);
     } catch (error) {
       isFresh = false;
@@ -157,13 +224,19 @@ async function sweepKey(
 /** Claims the key for a sleeper if its turn has come, and tells its target. Safe to repeat, and at the same time elsewhere. */
 export async function wake(sleeper: Sleeper, record: LockRecord | undefined, deps: AgentDeps): Promise<Woken> {
   const { tell, clock, clocks } = deps;
-  const { address, acquire, target, putAtMs } = sleeper;
+  const { address, acquire, targets, putAtMs, untilMs } = sleeper;
   const { leaseId, principal } = acquire;
   const over = async (woken: Woken): Promise<Woken> => (await deps.sleepers.delete(sleeper), woken);
-  const lost = async (): Promise<Woken> => (await tell(target, LOST_PLACE), over("lost"));
   const release: Release = { type: "release", key: address.key, leaseId, principal };
 
   const reading = guarded(clocks)();
+  const lost = async (): Promise<Woken> => {
+    await tellAll(targets, LOST_PLACE, tell).catch((error: unknown) => {
+      // After its time, nobody waits for the news.
+      if (untilMs > reading.earliestMs) throw error;
+    });
+    return over("lost");
+  };
   if (!record || !isInRecord(record, leaseId)) return putAtMs + OTHERS_MS > reading.earliestMs ? "asleep" : lost();
   const waiter = record.waiters[placeOf(record, leaseId)];
   if (waiter && !isWaiting(waiter, reading)) {
@@ -185,30 +258,55 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const isClaimed = answer.how === "granted";
   if (!isClaimed && !held) return "asleep"; // Another agent claimed the key since the record was read.
   const { key, fencingToken, leaseMs } = answer.lease;
-  if ((await tell(target, { key, leaseId, fencingToken, leaseMs })) === "told") return over("woken");
+  if ((await tellAll(targets, { key, leaseId, fencingToken, leaseMs }, tell)) === "told") return over("woken");
   if (!isClaimed || elapsedMs(began, instantOf(clock)) > VERDICT_MS) return over("unclear");
+  // A retry of the sleeper may have stored its target meanwhile, which the next sweep tells.
+  const current = await deps.sleepers.read(address, leaseId);
+  if (current && current.targets.length > targets.length) return "asleep";
   await apply(address, release, deps);
   return over("dead");
 }
 
-/** Renews a tied lease while its execution runs, and releases it once that is over. Safe to repeat, and at the same time elsewhere. */
-export async function tend(tied: TiedLease, record: LockRecord | undefined, deps: AgentDeps): Promise<Tended> {
-  const { address, leaseId, principal, executionArn, putAtMs } = tied;
-  const untied = async (): Promise<Tended> => (await deps.sleepers.delete(tied), "untied");
-  const { earliestMs } = guarded(deps.clocks)();
-  if (!record || !isInRecord(record, leaseId)) return putAtMs + OTHERS_MS > earliestMs ? "left" : untied();
-  const held = record.holds[leaseId];
-  if (!held || held.grantedAtMs + OTHERS_MS > earliestMs) return "left";
+/** Tells all targets at the same time. `told`: one of them, or more. @throws the error of one of which it is not known */
+async function tellAll(targets: readonly WakeTarget[], outcome: Outcome, tell: Tell): Promise<"told" | "gone"> {
+  const answers = await Promise.allSettled(targets.map((target) => tell(target, outcome)));
+  const failed = answers.find((answer) => answer.status === "rejected");
+  if (failed) throw failed.reason;
+  return answers.some((answer) => answer.status === "fulfilled" && answer.value === "told") ? "told" : "gone";
+}
+
+/** Looks at a tied lease: AWS is asked about its execution only if the lease is held. */
+export async function look(tied: TiedLease, record: LockRecord | undefined, deps: AgentDeps): Promise<Tended | DueTie> {
+  const { leaseId, putAtMs } = tied;
+  const reading = guarded(deps.clocks)();
+  const isThere = record !== undefined && isInRecord(record, leaseId);
+  if (!isThere) return putAtMs + OTHERS_MS > reading.earliestMs ? "left" : untie(tied, deps);
+  const hold = record.holds[leaseId];
+  if (hold && !isLive(hold, reading)) return untie(tied, deps);
+  return !hold || hold.grantedAtMs + OTHERS_MS > reading.earliestMs ? "left" : { tied, hold };
+}
+
+/** Renews a tied lease if its execution runs, and releases it if that is over. Safe to repeat, and at the same time elsewhere. */
+async function ask({ tied, hold }: DueTie, deps: AgentDeps): Promise<Tended | "unasked"> {
+  const { address, leaseId, principal, executionArn } = tied;
   const ref = { key: address.key, leaseId, principal };
-  if (await deps.isRunning(executionArn)) {
+  const isRunning = await deps.isRunning(executionArn);
+  if (isRunning === undefined) return "unasked";
+  if (isRunning) {
     // With a length, the store needs one write and no read. A holder may have renewed for less than two sweeps.
-    const leaseMs = Math.max(held.leaseMs, LIMITS.agentLeaseMinMs);
+    const leaseMs = Math.max(hold.leaseMs, LIMITS.agentLeaseMinMs);
     const answer = await apply<Renew>(address, { type: "renew", ...ref, leaseMs }, deps);
     if (answer.ok) return "renewed";
-    return answer.code === "lease-lost" ? untied() : "left";
+    return answer.code === "lease-lost" ? untie(tied, deps) : "left";
   }
   await apply<Release>(address, { type: "release", ...ref }, deps);
-  return untied();
+  return untie(tied, deps);
+}
+
+/** Looks no longer after a lease. */
+async function untie(tied: TiedLease, deps: AgentDeps): Promise<"untied"> {
+  await deps.sleepers.delete(tied);
+  return "untied";
 }
 
 /** Applies a command of the holder or the sleeper, and logs it under that one's principal, by the agent. */

@@ -11,7 +11,7 @@ import { transition } from "../core/transition.js";
 import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
 import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy, TiedLease } from "./port.js";
-import { principalOf } from "./port.js";
+import { keptTogether } from "./port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -155,21 +155,26 @@ export function createMemoryStore({
 
 /** Creates a store of sleepers and tied leases in this process's memory. */
 export function createMemorySleepers(): SleeperStore {
-  const sleepers = new Map<string, Sleeper>();
-  const ties = new Map<string, TiedLease>();
-  const putInto = <Kept extends Sleeper | TiedLease>(all: Map<string, Kept>, id: string, kept: Kept): void => {
-    const before = all.get(id);
-    if (!before || (before.putAtMs <= kept.putAtMs && principalOf(before) === principalOf(kept))) all.set(id, kept);
-  };
-  const idOfSleeper = ({ address, acquire }: Sleeper): string => `${idOf(address)}/${acquire.leaseId}`;
-  const idOfTie = ({ address, leaseId }: TiedLease): string => `${idOf(address)}/${leaseId}`;
+  const all = new Map<string, Sleeper | TiedLease>();
+  const idOfLease = (address: Address, leaseId: string): string => `${idOf(address)}/${leaseId}`;
+  const idOfKept = (kept: Sleeper | TiedLease): string =>
+    "acquire" in kept ? idOfLease(kept.address, kept.acquire.leaseId) : idOfLease(kept.address, `${kept.leaseId}/tie`);
+  const members = (kept: Sleeper | TiedLease): number => ("acquire" in kept ? kept.targets.length : 1);
   return {
-    put: async (kept) => ("acquire" in kept ? putInto(sleepers, idOfSleeper(kept), kept) : putInto(ties, idOfTie(kept), kept)),
-    list: async () => ({ sleepers: [...sleepers.values()], ties: [...ties.values()] }),
-    read: async (address, leaseId) => sleepers.get(`${idOf(address)}/${leaseId}`),
+    async put(kept) {
+      const next = keptTogether(all.get(idOfKept(kept)), kept);
+      if ("code" in next) return next;
+      all.set(idOfKept(kept), next);
+      return undefined;
+    },
+    async list() {
+      const kept = [...all.values()];
+      return { sleepers: kept.filter((one) => "acquire" in one), ties: kept.filter((one) => "executionArn" in one) };
+    },
+    read: async (address, leaseId) => all.get(idOfLease(address, leaseId)) as Sleeper | undefined,
     async delete(kept) {
-      const [all, id] = "acquire" in kept ? [sleepers, idOfSleeper(kept)] : [ties, idOfTie(kept)];
-      if (all.get(id)?.putAtMs === kept.putAtMs) all.delete(id);
+      const current = all.get(idOfKept(kept));
+      if (current?.putAtMs === kept.putAtMs && members(current) === members(kept)) all.delete(idOfKept(kept));
     },
   };
 }

@@ -4,7 +4,8 @@
  */
 import type { Acquire, AnswerTo, Command, LeaseEvent } from "../core/commands.js";
 import type { Kind, RecordParameters, WakeTarget } from "../core/api/locks.js";
-import type { Refusal } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
+import { LIMITS } from "../core/limits.js";
 import type { LimitRecord, Take, Taken } from "../core/rate.js";
 import type { LockRecord, Payload } from "../core/record.js";
 import type { ClockReading } from "../core/time.js";
@@ -82,8 +83,13 @@ export interface LimitStore {
 export interface Sleeper {
   readonly address: Address;
   readonly acquire: Acquire;
-  /** A bearer secret of the caller: no log, error or view may show it. */
-  readonly target: WakeTarget;
+  /**
+   * The targets of all its requests, in no order: no clock tells surely which of two is the later, and only one of them still waits. Bearer
+   * secrets of the caller: no log, error or view may show them.
+   */
+  readonly targets: readonly WakeTarget[];
+  /** The time at which its wait ends. */
+  readonly untilMs: number;
   /** The time at which it was stored, before it was queued. */
   readonly putAtMs: number;
   /** Epoch seconds after which garbage collection may remove it. */
@@ -100,9 +106,26 @@ export interface TiedLease extends Pick<Sleeper, "address" | "ttlAtSec"> {
   readonly putAtMs: number;
 }
 
-/** Returns the principal who stored it. */
-export function principalOf(kept: Sleeper | TiedLease): string {
+function principalOf(kept: Sleeper | TiedLease): string {
   return "acquire" in kept ? kept.acquire.principal : kept.principal;
+}
+
+/** Decides what is kept of a leaseId after another request: a sleeper's targets add up. Or returns the refusal of that request. */
+export function keptTogether(before: Sleeper | TiedLease | undefined, kept: Sleeper | TiedLease): Sleeper | TiedLease | Refusal {
+  if (!before) return kept;
+  if (principalOf(before) !== principalOf(kept)) return refuse("forbidden");
+  if ("executionArn" in kept || "executionArn" in before) {
+    const isSame = "executionArn" in kept && "executionArn" in before && kept.executionArn === before.executionArn;
+    return isSame ? kept : reused("is tied to another execution");
+  }
+  if (before.acquire.requestHash !== kept.acquire.requestHash) return reused("sleeps with other parameters than these");
+  const targets = new Map([...before.targets, ...kept.targets].map((target) => [JSON.stringify(target), target]));
+  if (targets.size > LIMITS.targetsMax) return reused(`has ${LIMITS.targetsMax} targets already`);
+  return { ...kept, targets: [...targets.values()] };
+}
+
+function reused(what: string): Refusal {
+  return refuse("lease-reused", { detail: `This leaseId ${what}` });
 }
 
 /** Some of the sleepers and tied leases, and the place after which the next of them are. */
@@ -118,10 +141,11 @@ export interface SleeperPage {
  */
 export interface SleeperStore {
   /**
-   * Stores one, before its acquire. Of a leaseId the latest target and the latest execution count, of the principal who stored the first.
+   * Stores one, before its acquire, and adds its targets to those of earlier requests. Returns the refusal of what is not stored: the acquire
+   * must not be sent then, since nobody would tell its target.
    * @throws StoreUnavailable
    */
-  put(kept: Sleeper | TiedLease): Promise<void>;
+  put(kept: Sleeper | TiedLease): Promise<Refusal | undefined>;
   /** Returns a page of all, in the order of their keys. @throws StoreUnavailable */
   list(after?: string): Promise<SleeperPage>;
   /** Returns the sleeper of a lease; undefined if there is none. @throws StoreUnavailable */

@@ -73,7 +73,7 @@ interface AskedAs {
 export class AgentScene {
   readonly lines: LogLine[] = [];
   readonly failures: string[] = [];
-  protected readonly service;
+  readonly service;
   readonly #calls;
 
   constructor(

@@ -109,9 +109,9 @@ it("fails as a function if a sleeper had to be left to the next sweep", async ()
 
 it("goes on where a sweep had no time left, and fails as a function", async () => {
   const { sleepers, env } = await streamed();
-  const acquire = { type: "acquire", leaseId: "a", principal: "p" } as Sleeper["acquire"];
+  const acquire = { type: "acquire", leaseId: "a", principal: "p", requestHash: "h" } as Sleeper["acquire"];
   const put = (key: number) =>
-    sleepers.put({ address: { ...ADDRESS, key: `KEY_${key}` }, acquire, target: {}, putAtMs: 1, ttlAtSec: 1e10 });
+    sleepers.put({ address: { ...ADDRESS, key: `KEY_${key}` }, acquire, targets: [{}], putAtMs: 1, untilMs: 1e15, ttlAtSec: 1e10 });
   await Promise.all(Array.from({ length: 101 }, (_, key) => put(key)));
   let slowMs = 1000;
   let nowMs = 0;

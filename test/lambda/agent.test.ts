@@ -285,11 +285,70 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     expect(await its.sweep()).toEqual({ dead: 1 });
   });
 
+  it("tells the token of a retry, although the clock of the first request's function was 3 s ahead", async () => {
+    const its = await scene();
+    const [a, b] = [its.newId(), its.newId()];
+    await its.acquire(a);
+    its.clock.jumpWall(3000);
+    const first = await its.sleep(b);
+    targets.timeOut(first);
+    its.clock.jumpWall(-3000);
+    const retried = await its.sleep(b);
+    await its.release(a);
+    expect(await its.sweep()).toEqual({ woken: 1 });
+    expect(targets.heard.get(retried)).toHaveProperty("got.leaseId", b);
+    expect(targets.heard.has(first)).toBe(false);
+  });
+
+  it("tells the token of a retry that came while the first one was told, and takes nobody for dead", async () => {
+    const its = await behindA();
+    targets.timeOut(its.target);
+    await its.release(its.a);
+    let retried = "";
+    const tell: Tell = async (...told) => {
+      retried = targets.wait(`token-${++names}`);
+      const { status } = await its.service.ask(ACQUIRE, {
+        ...{ leaseId: its.b, headers: { prefer: "wait=3600" } },
+        body: { leaseMs: LEASE_MS, wake: { taskToken: retried } },
+      });
+      expect(status).toBe(200);
+      return its.tell(...told);
+    };
+    expect(await its.sweep({ tell })).toEqual({ asleep: 1 });
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).toEqual({ woken: 1 });
+    expect(targets.heard.get(retried)).toHaveProperty("got.leaseId", its.b);
+  });
+
+  it("tells the rest of the targets again, if one of them couldn't be told", async () => {
+    const its = await behindA();
+    await its.sleep(its.b, { target: NOBODY.taskToken });
+    await its.release(its.a);
+    targets.throttle(1);
+    expect(await its.sweep()).toEqual({ failed: 1 });
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep()).not.toHaveProperty("failed");
+    expect(targets.heard.get(its.target)).toHaveProperty("got.leaseId", its.b);
+    expect((await its.check(its.b)).status).toBe(200);
+    expect(await its.sweep()).toEqual({});
+  });
+
+  it("stops telling a target that can't be told, once the sleeper's own time is over", async () => {
+    const its = await behindA();
+    const tell = () => Promise.reject(new Error("states: AccessDeniedException"));
+    await its.release(its.b);
+    await its.clock.advance(3_600_000 - 1);
+    expect(await its.sweep({ tell })).toEqual({ failed: 1 });
+    await its.clock.advance(1);
+    expect(await its.sweep({ tell })).toEqual({ lost: 1 });
+    expect(await its.sweep({ tell })).toEqual({});
+  });
+
   it("goes through many pages of sleepers, and on after one that fails", async () => {
     const its = await behindA();
     const [sleeper] = (await its.stores.sleepers.list()).sleepers;
     for (let order = 0; order < 110; order++)
-      await its.stores.sleepers.put({ ...sleeper!, address: { ...sleeper!.address, key: `KEY_${order}` }, target: NOBODY });
+      await its.stores.sleepers.put({ ...sleeper!, address: { ...sleeper!.address, key: `KEY_${order}` }, targets: [NOBODY] });
     await its.release(its.a);
     targets.throttle(1);
     await its.clock.advance(MINUTE_MS);
@@ -302,12 +361,12 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     // So these come later in the list.
     await its.clock.advance(1);
     for (let one = 0; one < 20; one++)
-      await its.stores.sleepers.put({ ...sleeper!, acquire: { ...sleeper!.acquire, leaseId: its.newId() }, target: NOBODY });
+      await its.stores.sleepers.put({ ...sleeper!, acquire: { ...sleeper!.acquire, leaseId: its.newId() }, targets: [NOBODY] });
     await its.clock.advance(MINUTE_MS);
     let asked = 0;
     const silent: Tell = async () => (asked++, await its.clock.advance(5000), Promise.reject(new Error("no answer")));
     expect(await its.sweep({ tell: silent })).toMatchObject({ failed: 20 });
-    expect(asked).toBe(9);
+    expect(asked).toBe(6);
     expect(await its.sweep()).toEqual({ lost: 20, asleep: 1 });
   });
 });

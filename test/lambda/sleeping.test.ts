@@ -1,8 +1,10 @@
 /** Requests to wait asleep, over the handler: what they store and answer. Which are refused, those to tie a lease among them. */
 import { describe, expect, it } from "vitest";
+import { LIMITS } from "../../lib/core/limits.js";
 import { createMemorySleepers } from "../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../lib/store/port.js";
 import { type DirectService, ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
+import { BOB } from "../support/http-event.js";
 
 const HOUR = { prefer: "wait=3600" };
 const TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAf~_-";
@@ -31,7 +33,8 @@ describe("an acquire with a target to wake", () => {
       {
         address: { namespace: "default", kind: "locks", key: "ORDER_1" },
         acquire: { leaseId, leaseMs: 180_000, owner: "checkout", meta },
-        target: { callbackId: CALLBACK_ID },
+        targets: [{ callbackId: CALLBACK_ID }],
+        untilMs: service.clock.wallMs() + 3_600_000,
         ttlAtSec: service.clock.wallMs() / 1000 + 3600 + 24 * 3600,
       },
     ]);
@@ -39,16 +42,41 @@ describe("an acquire with a target to wake", () => {
     expect((await service.ask(INSPECT)).body.waiters).toMatchObject([{ owner: "checkout", asleep: true, position: 1 }]);
   });
 
-  it("isn't granted a free key, takes the latest target, and says what a lease that holds says", async () => {
+  it("isn't granted a free key, takes each target, and says what a lease that holds says", async () => {
     const service = withAgent();
     const leaseId = service.newId();
     for (const token of [TOKEN, `${TOKEN}2`]) {
       const reply = await service.ask(ACQUIRE, { leaseId, headers: { ...HOUR, "holdfast-task-token": token } });
       expect([reply.status, reply.body]).toEqual([202, { state: "asleep", position: 1 }]);
     }
-    expect((await service.sleepers.list()).sleepers).toMatchObject([{ target: { taskToken: `${TOKEN}2` } }]);
+    expect((await service.sleepers.list()).sleepers).toMatchObject([{ targets: [{ taskToken: TOKEN }, { taskToken: `${TOKEN}2` }] }]);
     expect((await service.ask(ACQUIRE, { leaseId })).status).toBe(201);
     expect((await service.ask(ACQUIRE, { leaseId, headers: HOUR, body: { wake: { taskToken: TOKEN } } })).status).toBe(200);
+  });
+
+  it("isn't queued if its target can't be stored: somebody else's id, other parameters, or more targets than are kept", async () => {
+    const service = withAgent();
+    await service.ask(ACQUIRE, { leaseId: service.newId() });
+    const leaseId = service.newId();
+    const sleep = (taskToken: string, more: object = {}, authorizer?: object) =>
+      service.ask(ACQUIRE, {
+        ...{ leaseId, headers: HOUR, body: { leaseMs: 180_000, wake: { taskToken }, ...more } },
+        ...(authorizer && { authorizer }),
+      });
+    expect((await sleep(`${TOKEN}0`)).status).toBe(202);
+    // As if the acquire of the first request hadn't come to the record yet.
+    await service.ask(RELEASE, { leaseId: (await service.sleepers.list()).sleepers[0]!.acquire.leaseId });
+    expect((await sleep("token-of-bob", {}, BOB)).body).toMatchObject({ status: 403, code: "forbidden" });
+    expect((await sleep(`${TOKEN}0`, { leaseMs: 190_000 })).body).toMatchObject({
+      ...{ status: 422, code: "lease-reused", detail: "This leaseId sleeps with other parameters than these" },
+    });
+    for (let more = 1; more < LIMITS.targetsMax; more++) expect((await sleep(`${TOKEN}${more}`)).status).toBe(410);
+    expect((await sleep(`${TOKEN}${LIMITS.targetsMax}`)).body).toMatchObject({
+      status: 422,
+      detail: "This leaseId has 20 targets already",
+    });
+    expect((await sleep(`${TOKEN}0`)).status).toBe(410);
+    expect((await service.ask(INSPECT)).body.waiters).toEqual([]);
   });
 
   it("is cancelled by its release", async () => {

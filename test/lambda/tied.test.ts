@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awsIsRunning } from "../../lambda/executions.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
-import { type IsRunning, sweep, tend } from "../../lib/service/agent.js";
+import { type IsRunning, look, sweep } from "../../lib/service/agent.js";
 import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { RENEW } from "../support/direct-service.js";
@@ -125,17 +125,45 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     expect(await its.sweep()).toEqual({ renewed: 1 });
   });
 
-  it.each([
-    ["is throttled each time", () => aws.throttle(5), "states: ThrottlingException"],
-    ["gets a state that it doesn't know", (its: Scene) => its.is("PAUSED"), "states: PAUSED"],
-  ])("leaves the lease to the next sweep, and to its own end, if it %s", async (_what, prepare, error) => {
+  it("leaves the lease to the next sweep, and to its own end, if it gets a state that it doesn't know", async () => {
     const its = await scene();
     await its.hold();
-    prepare(its);
+    its.is("PAUSED");
     expect(await its.sweep()).toEqual({ failed: 1 });
-    expect(its.failures).toEqual([`Error: ${error}`]);
+    expect(its.failures).toEqual(["Error: states: PAUSED"]);
     expect(await its.isHeld()).toBe(true);
     its.is("RUNNING");
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+  });
+
+  it("leaves it if it is throttled each time, which is a failure once the lease ends before the next sweep does", async () => {
+    const its = await scene();
+    await its.hold();
+    const isRunning: IsRunning = async () => (await its.clock.advance(15_000), undefined);
+    expect(await its.sweep({ isRunning })).toEqual({ left: 1 });
+    await its.clock.advance(15_000);
+    expect(await its.sweep({ isRunning })).toEqual({ failed: 1 });
+    expect(its.failures).toEqual(["NoTime: there was no time left for a tied lease, which ends before the next sweep does"]);
+    expect(await its.sweep()).toEqual({ renewed: 1 });
+  });
+
+  it("asks no more once the lease has run out, about an execution that it may not read", async () => {
+    const its = await scene();
+    await its.hold();
+    let asked = 0;
+    const isRunning: IsRunning = () => (asked++, Promise.reject(new Error("states: AccessDeniedException")));
+    for (let minute = 0; minute < 5; minute++) {
+      expect(await its.sweep({ isRunning })).toEqual(minute < 3 ? { failed: 1 } : minute === 3 ? { untied: 1 } : {});
+      await its.clock.advance(MINUTE_MS);
+    }
+    expect(asked).toBe(3);
+  });
+
+  it("takes no other execution under the same id", async () => {
+    const its = await scene();
+    await its.hold();
+    expect(await its.acquire(its.leaseId, { tie: { executionArn: `${MACHINE}over` } })).toBe(422);
+    expect(await its.acquire()).toBe(200);
     expect(await its.sweep()).toEqual({ renewed: 1 });
   });
 
@@ -272,7 +300,7 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     await its.hold();
     const [tied] = await its.ties();
     expect(await its.acquire()).toBe(200);
-    expect(await tend(tied!, undefined, its.agent())).toBe("untied");
+    expect(await look(tied!, undefined, its.agent())).toBe("untied");
     expect(await its.ties()).toHaveLength(1);
   });
 
@@ -305,12 +333,18 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
   });
 });
 
-it("control: a stranger who knows the id takes the tie away, if the condition on its principal is left out", async () => {
+it("control: a stranger who knows the id takes the turn away, if the condition on its principal is left out", async () => {
   const clock = new VirtualClock();
-  const its = new Scene(clock, await onEngine(clock, " AND (attribute_not_exists(o) OR o = :o)"));
+  const its = new Scene(clock, await onEngine(clock, "o = :o AND "));
   await its.hold();
-  expect(await its.acquire(its.leaseId, { authorizer: BOB, tie: { executionArn: `${MACHINE}over` } })).toBe(403);
-  expect(await its.sweep()).toEqual({ untied: 1 });
+  const sleeper = its.newId();
+  const headers = { prefer: "wait=3600" };
+  const taskToken = aws.wait(`token-tied-${++names}`);
+  expect(await its.acquire(sleeper, { headers, wake: { taskToken } })).toBe(202);
+  expect(await its.acquire(sleeper, { authorizer: BOB, headers, wake: { taskToken: "token-of-bob" } })).toBe(403);
+  await its.release();
+  expect(await its.sweep()).not.toHaveProperty("woken");
+  expect(aws.heard.has(taskToken)).toBe(false);
 });
 
 it.each([MACHINE, DURABLE])("an agent that is throttled asks again, after pauses that double: %s", async (prefix) => {

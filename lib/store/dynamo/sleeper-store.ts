@@ -1,9 +1,13 @@
 /**
- * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, `a` the time at which it was stored, `o` the
- * principal who stored it, `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent
- * reads and deletes them.
+ * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, without a sleeper's targets. `w` is the set of the
+ * targets, or of the one execution; `h` the hash of a sleeper's acquire; `a` the time at which it was stored; `o` the principal who stored
+ * it; `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
  */
-import { type Address, type Sleeper, type SleeperStore, type TiedLease, principalOf } from "../port.js";
+import type { WakeTarget } from "../../core/api/locks.js";
+import type { Refusal } from "../../core/errors.js";
+import { LIMITS } from "../../core/limits.js";
+import { type Address, type Sleeper, type SleeperStore, type TiedLease, keptTogether } from "../port.js";
+import { plainItem } from "./attribute-value.js";
 import { type AllCalls, type TableCalls, isConditionFailed } from "./calls.js";
 import type { Item } from "./layout.js";
 import { TABLE } from "./table.js";
@@ -24,27 +28,44 @@ function placeOf(kept: Sleeper | TiedLease): Item {
   return "acquire" in kept ? keyOf(kept.address, kept.acquire.leaseId) : keyOf(kept.address, `${kept.leaseId}/tie`);
 }
 
-function keptIn(item: Item): Sleeper | TiedLease {
-  return JSON.parse(item["s"] as string) as Sleeper | TiedLease;
+function keptIn({ s, w }: Item): Sleeper | TiedLease {
+  const kept = JSON.parse(s as string) as Omit<Sleeper, "targets"> | TiedLease;
+  return "executionArn" in kept
+    ? kept
+    : { ...kept, targets: Array.from(w as ReadonlySet<string>, (json) => JSON.parse(json) as WakeTarget) };
+}
+
+/** Returns the member of the set `w` that a request adds, what it may add it to, and the rest. */
+function partsOf(kept: Sleeper | TiedLease) {
+  if ("executionArn" in kept) return { member: kept.executionArn, hash: "", principal: kept.principal, membersMax: 1, rest: kept };
+  const { targets, ...rest } = kept;
+  const { requestHash: hash, principal } = kept.acquire;
+  return { member: JSON.stringify(targets[0]), hash, principal, membersMax: LIMITS.targetsMax, rest };
 }
 
 /** Returns what a service needs: it stores sleepers, and sees none. */
 export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls: TableCalls }): Pick<SleeperStore, "put"> {
   return {
     async put(kept) {
-      const { ttlAtSec, putAtMs } = kept;
+      const { member, hash, principal, membersMax, rest } = partsOf(kept);
       const input = {
         TableName: place.tableName,
         Key: placeOf(kept),
-        // A late duplicate of an earlier request doesn't bring the earlier target back. Another principal's request is refused after this.
-        ConditionExpression: "attribute_not_exists(a) OR (a <= :a AND (attribute_not_exists(o) OR o = :o))",
-        UpdateExpression: `SET s = :s, a = :a, o = :o, ${TABLE.ttlAttribute} = :x`,
-        ExpressionAttributeValues: { ":s": JSON.stringify(kept), ":a": putAtMs, ":o": principalOf(kept), ":x": ttlAtSec },
+        // As keptTogether decides.
+        ConditionExpression: "attribute_not_exists(a) OR (o = :o AND h = :h AND (size(w) < :max OR contains(w, :m)))",
+        UpdateExpression: `SET s = :s, a = :a, o = :o, h = :h, ${TABLE.ttlAttribute} = :x ADD w :w`,
+        ExpressionAttributeValues: {
+          ...{ ":s": JSON.stringify(rest), ":a": kept.putAtMs, ":o": principal, ":h": hash, ":x": kept.ttlAtSec },
+          ...{ ":w": new Set([member]), ":m": member, ":max": membersMax },
+        },
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
       };
       try {
         await calls.updateItem(input);
+        return undefined;
       } catch (error) {
         if (!isConditionFailed(error)) throw await tableUnavailable(withoutQuotes(error), place);
+        return keptTogether(keptIn(plainItem(error.Item ?? {})), kept) as Refusal;
       }
     },
   };
@@ -81,7 +102,8 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
       return item && (keptIn(item) as Sleeper);
     },
     async delete(kept) {
-      const stored = { ConditionExpression: "a = :a", ExpressionAttributeValues: { ":a": kept.putAtMs } };
+      const members = "targets" in kept ? kept.targets.length : 1;
+      const stored = { ConditionExpression: "a = :a AND size(w) = :n", ExpressionAttributeValues: { ":a": kept.putAtMs, ":n": members } };
       try {
         await calls.deleteItem({ TableName, Key: placeOf(kept), ...stored });
       } catch (error) {
