@@ -1,5 +1,13 @@
 /** `holdfast once`: runs a command once per key. Later callers get its output and its status. */
-import { type LockClient, type Run, type RunResult, LockError, LockLostError, LockTimeoutError } from "../../lib/index.js";
+import {
+  type LockClient,
+  type Run,
+  type RunningBefore,
+  type RunResult,
+  LockError,
+  LockLostError,
+  LockTimeoutError,
+} from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
@@ -79,20 +87,22 @@ async function begun(
   const options = { waitMs, maxAttempts, signal };
   if (tickMs === undefined) return view.runOnce<unknown>(key, { ...options, keepResultMs, payload }, work);
   const keepMs = keepResultMs === "forever" ? keepResultMs : Math.max(keepResultMs, tickMs);
-  const result = await view.tick<unknown>(key, { ...options, everyMs: tickMs, keepMs }, work);
+  // What starts this command decides when: a crontab's 3 o'clock is in the day that began at midnight.
+  const result = await view.tick<unknown>(key, { ...options, everyMs: tickMs, maxLateMs: tickMs, keepMs }, work);
   if (result.how === "running") throw stillRun(args);
-  if (result.how === "skipped") {
-    const who = result.running.map(({ owner, heldMs }) => `${owner || "another"} for ${formatDuration(heldMs)}`).join(", ");
-    throw new CliError(
-      "notGot",
-      `${key}: the occurrence of ${result.occurrence.toISOString()} is skipped: ${who || "another"} was running`,
-      {
-        next: "The command was not run, and will not be for this occurrence.",
-        status,
-      },
-    );
+  if (result.how === "skipped" || result.how === "too-late") {
+    const why =
+      result.how === "skipped" ? `skipped: ${namesOf(result.running)} was running` : `${formatDuration(result.lateMs)} late: too late`;
+    throw new CliError("notGot", `${key}: the occurrence of ${result.occurrence.toISOString()} is ${why}`, {
+      next: "The command was not run, and will not be for this occurrence.",
+      status,
+    });
   }
   return { value: result.value, replayed: result.how === "done-before", attempt: result.attempt };
+}
+
+function namesOf(running: readonly RunningBefore[]): string {
+  return running.map(({ owner, heldMs }) => `${owner || "another"} for ${formatDuration(heldMs)}`).join(", ") || "another";
 }
 
 function stillRun({ key, tickMs, waitMs, conflictStatus: status }: OnceArgs): CliError {

@@ -5,7 +5,7 @@
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
 import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
-import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
+import { type Tick, type TickOptions, type TickResult, checkTick, runKeyOf } from "../client/jobs/tick.js";
 import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
 import { type Limiter, limitAll } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -187,8 +187,10 @@ export function scheduleHandler<T, Event extends ScheduleEvent = ScheduleEvent>(
   work: (tick: Tick, event: Event) => Promise<T> | T,
 ): (event: Event, context: unknown) => Promise<ScheduleResult<T>> {
   checkClient(locks);
+  // Checked once here; otherwise every occurrence would fail.
   checkKey(name);
-  checkTick({ ...options, occurrence: new Date(0) }); // Checked once here; otherwise every occurrence would fail.
+  checkKey(runKeyOf(name, new Date(0)));
+  checkTick({ ...options, occurrence: new Date(0) });
   checkFunction("work", work);
 
   return async (event, context) => {
@@ -212,7 +214,13 @@ function timeOf(event: ScheduleEvent): Date {
     );
   if (scheduledTime === undefined && type !== SCHEDULED)
     throw refused("detail-type", type, `it must be ${JSON.stringify(SCHEDULED)}: other events of one second have the same time`);
-  if (typeof given !== "string" || !/^\d{4}-\d\d-\d\dT/.test(given) || Number.isNaN(Date.parse(given)))
-    throw refused(field, given, "it must be a time as 2027-01-01T03:00:00Z");
+  if (typeof given !== "string" || !isTime(given)) throw refused(field, given, "it must be a time in UTC as 2027-01-01T03:00:00Z");
   return new Date(given);
+}
+
+/** True for a time in UTC, as AWS sends it. Without a zone it would be of this machine's, and a day that isn't would be of the next month. */
+function isTime(text: string): boolean {
+  const seconds = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d{1,9})?Z$/.exec(text)?.[1];
+  const atMs = Date.parse(text);
+  return seconds !== undefined && !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(seconds);
 }

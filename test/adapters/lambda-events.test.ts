@@ -328,7 +328,7 @@ describe("a schedule's handler", () => {
       { scheduledTime: "<aws.scheduler.scheduled-time>" },
       'scheduledTime: "<aws.scheduler.scheduled-time>" given; it must be a time',
     ],
-    ["a time that is none", { time: "tomorrow" }, 'time: "tomorrow" given; it must be a time as 2027-01-01T03:00:00Z'],
+    ["a time that is none", { time: "tomorrow" }, 'time: "tomorrow" given; it must be a time in UTC as 2027-01-01T03:00:00Z'],
     [
       "another kind of event",
       { ...RULE, "detail-type": "Object Created" },
@@ -341,4 +341,13 @@ describe("a schedule's handler", () => {
     await expect(handler(event as never, invocation(locks.clock))).rejects.toThrow(message);
     expect(runs).toBe(0);
   });
+
+  it.each(["2027-01-01T03:00:00", "2027-02-30T03:00:00Z", "2027-01-01T24:00:00Z", "2027-01-01T03:00Z", "2027-01-01T03:00:00+01:00"])(
+    "refuses the time %s: it has no zone, another form, or is none",
+    async (time) => {
+      const locks = createLockClient();
+      const handler = scheduleHandler({ locks, name: "nightly" }, () => "done");
+      await expect(handler({ time }, invocation(locks.clock))).rejects.toThrow(`time: "${time}" given; it must be a time in UTC`);
+    },
+  );
 });

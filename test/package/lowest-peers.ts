@@ -1,4 +1,5 @@
 /** The lowest version of each peer that package.json allows: types, the engine, and the stack. The repository itself has the newest. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Template } from "aws-cdk-lib/assertions";
 import { App, Stack } from "aws-cdk-lib";
@@ -8,6 +9,7 @@ import { LockService } from "../../infra/index.js";
 import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import { LockedSection } from "../../infra/step-functions.js";
 import { freshTable } from "../support/engine.js";
+import { ROOT } from "../tidy/tree.js";
 import { type Packed, ENTRIES, MANIFEST, run, typeErrors, typesOf } from "./project.js";
 
 /** A resource of a template. */
@@ -22,6 +24,20 @@ const OLD_TYPESCRIPTS = ["typescript-5.2@npm:typescript@5.2.2", "typescript-5.0@
 /** The compiler's options of a project with the peers. */
 const PEERED = { module: "nodenext", lib: ["es2022", "dom"], types: ["node"], skipLibCheck: true, exactOptionalPropertyTypes: false };
 
+/** The runner of each peer in its lowest version: a program of test/package/programs, or the types alone. */
+const RUN_BY: Readonly<Record<string, string>> = {
+  "@aws-sdk/client-dynamodb": "on-the-table.mjs",
+  "@aws-sdk/credential-provider-node": "signed.mjs",
+  "@aws-sdk/lib-dynamodb": "on-the-table.mjs",
+  "@aws/durable-execution-sdk-js": "test/durable",
+  "@opentelemetry/api": "traced.mjs",
+  "@smithy/signature-v4": "signed.mjs",
+  "@types/aws-lambda": "types",
+  "aws-cdk-lib": "synth.mjs",
+  constructs: "synth.mjs",
+  croner: "cron.mjs",
+};
+
 /** The lowest version of a range, such as `^3.363.0` or `>=2.0.0 <6`. */
 function lowestOf(range: string): string {
   const version = /\d+\.\d+\.\d+/.exec(range)?.[0];
@@ -30,6 +46,7 @@ function lowestOf(range: string): string {
 }
 
 /** Describes the package with those. */
+// Over 60 lines: the tests of one project, which is installed once.
 export function describeLowestPeers(packed: () => Packed): void {
   describe("with the lowest version of each peer", () => {
     const lowest = Object.entries(MANIFEST.peerDependencies).map(([name, range]) => `${name}@${lowestOf(range)}`);
@@ -38,6 +55,21 @@ export function describeLowestPeers(packed: () => Packed): void {
 
     beforeAll(async () => {
       project = await packed().project("lowest", "module", [...lowest, "typescript@5.9.3", "@types/node@20.19.43", ...OLD_TYPESCRIPTS]);
+    });
+
+    it("runs each of them, and test/durable runs the lowest SDK for durable executions", async () => {
+      expect(Object.keys(RUN_BY)).toEqual(Object.keys(MANIFEST.peerDependencies));
+      const sdk = "@aws/durable-execution-sdk-js";
+      const installed = await readFile(join(ROOT, "node_modules", sdk, "package.json"), "utf8");
+      expect(JSON.parse(installed)).toHaveProperty("version", lowestOf(MANIFEST.peerDependencies[sdk]!));
+    });
+
+    it("knows the occurrences of cron expressions where the clocks change", async () => {
+      const { stdout, stderr } = await program("cron.mjs");
+      expect([JSON.parse(stdout || "{}"), stderr]).toEqual([
+        { checks: 7560, wrong: [], wrongs: 0, leapDays: ["2024-02-29T00:00:00.000Z", "2028-02-29T00:00:00.000Z"] },
+        "",
+      ]);
     });
 
     it("has types of every entry", async () => {

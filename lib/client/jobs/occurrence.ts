@@ -27,6 +27,8 @@ export interface OccurrenceOptions {
 /** An occurrence, and the time for which its outcome must be remembered. */
 export interface Occurrence {
   readonly at: Date;
+  /** The time in ms since then, by this process's clock; negative before it. */
+  readonly lateMs: number;
   /** The time in ms until the next one, for which late callers still name this one; 0 if the caller names it. */
   readonly intervalMs: number;
 }
@@ -54,10 +56,11 @@ export function checkOccurrence(options: OccurrenceOptions): void {
 
 /** Returns the occurrence that is due at the time `nowMs`, of checked options. */
 export function occurrenceOf({ occurrence, everyMs = 0, cron = multiplesOf(everyMs) }: OccurrenceOptions, nowMs: number): Occurrence {
-  if (occurrence !== undefined) return { at: occurrence, intervalMs: 0 };
+  if (occurrence !== undefined) return { at: occurrence, lateMs: nowMs - occurrence.getTime(), intervalMs: 0 };
   const at = cron.last(new Date(nowMs));
   const next = cron.next(at);
-  return { at, intervalMs: next === null ? Number.POSITIVE_INFINITY : next.getTime() - at.getTime() };
+  const intervalMs = next === null ? Number.POSITIVE_INFINITY : next.getTime() - at.getTime();
+  return { at, lateMs: nowMs - at.getTime(), intervalMs };
 }
 
 function multiplesOf(everyMs: number): Schedule {

@@ -4,14 +4,14 @@
  * 1. A run of the name and the occurrence. A lock alone tells who runs it now; a run also tells whether the 3 o'clock one has been done.
  * 2. Within it, a lock on the name: the occurrence before may still be running. Its token grows with every occurrence and attempt, so it is
  *    the one to fence writes with.
- * 3. An occurrence that finds the lock held is skipped. That is a final failure of its run, which says who was running.
+ * 3. An occurrence that finds the lock held is skipped, and one that nobody began in time is too late. Either is a final failure of its run.
  */
 import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { HolderView } from "../../core/errors.js";
 import { FinalError, LockTimeoutError, RunFailedError } from "../errors.js";
 import type { Lease } from "../lease/lease.js";
-import { type Checks, CHECKS, checkOptions, oneOf, refused } from "../options.js";
+import { type Checks, CHECKS, checkOptions, ms, oneOf, refused } from "../options.js";
 import { keepMs, maxAttempts } from "../run/run-options.js";
 import type { Run } from "../run/run-once.js";
 import type { Locks } from "./locks.js";
@@ -25,6 +25,12 @@ export interface TickOptions extends OccurrenceOptions {
    * @default "skip"
    */
   readonly overlap?: "skip" | "queue" | undefined;
+  /**
+   * The time in ms after an occurrence within which its first attempt begins. A later one is recorded as too late, and never runs: a job of
+   * 3 o'clock doesn't run at the deployment of the evening. An attempt after the first isn't bounded.
+   * @default the shorter of the interval and 1 h; without an end for an `occurrence`, which the caller names
+   */
+  readonly maxLateMs?: number | undefined;
   /**
    * The time for which the outcome is remembered, in ms, or `"forever"`: longer than any delivery can be late, and at least the interval.
    * @default 7 days, or two intervals if that is longer
@@ -61,22 +67,33 @@ export type TickResult<T> = { readonly occurrence: Date } & (
   | { readonly how: "running" }
   /** The occurrence before was still running. Every later delivery of this one gets the same. */
   | { readonly how: "skipped"; readonly running: readonly RunningBefore[] }
+  /** Nobody began it within `maxLateMs`: it was so late. Every later delivery of this one gets the same. */
+  | { readonly how: "too-late"; readonly lateMs: number }
 );
 
 const { leaseMs, waitMs, signal } = CHECKS;
 const OPTIONS: Checks<TickOptions> = {
   ...OCCURRENCE_OPTIONS,
-  ...{ overlap: oneOf("skip", "queue"), keepMs, leaseMs, maxAttempts, waitMs, signal },
+  ...{ overlap: oneOf("skip", "queue"), maxLateMs: ms(0), keepMs, leaseMs, maxAttempts, waitMs, signal },
 };
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** A repeated delivery comes hours later at most; people repeat one by hand after a weekend. */
 const KEEP_MS = 7 * DAY_MS;
-/** The name of the error that a skipped occurrence is recorded with. */
+/** The longest time after an occurrence within which it begins, if the caller says nothing else. */
+const MAX_LATE_MS = HOUR_MS;
+/** The names of the errors that an occurrence is recorded with which never runs. */
 const SKIPPED = "TickSkipped";
+const TOO_LATE = "TickTooLate";
 
 /** The occurrence before is still running. */
 class TickSkipped extends FinalError {
   override readonly name = SKIPPED;
+}
+
+/** Nobody began the occurrence in time. */
+class TickTooLate extends FinalError {
+  override readonly name = TOO_LATE;
 }
 
 /** @throws InvalidRequestError naming the invalid option of a tick. */
@@ -89,8 +106,8 @@ export function checkTick(options: TickOptions): void {
 export async function tick<T>(
   locks: Locks,
   name: string,
-  { at: occurrence, intervalMs }: Occurrence,
-  { overlap, keepMs, leaseMs, maxAttempts, waitMs = 0, signal }: TickOptions,
+  { at: occurrence, lateMs, intervalMs }: Occurrence,
+  { overlap, maxLateMs = mostLateMs(intervalMs), keepMs, leaseMs, maxAttempts, waitMs = 0, signal }: TickOptions,
   work: (tick: Tick) => Promise<T> | T,
 ): Promise<TickResult<T>> {
   const keepResultMs = keptMs(keepMs, intervalMs);
@@ -99,19 +116,27 @@ export async function tick<T>(
   try {
     const { value, replayed, attempt } = await locks.runOnce(runKeyOf(name, occurrence), options, (run) => {
       course.hasBegun = true;
+      if (run.attempt === 1 && lateMs > maxLateMs) throw new TickTooLate(`too late by ${lateMs - maxLateMs} ms`, { data: lateMs });
       return alone(locks, name, { run, leaseMs, signal, isQueued: overlap === "queue" }, (lease) => work(tickOf(run, lease, occurrence)));
     });
     return { occurrence, how: replayed ? "done-before" : "ran", value, attempt };
   } catch (error) {
     if (error instanceof LockTimeoutError && !course.hasBegun) return { occurrence, how: "running" };
-    if (isSkip(error)) return { occurrence, how: "skipped", running: error.data as readonly RunningBefore[] };
+    const { name: why, data } = neverRuns(error) ?? {};
+    if (why === SKIPPED) return { occurrence, how: "skipped", running: data as readonly RunningBefore[] };
+    if (why === TOO_LATE) return { occurrence, how: "too-late", lateMs: data as number };
     throw error;
   }
 }
 
-/** True for the error of an occurrence that is skipped now, or was by an earlier delivery. */
-function isSkip(error: unknown): error is TickSkipped | RunFailedError {
-  return error instanceof TickSkipped || (error instanceof RunFailedError && (error.cause as Error).name === SKIPPED);
+function mostLateMs(intervalMs: number): number {
+  return intervalMs === 0 ? Number.POSITIVE_INFINITY : Math.min(intervalMs, MAX_LATE_MS);
+}
+
+/** Returns the name and the data of the error of an occurrence that never runs, as decided now or by an earlier delivery. */
+function neverRuns(error: unknown): { readonly name: string; readonly data: unknown } | undefined {
+  if (error instanceof TickSkipped || error instanceof TickTooLate) return error;
+  return error instanceof RunFailedError ? { name: (error.cause as Error).name, data: error.data } : undefined;
 }
 
 /** Returns the key of an occurrence's run. The time has a fixed length, so different names and times never share a key. */

@@ -85,14 +85,14 @@ describe("an occurrence", () => {
 
   it("of a schedule is its last one by the client's clock", async () => {
     const { first, clock } = fleet();
-    await clock.advance(5 * HOUR_MS);
+    await clock.advance(3.5 * HOUR_MS);
     const result = await clock.settle(first.tick("nightly", { cron: daily }, () => "done"));
     expect(result).toMatchObject({ how: "ran", occurrence: AT_3 });
   });
 
   it("that is late is not run again: its outcome is kept for longer than the interval", async () => {
     const { first, clock } = fleet();
-    const month = { everyMs: 30 * DAY_MS };
+    const month = { everyMs: 30 * DAY_MS, maxLateMs: 30 * DAY_MS };
     const began = clock.wallMs();
     expect((await clock.settle(first.tick("monthly", month, () => "done"))).how).toBe("ran");
     await clock.advance(30 * DAY_MS - (began % (30 * DAY_MS)) - 1);
@@ -122,6 +122,49 @@ const daily: Schedule = {
   last: (time) => new Date(Math.floor((time.getTime() - 3 * HOUR_MS) / DAY_MS) * DAY_MS + 3 * HOUR_MS),
   next: (time) => new Date(daily.last(time).getTime() + DAY_MS),
 };
+
+describe("an occurrence that nobody began in time", () => {
+  const nightly = (locks: TestLockClient, options: Partial<TickOptions> = {}, work = (): unknown => "done") =>
+    locks.clock.settle(locks.tick("nightly", { cron: daily, ...options }, work));
+
+  it("is too late an hour after it, as at a deployment: it never runs, which is recorded", async () => {
+    const { first, clock, machine } = fleet();
+    await clock.advance(4 * HOUR_MS + 1);
+    expect(await nightly(first)).toEqual({ how: "too-late", occurrence: AT_3, lateMs: HOUR_MS + 1 });
+    await clock.advance(HOUR_MS);
+    expect(await nightly(machine("other")), "as the first one found it").toMatchObject({ how: "too-late", lateMs: HOUR_MS + 1 });
+    const run = await first.runs.get("nightly_2027-01-01T03:00:00.000Z");
+    expect(run).toMatchObject({ state: "failed", error: { name: "TickTooLate", message: "too late by 1 ms" } });
+    await clock.advance(22 * HOUR_MS);
+    expect(await nightly(first), "the next one").toMatchObject({ how: "ran" });
+  });
+
+  it.each<[string, Partial<TickOptions>, string]>([
+    ["an hour late", {}, "ran"],
+    ["with a bound of its own", { maxLateMs: HOUR_MS - 1 }, "too-late"],
+    ["with a longer bound", { maxLateMs: DAY_MS }, "ran"],
+  ])("%s", async (_what, options, how) => {
+    const { first, clock } = fleet();
+    await clock.advance(4 * HOUR_MS);
+    expect((await nightly(first, options)).how).toBe(how);
+  });
+
+  it("runs however late if the caller names it, and within a shorter interval always", async () => {
+    const { first, clock } = fleet();
+    await clock.advance(3 * DAY_MS + MINUTE_MS - 1);
+    expect((await clock.settle(first.tick("named", { occurrence: AT_3 }, () => 1))).how).toBe("ran");
+    expect((await clock.settle(first.tick("named", { occurrence: AT_4, maxLateMs: DAY_MS }, () => 1))).how).toBe("too-late");
+    expect((await clock.settle(first.tick("minutely", { everyMs: MINUTE_MS }, () => 1))).how).toBe("ran");
+  });
+
+  it("is tried again however late, once it began in time", async () => {
+    const { first, clock } = fleet();
+    await clock.advance(4 * HOUR_MS);
+    await expect(nightly(first, {}, () => Promise.reject(new Error("down")))).rejects.toThrow("down");
+    await clock.advance(HOUR_MS);
+    expect(await nightly(first)).toMatchObject({ how: "ran", attempt: 2 });
+  });
+});
 
 describe("an occurrence whose work fails", () => {
   it("is the caller's error, and the repeated delivery is attempt 2", async () => {
