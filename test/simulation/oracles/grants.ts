@@ -90,9 +90,12 @@ export async function checkDeadQueue(stage: Stage): Promise<void> {
   holder.process.crash();
   const trier = stage.actor(FIRST_TRIER + 2);
   const set = random.chance(0.5) ? [DEAD_QUEUE, `FRESH_${world.serial()}`] : undefined;
-  const attempt = async (): Promise<boolean> =>
-    (await (set ? trier.client.tryAcquireAll(set, { leaseMs: LEASE_MS }) : trier.client.tryAcquire(DEAD_QUEUE, { leaseMs: LEASE_MS }))) !==
-    null;
+  const attempt = async (): Promise<boolean> => {
+    const { client } = trier;
+    const lease = set ? await client.tryAcquireAll(set, { leaseMs: LEASE_MS }) : await client.tryAcquire(DEAD_QUEUE, { leaseMs: LEASE_MS });
+    await lease?.release();
+    return lease !== null;
+  };
   await trials(stage, [{ what: DEAD_QUEUE, untilMs: dueMs(stage, DEAD_QUEUE), attempt }], trier);
 }
 
