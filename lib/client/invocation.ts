@@ -28,8 +28,8 @@ const LAST_MS = 200;
 
 /** The time limit of an acquire that asks once, with or without a response. */
 const ASK_ONCE_MS = 3000;
-/** The least time for the first request of a wait, even if the wait is shorter: a slow response doesn't lose a free key. */
-const FIRST_ANSWER_MS = 500;
+/** The least time for the first and the last request of a wait, even after its end: a slow response doesn't lose a free key. */
+export const ANSWER_MS = 500;
 
 /** Returns the lease length, capped by the invocation's remaining time, but at least the minimum. */
 export function capLeaseMs(leaseMs: number, context: InvocationContext | undefined): number {
@@ -53,5 +53,5 @@ export function capBudgetMs(budgetMs: number, context: InvocationContext | undef
 /** Returns the time limit of the first request of a wait, in ms; for a wait of 0 ms, which asks once, of all its attempts. */
 export function firstAnswerMs(waitMs: number, context: InvocationContext | undefined): number {
   const askOnceMs = waitMs > 0 ? 0 : capWaitMs(ASK_ONCE_MS, context);
-  return Math.max(askOnceMs, capBudgetMs(FIRST_ANSWER_MS, context));
+  return Math.max(askOnceMs, capBudgetMs(ANSWER_MS, context));
 }

@@ -28,9 +28,9 @@ describe("the page of guarantees", () => {
     expect(PAGE).toContain(`all ${BUGS.length} mistakes`);
   });
 
-  it("has S1 to S18, R1 to R4 and L1 to L8, each once", () => {
+  it("has S1 to S18, R1 to R4 and L1 to L9, each once", () => {
     const upTo = (letter: string, last: number): readonly string[] => Array.from({ length: last }, (_, at) => `${letter}${at + 1}`);
-    expect(namesIn(PAGE)).toEqual([...upTo("S", 18), ...upTo("R", 4), ...upTo("L", 8)]);
+    expect(namesIn(PAGE)).toEqual([...upTo("S", 18), ...upTo("R", 4), ...upTo("L", 9)]);
   });
 
   it("says of the simulation what it judges", () => {

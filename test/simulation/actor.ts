@@ -6,11 +6,12 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import { type FaultMix, drawClockError } from "./faults.js";
 import type { Network } from "./network.js";
 import type { Random } from "./random.js";
+import type { WaitOracle } from "./oracles/wait-oracle.js";
 import type { Actor } from "./stage.js";
 import { type World, Process } from "./world.js";
 
 /** Creates a client of that principal, behind the network, with clocks that its faults allow. */
-export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, index: number): Actor {
+export function makeActor(world: World, random: Random, mix: FaultMix, network: Network, waits: WaitOracle, index: number): Actor {
   const name = `client-${index}`;
   const process = new Process(world, {
     name,
@@ -19,7 +20,8 @@ export function makeActor(world: World, random: Random, mix: FaultMix, network: 
     stopsWhenPaused: mix.stopsMonotonic,
   });
   const send = network.fetchFor(process, name);
-  const api = httpApi({ url: "http://simulated", fetch: send });
+  const watch = waits.watch();
+  const api = watch.around(httpApi({ url: "http://simulated", fetch: send }));
   const ids = new LeaseIds(process, (count) => random.bytes(count));
-  return { process, send, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
+  return { process, send, watch, client: createClient({ api, clock: process, random: () => random.unit(), ids }) };
 }

@@ -19,7 +19,7 @@ export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["joins", "levels", "upgrades", "downgrades", "sets", "setsBlocked"] as const),
   ...(["queued", "offers", "claims", "skipped", "reports"] as const),
   ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
-  ...(["waits", "notifies"] as const),
+  ...(["waitsInVain", "waits", "notifies"] as const),
   ...(["takesLater", "takesRefused"] as const),
   ...(["sleepersWoken", "sleepersLost", "sleepersDead"] as const),
   ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),

@@ -16,6 +16,7 @@ import { checkConditions } from "./clients/conditions.js";
 import { checkCrowds } from "./clients/crowds.js";
 import { checkEdges } from "./clients/edges.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
+import { checkEndsOfWaits } from "./clients/ends-of-waits.js";
 import { drawKinds, withKinds } from "./clients/kinds.js";
 import { checkLimits } from "./clients/limits.js";
 import { checkLongRun } from "./clients/long-run.js";
@@ -136,12 +137,12 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
 
   const processes: Process[] = [];
   const actor = (index: number): Actor => {
-    const made = makeActor(world, random, mix, network, index);
+    const made = makeActor(world, random, mix, network, oracle.waits, index);
     processes.push(made.process);
     if (!dynamo || !random.chance(direct)) return made;
     // Liveness is checked with clocks within their allowed error, and this clock decides.
     if (!faultProfile.isFoul) made.process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
-    return { ...made, client: directClient(dynamo, made.process, random, oracle) };
+    return { ...made, client: directClient(dynamo, made, random, oracle) };
   };
   const stage: Stage = {
     world,
@@ -176,6 +177,7 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
     await checkComparedWays(seed, oracle);
     await checkCrowds(seed, oracle);
     await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
+    await checkEndsOfWaits(seed, { fail: (property, what) => oracle.fail(property, what) });
     await checkLimits(seed, oracle);
     await checkSleepers(seed, oracle);
   } catch (error) {

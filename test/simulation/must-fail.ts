@@ -36,7 +36,7 @@ export function mistakes(...bugs: readonly Bug[]): readonly MustFail<string>[] {
   }));
 }
 
-/** One mistake against each kind of property (such as safety, `S1` to `S18`, and liveness, `L1` to `L8`), with the shortest history. */
+/** One mistake against each kind of property (such as safety, `S1` to `S18`, and liveness, `L1` to `L9`), with the shortest history. */
 export const ONE_OF_EACH: Share<string> = {
   groupOf: (witness) => read(witness).property.charAt(0),
   costOf: (witness) => read(witness).events,

@@ -3,6 +3,7 @@ import type { LockClient } from "../../lib/client/lock-client.js";
 import type { FaultProfile } from "./faults.js";
 import type { Network } from "./network.js";
 import type { Oracle } from "./oracles/oracle.js";
+import type { Watch } from "./oracles/wait-oracle.js";
 import type { Random } from "./random.js";
 import type { Process, World } from "./world.js";
 
@@ -30,6 +31,8 @@ export interface Kinds {
 export interface Actor {
   readonly process: Process;
   readonly client: LockClient;
+  /** Judges the client's waits. */
+  readonly watch: Watch;
   /** `fetch` of that client, directly to the network. */
   readonly send: typeof fetch;
 }

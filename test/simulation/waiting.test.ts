@@ -46,7 +46,7 @@ function calmWorld() {
         starts.push({ request, status: result.statusCode, tookMs: world.nowMs - request.atMs });
     };
   };
-  const client = (index: number): LockClient => makeActor(world, random, CALM, network, index).client;
+  const client = (index: number): LockClient => makeActor(world, random, CALM, network, oracle.waits, index).client;
   return { world, oracle, handler, starts, runner: client(1), caller: client(2) };
 }
 

@@ -9,7 +9,8 @@
  *
  * Only exclusive requests of mutexes use the local queue: readers and permits can hold together, and a scope bypasses the queue.
  *
- * The queue's request has no time limit; each caller has its own, and its wait ends as it would have ended alone. Joining and leaving take
+ * The queue's request has no time limit; each caller has its own, and its wait ends as it would have ended alone: after a last request for
+ * the key. Joining and leaving take
  * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
  */
 import { canonicalJson } from "../../core/canonical.js";
@@ -23,6 +24,7 @@ import { LazyAbort } from "../transport/lazy-abort.js";
 import { type Answered, boundsFor, retry, timeLimit } from "../transport/retry.js";
 import { LockUnavailableError, timeoutOf } from "../errors.js";
 import { Heap } from "./heap.js";
+import { SharedWait } from "./shared-wait.js";
 import { untilGranted } from "./wait-in-queue.js";
 import { type InvocationContext, capBudgetMs } from "../invocation.js";
 import { Wait } from "./wait.js";
@@ -170,7 +172,7 @@ class LocalQueue {
   #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
   /** The state of the request for the key, or of the handoff; undefined while a caller of this queue holds the key. */
-  #pendingWait: Wait | undefined;
+  #pendingWait: SharedWait | undefined;
   /** The error for all callers that joined before it. */
   #failure: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
@@ -226,10 +228,10 @@ class LocalQueue {
     const { params } = first;
     const deps: AcquireDeps = { ...first.deps, context: { getRemainingTimeInMillis: () => this.#remainingMs() } };
     const giveUp = new LazyAbort();
-    const news = new Wait(Number.POSITIVE_INFINITY, deps, () => this.#tell());
-    this.#pendingWait = news;
+    const wait = new SharedWait(deps, () => this.#tell());
+    this.#pendingWait = wait;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...params, signal: giveUp }, news, deps)
+    const ended = untilGranted({ ...params, signal: giveUp }, wait, deps)
       .then(
         async (answered) => {
           // It was answered: if the grant is spoilt, waits that are over end before the key is asked for again.
@@ -285,11 +287,11 @@ class LocalQueue {
     if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
     const { deps, params } = next;
     const { leaseMs, owner } = params;
-    const news = new Wait(Number.POSITIVE_INFINITY, deps);
-    news.answered(refuseLocally("locked"));
-    this.#pendingWait = news;
+    const wait = new SharedWait(deps);
+    wait.answered(refuseLocally("locked"));
+    this.#pendingWait = wait;
     const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), context);
-    const bounds = { ...news.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
+    const bounds = { ...wait.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
     const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
     if (!handed.answer.ok) return false;
     handoff.isOver = true;
@@ -301,6 +303,7 @@ class LocalQueue {
     } finally {
       // Also if the transport throws: no caller here has the key, so the queue must ask for it.
       if (!isGiven) this.freed();
+      this.#tell();
     }
     return true;
   }
@@ -334,7 +337,7 @@ class LocalQueue {
   /** Settles the caller whose time is over first. Returns true if there was one. */
   #tellTime(): boolean {
     const { first } = this.#byTime;
-    if (!first || first.leftMs() > 0 || this.#undecidedMs() > 0) return false;
+    if (!first || this.#leftMs(first) > 0) return false;
     const what = `acquire ${this.#key}`;
     this.#leave(first, this.#pendingWait?.over(what, first.leftMs()) ?? timeoutOf(what, {}));
     return true;
@@ -349,7 +352,7 @@ class LocalQueue {
       return;
     }
     const { clock } = first.deps;
-    const delayMs = this.#failure ? 0 : Math.max(first.leftMs(), this.#undecidedMs());
+    const delayMs = this.#failure ? 0 : this.#leftMs(first);
     const dueMs = clock.monotonicMs() + delayMs;
     if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
     this.#alarm?.timer.cancel();
@@ -361,9 +364,10 @@ class LocalQueue {
     this.#alarm = { timer, dueMs };
   }
 
-  /** The time, in ms, for which no wait ends because the service has not answered yet: see {@link Wait}. */
-  #undecidedMs(): number {
-    return this.#pendingWait?.undecidedMs() ?? 0;
+  /** The time, in ms, until this caller is told that its wait is over: what is left of the wait, or the time of its last request. */
+  #leftMs({ leftMs }: LocalWaiter): number {
+    const waitLeftMs = leftMs();
+    return waitLeftMs > 0 ? waitLeftMs : (this.#pendingWait?.lastMs(-waitLeftMs) ?? 0);
   }
 
   /** Removes a waiter. Returns true if it was in the queue. */
@@ -385,6 +389,7 @@ class LocalQueue {
     const { giveUp, ended } = this.#asking;
     waiter.deps.track(ended);
     giveUp.abort(error);
+    this.#pendingWait?.hurry();
     if (error instanceof LockUnavailableError) waiter.reject(error);
     else void ended.then(() => waiter.reject(error));
   }

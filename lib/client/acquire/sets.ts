@@ -8,7 +8,7 @@ import type { HolderView, Refusal } from "../../core/errors.js";
 import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { type AcquireParams, throwIfAborted, tryOnce } from "./acquire.js";
-import { type Answered, type RetryBounds, retry, pause } from "../transport/retry.js";
+import { type Answered, type RetryBounds, retry } from "../transport/retry.js";
 import { InvalidRequestError } from "../errors.js";
 import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
@@ -61,11 +61,12 @@ export async function untilSet(
 ): Promise<HeldLease> {
   const view = { ...session.deps, api: set.api };
   return session.registry.run(options.signal, async (signal) => {
-    const { clock, random } = session.deps;
+    const { random } = session.deps;
     const wait = new Wait(waitMs, session.deps);
     const what = `acquire ${params.key}`;
     const bounds = (): RetryBounds => wait.bounds(params.leaseMs, signal);
     let inTheWay = "";
+    let holders: readonly HolderView[] = [];
     const over = (): Error => wait.over(inTheWay === "" ? what : `${what}: ${inTheWay}`);
     const patience = session.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
     for (let looks = 0; ;) {
@@ -76,15 +77,17 @@ export async function untilSet(
       );
       const { answer } = answered;
       if (answer.ok) return session.adopt({ ...answered, answer }, options, { api: set.api });
-      wait.answered(answer);
-      [inTheWay = ""] = answer.blocking ?? [];
+      const [blocking = ""] = answer.blocking ?? [];
+      if (blocking !== inTheWay) holders = [];
+      inTheWay = blocking;
+      wait.answered({ ...answer, holders });
+      if (wait.isEnding()) throw over();
       const mode = modes.get(inTheWay);
       for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
-        if (wait.leftMs() <= 0) throw over();
-        const lookMs = Math.min(backoffMs(LOOKS, looks), wait.leftMs());
-        await pause(lookMs * (0.5 + 0.5 * random()), clock, signal);
+        await wait.pause(backoffMs(LOOKS, looks) * (0.5 + 0.5 * random()), signal);
         throwIfAborted(signal);
-        const holders = await holdersInTheWay(session, inTheWay, mode, bounds());
+        if (wait.isEnding()) break;
+        holders = await holdersInTheWay(session, inTheWay, mode, bounds());
         held = holders.length > 0;
         // A poll is an answer too: otherwise the end of the wait would count as an outage.
         if (held) wait.answered({ ...answer, holders });

@@ -4,7 +4,8 @@
  * 1. Ask for the key with `waitMs`: the answer is a lease or a place in the queue.
  * 2. Poll when it is worthwhile by the queue's recent pace, and in time to keep the place.
  * 3. A poll only reads. The waiter asks for the lease when its turn has come or is expected.
- * 4. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.
+ * 4. The end of the wait cuts every pause. The request that follows asks for the lease, and is the last.
+ * 5. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.
  *
  * If the queue is full, or the caller may not use it, the key is requested repeatedly with growing pauses.
  */
@@ -15,7 +16,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import { type AcquireDeps, type AcquireParams, cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
-import { type Answered, retry, pause } from "../transport/retry.js";
+import { type Answered, retry } from "../transport/retry.js";
 import { LockUnavailableError } from "../errors.js";
 import type { Wait } from "./wait.js";
 
@@ -34,7 +35,7 @@ const WAITABLE: ReadonlySet<ErrorCode> = new Set(["locked", "queue-full", "key-f
  */
 export async function untilGranted(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held>> {
   const { key, signal } = params;
-  const { clock, random } = deps;
+  const { random } = deps;
   const what = `acquire ${key}`;
   for (let polls = 0; ; polls++) {
     // One place after another, until the key is granted with enough of the lease left. A refusal means that there is no place.
@@ -48,12 +49,12 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     throwIfAborted(signal);
     if (!WAITABLE.has(answer.code)) throw wait.endedBy(answer, what);
     wait.answered(answer);
+    if (wait.isEnding()) wait.end(what);
     const pollMs = backoffMs(POLLS, polls);
     // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.
     const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
-    await pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random()), Math.max(0, wait.leftMs())), clock, signal);
+    await wait.pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random())), signal);
     throwIfAborted(signal);
-    if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
 
@@ -81,7 +82,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
   }
 }
 
-/** Polls until the place has become a lease. @throws when the wait is over. */
+/** Polls until the place has become a lease. `first` answered a request that asked for it. @throws when the wait is over. */
 export async function pollUntilTurn(
   place: { readonly key: string; readonly leaseId: LeaseId },
   first: Waiting,
@@ -93,14 +94,16 @@ export async function pollUntilTurn(
   const { clock, random } = deps;
   let seen: Waiting = first;
   let [movedAt, seenMs]: [Instant, number | undefined] = [instantOf(clock), undefined];
+  let asks = true;
   for (let idle = 0; ; idle++) {
     wait.answered(seen);
+    // A poll that finds its turn after the end is not the last request.
+    if (wait.isEnding() && (asks || seen.retryAfterMs > 0)) wait.end(`acquire ${place.key}`);
     const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle, seenMs) * (0.9 + 0.2 * random());
-    await pause(Math.min(delayMs, seen.pollWithinMs, Math.max(0, wait.leftMs())), clock, signal);
+    await wait.pause(Math.min(delayMs, seen.pollWithinMs), signal);
     throwIfAborted(signal);
-    if (wait.leftMs() <= 0) throw wait.over(`acquire ${place.key}`);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
-    const asks = seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
+    asks = wait.isEnding() || seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {

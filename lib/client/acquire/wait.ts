@@ -1,5 +1,6 @@
 /**
- * One wait: the time left, and its error at the end. If the service answered "held" within the last second, the wait ends in a timeout,
+ * One wait: the time left, and its error at the end. The end cuts every pause, and the request after it asks for the key: what was free
+ * before the end is granted (L9, docs/guarantees.md). If the service answered "held" within the last second, the wait ends in a timeout,
  * otherwise in an outage. The two must never be confused: in an outage callers may go on without the lock, and while another client holds
  * it they may not.
  */
@@ -7,15 +8,15 @@ import type { Waiting } from "../../core/commands.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
-import { type RetryBounds, boundsFor, TIMED_OUT } from "../transport/retry.js";
+import { type RetryBounds, boundsFor, pause, TIMED_OUT } from "../transport/retry.js";
 import { type LockError, errorOf, timeoutOf } from "../errors.js";
-import { type InvocationContext, capBudgetMs, firstAnswerMs } from "../invocation.js";
+import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs } from "../invocation.js";
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
 
 /** The dependencies of a wait. */
-interface WaitDeps {
+export interface WaitDeps {
   readonly clock: Clock;
   readonly context?: InvocationContext | undefined;
 }
@@ -25,7 +26,6 @@ export class Wait {
   readonly #waitMs: number;
   readonly #deps: WaitDeps;
   readonly #began: Instant;
-  readonly #onAnswer: () => void;
   #answer: Waiting | Refusal | undefined;
   #failure: Refusal | undefined;
   #silentSince: Instant | undefined;
@@ -35,12 +35,10 @@ export class Wait {
   #ambiguous = false;
   #wasCutShort = false;
 
-  /** @param onAnswer called for every answer after which the wait goes on */
-  constructor(waitMs: number, deps: WaitDeps, onAnswer: () => void = () => undefined) {
+  constructor(waitMs: number, deps: WaitDeps) {
     this.#waitMs = waitMs;
     this.#deps = deps;
     this.#began = instantOf(deps.clock);
-    this.#onAnswer = onAnswer;
   }
 
   /** The time left, in ms. */
@@ -48,9 +46,28 @@ export class Wait {
     return this.#waitMs - this.#ageMs();
   }
 
-  /** The time for which the first answer is still awaited, in ms; 0 after an answer. */
-  undecidedMs(): number {
-    return this.#answer ? 0 : Math.max(0, firstAnswerMs(this.#waitMs, this.#deps.context) - this.#ageMs());
+  /** True if the time is over: the next request is the last, and asks for the key. */
+  isEnding(): boolean {
+    return this.leftMs() <= 0;
+  }
+
+  /** Ends the wait, whose last request was answered without a grant. @throws the error of {@link over} */
+  end(what: string): void {
+    throw this.over(what);
+  }
+
+  /** Resolves after `delayMs`, or at the end of the wait, or when `signal` aborts. */
+  pause(delayMs: number, signal: StopSignal | undefined): Promise<void> {
+    return pause(Math.min(delayMs, Math.max(0, this.leftMs())), this.#deps.clock, signal);
+  }
+
+  /**
+   * The time in ms for which an answer is awaited, even after the end: that of the first request, and of the last one. In an outage there is
+   * none.
+   */
+  awaitedMs(): number {
+    if (!this.#answer) return Math.max(0, firstAnswerMs(this.#waitMs, this.#deps.context) - this.#ageMs());
+    return this.#failure || this.#isSilent() ? 0 : ANSWER_MS;
   }
 
   /** True if the wait ended at a failed attempt too soon after an answer to call it an outage. */
@@ -60,7 +77,7 @@ export class Wait {
 
   /** Returns the bounds of the next request, which the service may hold for `heldMs` before it answers. */
   bounds(leaseMs: number, signal: StopSignal | undefined, heldMs = 0): RetryBounds {
-    const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.undecidedMs()), this.#deps.context);
+    const budgetMs = capBudgetMs(Math.max(this.leftMs(), this.awaitedMs()), this.#deps.context);
     const { attemptMs } = boundsFor(leaseMs, budgetMs);
     return {
       attemptMs: attemptMs + heldMs,
@@ -80,7 +97,6 @@ export class Wait {
   answered(answer: Waiting | Refusal): void {
     this.#answer = answer;
     this.#failure = this.#silentSince = undefined;
-    this.#onAnswer();
   }
 
   /**

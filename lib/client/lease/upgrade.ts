@@ -6,7 +6,7 @@ import { Wait } from "../acquire/wait.js";
 import { capWaitMs } from "../invocation.js";
 import { CHECKS, checkOptions } from "../options.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
-import { type RetryBounds, pause } from "../transport/retry.js";
+import type { RetryBounds } from "../transport/retry.js";
 import type { Lease } from "./lease-types.js";
 
 /** The polling interval of an upgrade that waits for other readers, in ms. */
@@ -24,7 +24,7 @@ export async function untilUpgraded(
   deps: AcquireDeps,
 ): Promise<void> {
   checkOptions("upgrade", options, { waitMs: CHECKS.waitMs });
-  const { clock, random, context } = deps;
+  const { random, context } = deps;
   const wait = new Wait(capWaitMs(options.waitMs ?? DEFAULTS.waitMs, context), deps);
   const what = `upgrade ${lease.key}`;
   for (;;) {
@@ -32,9 +32,8 @@ export async function untilUpgraded(
     if (!refusal) return;
     if (refusal.code !== "locked") throw wait.endedBy(refusal, what);
     wait.answered(refusal);
-    const pauseMs = Math.min(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), wait.leftMs());
-    if (pauseMs > 0) await pause(pauseMs, clock, ending);
+    if (wait.isEnding()) throw wait.over(what);
+    await wait.pause(UPGRADE_POLL_MS * (0.5 + 0.5 * random()), ending);
     lease.assertHeld();
-    if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }

@@ -13,10 +13,11 @@ import * as LIMITS from "../../core/request-limits.js";
 import type { Replayed, Started } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
-import { type Answered, type RetryBounds, pause } from "../transport/retry.js";
+import type { Answered, RetryBounds } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
 import { errorOf, InvalidRequestError } from "../errors.js";
+import { ANSWER_MS } from "../invocation.js";
 import type { Session } from "../session.js";
 import type { HeldLease } from "../lease/lease.js";
 import type { WhenUnavailable } from "../options.js";
@@ -59,8 +60,6 @@ export interface Run {
 /** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
 const POLL_AFTER_HOLDER_MS = 30;
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
-/** The service holds a request for this much less than the rest of the wait, so that its answer arrives in time. */
-const ANSWER_MS = 500;
 
 /** Runs `work` under `key`, or returns the outcome of an earlier run. */
 export async function runOnce<T>(
@@ -109,6 +108,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const wait = new Wait(session.waitMsOf(options), deps);
   for (let polls = 0; ; polls++) {
     const asked = instantOf(clock);
+    // The service holds the request for less than the rest of the wait, so that its answer arrives in time.
     const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
     const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
       deps.api.start({ ...request, leaseId, waitMs }, attempt),
@@ -118,12 +118,11 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
     if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
+    if (wait.isEnding()) throw wait.over(what);
     const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? POLL_AFTER_HOLDER_MS : backoffMs(POLLS, polls);
-    const pauseMs = Math.min(pollMs * (0.5 + 0.5 * random()), wait.leftMs());
-    if (pauseMs > 0) await pause(pauseMs, clock, signal);
+    await wait.pause(pollMs * (0.5 + 0.5 * random()), signal);
     throwIfAborted(signal);
-    if (wait.leftMs() <= 0) throw wait.over(what);
   }
 }
 

@@ -126,6 +126,13 @@ export const QUEUE_BUGS: readonly Bug[] = [
     edits: [[", `${entry}.u < :until`]", "]"]],
   },
   {
+    name: "gives-up-without-asking",
+    why: "a wait pauses until its end and gives up: the key may have been offered to it since its last poll",
+    file: "lib/client/acquire/wait-in-queue.ts",
+    breaks: "L9",
+    edits: [["asks = wait.isEnding() ||", "if (wait.isEnding()) wait.end(place.key);\n    asks ="]],
+  },
+  {
     name: "offer-for-a-minute",
     why: "an offer whose waiter died keeps the key for a minute",
     file: "lib/core/lock/expiry.ts",

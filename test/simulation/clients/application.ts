@@ -1,7 +1,6 @@
 /** The clients' use of locks: short and long holds, fenced writes, transfers, breaks, crashes and leases left to expire. */
 import { LockError } from "../../../lib/client/errors.js";
 import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
 import type { AcquireOptions } from "../../../lib/client/options.js";
 import type { Actor, Stage } from "../stage.js";
 
@@ -63,13 +62,13 @@ async function obtain(stage: Stage, actor: Actor): Promise<Lease | null> {
   if (random.chance(0.4)) return actor.client.tryAcquire(key, { leaseMs, heartbeat });
   const giveUp = new AbortController();
   if (random.chance(0.1)) actor.process.after(random.between(0, 5000), () => giveUp.abort());
-  return wait(stage, actor.client, key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
+  return wait(stage, actor, key, { leaseMs, heartbeat, waitMs: random.whole(0, 40_000), signal: giveUp.signal });
 }
 
 /** Waits for the key. Whatever happens to its place in the queue, a waiter gets `locked` or nothing until its time is over. */
-export async function wait({ oracle }: Stage, client: LockClient, key: string, options: AcquireOptions): Promise<Lease> {
+export async function wait({ oracle }: Stage, { client, watch }: Actor, key: string, options: AcquireOptions): Promise<Lease> {
   try {
-    return await client.acquire(key, options);
+    return await watch.ends([key], client.acquire(key, options));
   } catch (error) {
     if (error instanceof LockError && error.code === "lease-over") oracle.fail("L2", `${key}: a waiter was sent away`);
     throw error;

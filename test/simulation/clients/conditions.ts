@@ -1,7 +1,8 @@
 /**
  * A warehouse in a world of its own, beside a history's other clients: consumers wait for the condition `stocked` while there is no stock,
  * and producers add to it and notify one consumer for each item. Messages are late, lost, or repeated, and consumers die while they wait.
- * The oracle counts: a notify wakes at most one wait (S16), and no stock stays while a living consumer waits for it (L5).
+ * The oracle counts: a notify wakes at most one wait (S16), and no stock stays while a living consumer waits for it (L5). Where no message is
+ * lost, a wait that was notified a round trip before its end ends as notified (L9).
  */
 import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
@@ -30,6 +31,8 @@ const LONG_MS = 3_600_000;
 /** The share of the notified consumers that die before they get the key, in histories with deaths; and the number that always lives on. */
 const WOKEN_DIE = 0.5;
 const LEAST_LIVING = 2;
+/** The longest round trip. */
+const TRIP_MS = 300;
 /** The time in which a notify must have been passed on, however many of its waiters died. */
 const BOUND_MS = 90_000;
 
@@ -67,6 +70,8 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
   const isDeadly = seed % 2 === 1;
   const fate = new Random(0xdead ^ seed);
   const woken = new Set<string>();
+  /** For each consumer, when it was notified last. */
+  const wokenAtMs = new Map<string, number>();
   const faults = { lost: random.pick([0, 0.1, 0.3]), repeated: random.pick([0, 0.2]) };
   const caller = { principal: `${NAMESPACE}/warehouse`, namespace: NAMESPACE, requestId: "simulated" };
 
@@ -142,13 +147,18 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
   async function waitForStock(lease: Lease, of: Consumer): Promise<void> {
     of.isWaiting = true;
     bench.coverage.waits++;
+    const beganMs = world.nowMs;
+    const waitMs = random.chance(0.3) ? random.whole(0, 8000) : LONG_MS;
     try {
-      await lease.wait("stocked", { waitMs: random.chance(0.3) ? random.whole(0, 8000) : LONG_MS });
+      await lease.wait("stocked", { waitMs });
       if (++wakes > notifies) bench.fail("S16", `${wakes} waits ended as notified, after ${notifies} notifies`);
     } catch (error) {
       // Only a timeout leaves the key held; a notify that it missed shows in the stock.
       if (!(error instanceof LockTimeoutError)) throw error;
       of.hasLeft = true;
+      const notifiedMs = (wokenAtMs.get(of.process.name) ?? 0) - beganMs;
+      if (faults.lost === 0 && notifiedMs > 0 && notifiedMs < waitMs - TRIP_MS)
+        bench.fail("L9", `a wait of ${waitMs} ms ended as not notified, although it was after ${Math.round(notifiedMs)} ms`);
     } finally {
       of.isWaiting = false;
     }
@@ -191,6 +201,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
     for (const { leaseId, owner, condition } of [...offers, ...waiters]) {
       if (condition === undefined || woken.has(leaseId)) continue;
       woken.add(leaseId);
+      wokenAtMs.set(owner, world.nowMs);
       if (isDeadly && deaths > 0 && fate.chance(WOKEN_DIE)) void dieSoon(consumers.filter(({ process }) => process.name === owner));
     }
   }

@@ -16,14 +16,19 @@ import { NAMESPACE } from "../backend.js";
 import type { DynamoBackend } from "../dynamo-backend.js";
 import type { Oracle } from "../oracles/oracle.js";
 import type { Random } from "../random.js";
-import type { Process } from "../world.js";
+import type { Actor } from "../stage.js";
 
-/** A lock client in `process`, directly on the table, without a remote service. */
-export function directClient(backend: DynamoBackend, process: Process, random: Random, oracle: Oracle): LockClient {
+/** A lock client in the actor's process, directly on the table, without a remote service. */
+export function directClient(
+  backend: DynamoBackend,
+  { process, watch }: Pick<Actor, "process" | "watch">,
+  random: Random,
+  oracle: Oracle,
+): LockClient {
   const { client, store } = backend.clientFor(process);
   const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
   const clocks = tableClocks(process, watchTableClock(client, process));
-  const api = heard(lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks), oracle);
+  const api = watch.around(heard(lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks), oracle));
   return createClient({ api, clock: process, random: () => random.unit(), ids: new LeaseIds(process, (count) => random.bytes(count)) });
 }
 

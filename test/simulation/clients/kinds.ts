@@ -56,7 +56,8 @@ async function readOrWrite(stage: Stage, actor: Actor): Promise<void> {
   const changes = random.whole(0, 3);
   for (let change = 0; change < changes; change++) {
     await work(stage, actor, lease);
-    if (lease.mode === "shared") await lease.upgrade({ waitMs: random.pick([0, 1000, 6000]) });
+    if (lease.mode === "shared")
+      await actor.watch.ends([lease.key], lease.upgrade({ waitMs: random.pick([0, 1000, 6000]) }), lease.leaseId);
     else {
       letsIn = true;
       await lease.downgrade();
@@ -117,7 +118,10 @@ async function takeSet(stage: Stage, actor: Actor): Promise<void> {
   const options = { leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(faultProfile.mix.heartbeats) };
   const set = random.chance(0.5)
     ? await actor.client.tryAcquireAll(keys, options)
-    : await actor.client.acquireAll(keys, { ...options, waitMs: random.whole(0, 15_000) });
+    : await actor.watch.ends(
+        keys.map((key) => (typeof key === "string" ? key : key.key)),
+        actor.client.acquireAll(keys, { ...options, waitMs: random.whole(0, 15_000) }),
+      );
   if (!set) return;
   oracle.handedSet(set);
   await pass(stage, actor);
@@ -162,16 +166,17 @@ async function stand(stage: Stage, actor: Actor): Promise<void> {
 
 async function obtain(
   stage: Stage,
-  { client, process }: Actor,
+  actor: Actor,
   key: string,
   kind: { readonly mode?: Mode; readonly limit?: number; readonly permits?: number },
 ): Promise<Lease | null> {
   const { random, faultProfile } = stage;
+  const { client, process } = actor;
   const options = { ...kind, leaseMs: random.pick(LEASES_MS), heartbeat: random.chance(faultProfile.mix.heartbeats) };
   if (random.chance(0.3)) return client.tryAcquire(key, options);
   const giveUp = new AbortController();
   if (random.chance(0.1)) process.after(random.between(0, 5000), () => giveUp.abort());
-  return wait(stage, client, key, { ...options, waitMs: random.whole(0, 20_000), signal: giveUp.signal });
+  return wait(stage, actor, key, { ...options, waitMs: random.whole(0, 20_000), signal: giveUp.signal });
 }
 
 /** Works under a lease: sends fenced writes with the token that a resource compares. */

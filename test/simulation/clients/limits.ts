@@ -109,7 +109,7 @@ function sceneOf(seed: number): Scene {
   const direct = random.pick([0, 0.3, 1]);
   const processes: Process[] = [];
   const caller = (index: number): Actor => {
-    const made = makeActor(world, random, mix, network, index);
+    const made = makeActor(world, random, mix, network, oracle.waits, index);
     processes.push(made.process);
     return made;
   };
@@ -118,7 +118,7 @@ function sceneOf(seed: number): Scene {
     if (!random.chance(direct)) return made;
     // L7 is checked with clocks that agree, and this one decides.
     if (!faultProfile.isFoul) made.process.wallErrorMs = drawClockError(random, E);
-    return { ...made, client: directClient(dynamo, made.process, random, oracle) };
+    return { ...made, client: directClient(dynamo, made, random, oracle) };
   };
   // A direct client knows the table's time to the second only.
   const apartMs = clocks === "right" && direct === 0 ? 0 : CLOCKS_APART_MS;

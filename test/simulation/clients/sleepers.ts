@@ -105,7 +105,7 @@ function sceneOf(seed: number): Scene {
   world.atRest = () => oracle.believers.atRest();
   const processes: Process[] = [];
   const actor = (index: number): Actor => {
-    const made = makeActor(world, random, mix, network, index);
+    const made = makeActor(world, random, mix, network, oracle.waits, index);
     processes.push(made.process);
     return made;
   };

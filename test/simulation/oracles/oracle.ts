@@ -1,8 +1,8 @@
 /**
  * The oracle. It sees every write to the table in order, and every lease that a client received, and reports which property of the design
  * was broken. It shares no rule with the code under test: it knows only the events that it saw. For runs it checks the properties that
- * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues), limit-oracle.ts (limits) and
- * believers.ts (leases that clients treat as held).
+ * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues), wait-oracle.ts (waits), limit-oracle.ts
+ * (limits) and believers.ts (leases that clients treat as held).
  */
 import type { Lease } from "../../../lib/client/lease/lease.js";
 import type { LeaseSet } from "../../../lib/client/lease/lease-set.js";
@@ -20,6 +20,7 @@ import { QueueOracle } from "./queue-oracle.js";
 import { type Written, RunOracle } from "./run-oracle.js";
 import { clash, holdersIn } from "./sharing.js";
 import { type Bench, type Property, type Violation, noCoverage } from "./verdict.js";
+import { WaitOracle } from "./wait-oracle.js";
 
 /** The largest item of a lock, in bytes. */
 const ITEM_BYTES = 32 * 1024;
@@ -43,6 +44,7 @@ export class Oracle implements Bench {
   readonly asked = new LockRequests();
   readonly runs: RunOracle;
   readonly queues = new QueueOracle(this);
+  readonly waits = new WaitOracle(this);
   readonly limits = new LimitOracle(this);
   readonly believers = new Believers(this, (token) => this.asked.isForced(token));
   /** A hash of the whole history. The same seed must give the same hash. */
@@ -130,7 +132,10 @@ export class Oracle implements Bench {
     if (broken) this.fail(asLock(truth, broken), `${key}: the item has holds that exclude each other`);
     for (const [leaseId, hold] of Object.entries(next.holds)) if (!held[leaseId]) this.#began(truth, leaseId, hold, write);
     if (kind === "runs") this.runs.written(key, write);
-    else this.queues.written(key, before, next, this.asked);
+    else {
+      this.queues.written(key, before, next, this.asked);
+      this.waits.written(key, next);
+    }
   }
 
   /** Returns the latest time, in true time, until which the key is held without further renewals. */
@@ -178,6 +183,7 @@ export class Oracle implements Bench {
     for (const leaseId of Object.keys(record.holds)) this.#end(truth, leaseId, "collected");
     this.believers.collected(truth);
     if (kind === "runs") this.runs.collected(key);
+    else this.waits.written(key, undefined);
   }
 
   /** Checks a fenced write that reaches the guarded resource. */
