@@ -1,0 +1,166 @@
+/**
+ * The table by a user's own tools, on the page "Straight on the table": each form is the table of the stack, locks work on it, and the
+ * policy is what grantDirect gives.
+ */
+import type { AttributeDefinition, CreateTableCommandInput, KeySchemaElement, TableDescription } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DeleteTableCommand, DescribeTableCommand } from "@aws-sdk/client-dynamodb";
+import { Stack } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
+import { transform } from "esbuild";
+import { parseToObject } from "hcl2-parser";
+import { randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { tableRights } from "../../infra/access.js";
+import { createLockClient } from "../../lib/dynamodb.js";
+import { only } from "../infra/resources.js";
+import { devTemplate, newApp } from "../infra/synthesize.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
+import { readPage } from "./generated.js";
+import { guide, workshop } from "./snippets.js";
+
+const [, SECTION = ""] = readPage("docs/on-the-table.md").split("## The table by your own tools\n");
+const [, SCRIPT = ""] = /```sh\n([\s\S]*?)```/.exec(SECTION) ?? [];
+const [, TERRAFORM = ""] = /```hcl\n([\s\S]*?)```/.exec(SECTION) ?? [];
+const [CLOUDFORMATION, POLICY] = [...SECTION.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text]) => JSON.parse(text!) as unknown) as [
+  { Resources: { Holdfast: { Properties: Record<string, unknown> } } },
+  { Statement: readonly object[] },
+];
+const COMMANDS = SCRIPT.replaceAll(/\\\n\s*/g, "")
+  .trim()
+  .split("\n");
+
+/** Parses the command line's `A=1,B=2` into an object. */
+const shorthand = (text: string): Record<string, string> => Object.fromEntries(text.split(",").map((pair) => pair.split("=")));
+
+/** Returns the words after `--option` in the command. @throws Error if the page has no such command. */
+function optionOf(command: string, option: string): readonly string[] {
+  const line = COMMANDS.find((one) => one.startsWith(`aws dynamodb ${command} `));
+  const [, rest] = line?.split(` --${option}`) ?? [];
+  if (rest === undefined) throw new Error(`the page has no ${command} --${option}`);
+  return rest.split(" --")[0]!.trim().split(" ");
+}
+
+const keys = {
+  AttributeDefinitions: optionOf("create-table", "attribute-definitions").map(shorthand) as unknown as AttributeDefinition[],
+  KeySchema: optionOf("create-table", "key-schema").map(shorthand) as unknown as KeySchemaElement[],
+};
+const [BillingMode = ""] = optionOf("create-table", "billing-mode");
+const ttl = shorthand(optionOf("update-time-to-live", "time-to-live-specification")[0]!);
+const backups = shorthand(optionOf("update-continuous-backups", "point-in-time-recovery-specification")[0]!);
+
+/** The properties of the stack's table. */
+function ofStack(): object {
+  const [, table] = only(devTemplate(), "AWS::DynamoDB::Table");
+  const { Tags: _tags, ...properties } = table.Properties as Record<string, unknown>;
+  return properties;
+}
+
+describe("the table by a user's own tools", () => {
+  it("is the stack's by commands: keys, types, TTL, on demand, with point-in-time recovery and deletion protection, and nothing more", () => {
+    expect(optionOf("create-table", "deletion-protection-enabled")).toEqual([""]);
+    expect(ofStack()).toEqual({
+      ...keys,
+      BillingMode,
+      DeletionProtectionEnabled: true,
+      TimeToLiveSpecification: { AttributeName: ttl["AttributeName"], Enabled: ttl["Enabled"] === "true" },
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: backups["PointInTimeRecoveryEnabled"] === "true" },
+    });
+  });
+
+  it("is made by four commands about one table, the name that a client takes by default aside", () => {
+    expect(COMMANDS).toHaveLength(4);
+    for (const command of COMMANDS) expect(command).toMatch(/^aws dynamodb [\w- ]+ --table-name holdfast\b/);
+  });
+
+  it("is the stack's by Terraform", () => {
+    const [parsed] = parseToObject(TERRAFORM) as [{ resource: { aws_dynamodb_table: { holdfast: readonly [TerraformTable] } } }];
+    const [table] = parsed.resource.aws_dynamodb_table.holdfast;
+    const of = (name: string): string => table.attribute.find((one) => one.name === name)!.type;
+    expect(ofStack()).toEqual({
+      AttributeDefinitions: [table.hash_key, table.range_key].map((name) => ({ AttributeName: name, AttributeType: of(name) })),
+      KeySchema: [
+        { AttributeName: table.hash_key, KeyType: "HASH" },
+        { AttributeName: table.range_key, KeyType: "RANGE" },
+      ],
+      BillingMode: table.billing_mode,
+      DeletionProtectionEnabled: table.deletion_protection_enabled,
+      TimeToLiveSpecification: { AttributeName: table.ttl[0].attribute_name, Enabled: table.ttl[0].enabled },
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: table.point_in_time_recovery[0].enabled },
+    });
+    expect(table.attribute).toHaveLength(2);
+  });
+
+  it("is the stack's by CloudFormation and by the CDK", async () => {
+    const { TableName, ...byTemplate } = CLOUDFORMATION.Resources.Holdfast.Properties;
+    expect(byTemplate).toEqual(ofStack());
+    expect(TableName).toBe("holdfast");
+    expect(only(await byCdk(), "AWS::DynamoDB::Table")[1].Properties).toEqual({ TableName, ...byTemplate });
+  });
+
+  it("lets a client do what grantDirect gives, and nothing else", () => {
+    const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/holdfast";
+    const rights = tableRights({ tableArn } as Parameters<typeof tableRights>[0], "default");
+    const given = rights.map(({ actions, conditions }) => ({
+      Effect: "Allow",
+      Action: actions,
+      Resource: tableArn,
+      Condition: conditions,
+    }));
+    expect(POLICY.Statement).toEqual(given);
+  });
+});
+
+/** Returns the template that the page's code makes with the CDK. */
+async function byCdk(): Promise<Template> {
+  const directory = await workshop();
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, "table.mjs");
+  await writeFile(file, (await transform(guide("on-the-table").forms[0]!, { loader: "ts" })).code);
+  const { holdfastTable } = (await import(file)) as { readonly holdfastTable: (scope: Stack) => object };
+  const stack = new Stack(newApp(), "own");
+  holdfastTable(stack);
+  return Template.fromStack(stack);
+}
+
+/** The members of Terraform's table that the page sets. */
+interface TerraformTable {
+  readonly billing_mode: string;
+  readonly hash_key: string;
+  readonly range_key: string;
+  readonly deletion_protection_enabled: boolean;
+  readonly attribute: readonly { readonly name: string; readonly type: string }[];
+  readonly ttl: readonly [{ readonly attribute_name: string; readonly enabled: boolean }];
+  readonly point_in_time_recovery: readonly [{ readonly enabled: boolean }];
+}
+
+describe("on an engine, the table by commands", () => {
+  const tableName = `by-commands-${randomUUID()}`;
+  let fresh: FreshTable;
+
+  async function described(name: string): Promise<Partial<TableDescription>> {
+    const { Table } = await fresh.client.send(new DescribeTableCommand({ TableName: name }));
+    const byName = (one: AttributeDefinition, other: AttributeDefinition): number => one.AttributeName!.localeCompare(other.AttributeName!);
+    return { KeySchema: Table!.KeySchema!, AttributeDefinitions: Table!.AttributeDefinitions!.toSorted(byName) };
+  }
+
+  beforeAll(async () => {
+    fresh = await freshTable();
+    const input = { TableName: tableName, BillingMode, ...keys } as CreateTableCommandInput;
+    await fresh.client.send(new CreateTableCommand(input));
+  });
+  afterAll(async () => {
+    await fresh.client.send(new DeleteTableCommand({ TableName: tableName }));
+    fresh.client.destroy();
+  });
+
+  it("has the keys of npm start's", async () => {
+    expect(await described(tableName)).toEqual(await described(fresh.tableName));
+  });
+
+  it("takes locks", async () => {
+    const locks = createLockClient({ ...fresh.place, tableName });
+    expect(await locks.withLock("key", (lease) => lease.isHeld())).toBe(true);
+  });
+});
