@@ -137,6 +137,12 @@ export const ROWS: readonly Row[] = [
     ...{ scene: clicks({ times, way: "direct" }), naive: clicks({ times, way: "naive" }), isLong: true },
     targets: most({ lost: 0, requests: 1.5 }),
   })),
+  ...[1.5, 3].map((times) => ({
+    name: `tryAcquire of a held key by new processes, at ${times} × an item's rate`,
+    scene: clicks({ times, way: "cold", keys: 1, unitsOfItem: 1000, leaseMs: 1000, forMs: 3000 }),
+    targets: most({ lost: 0, failed: 0 }),
+    isLong: true,
+  })),
   {
     name: "20 holders of a semaphore keep leases of 3 s",
     scene: keeping({ holders: 20, leaseMs: 3000, way: "direct" }),

@@ -218,40 +218,48 @@ export function refreshing({ callers: count, way }: { readonly callers: number; 
   };
 }
 
-/** Callers ask once for keys that others hold, at a multiple of the rate that an item takes. The holders have leases of 3 s. */
-export function clicks({
-  times,
-  way,
-  leaseMs = 3000,
-}: {
+/** Callers who ask once for keys that others hold. */
+export interface Clicks {
+  /** The rate of the crowd, in times of the writes that an item takes. */
   readonly times: number;
   readonly way: Way | "naive";
+  /** @default 8 */
+  readonly keys?: number;
+  /** The write units that an item takes a second. Smaller items let a smaller crowd show the same. @default 20 */
+  readonly unitsOfItem?: number;
+  /** @default 3000 */
   readonly leaseMs?: number;
-}): Scene {
-  // Of smaller items, so that the crowd stays a size that this process can play.
-  const [keys, unitsOfItem, forMs, processes] = [8, 20, 9000, 80];
+  /** @default 9000 */
+  readonly forMs?: number;
+}
+
+/** Callers ask once for keys that others hold with heartbeats. */
+export function clicks({ times, way, keys = 8, unitsOfItem = 20, leaseMs = 3000, forMs = 9000 }: Clicks): Scene {
+  const processes = 80;
   return (seed) => {
     const arena = new Arena(seed, { writeUnits: unitsOfItem, readUnits: 3 * unitsOfItem });
     const scene = async (): Promise<Figures> => {
-      const holders = await arena.callers(1, way === "naive" ? "direct" : way);
+      const holder = arena.client(way === "http" ? "http" : "direct");
       const names = Array.from({ length: keys }, (_, order) => `ORDER_${order}`);
-      const held = await Promise.all(names.map((name) => holders[0]!.use((client) => client.acquire(name, { leaseMs }))));
+      const held = await Promise.all(names.map((name) => holder.acquire(name, { leaseMs })));
       const crowd = await arena.callers(processes, way === "naive" ? "direct" : way);
       const naive = names.map((name) => naiveCaller(arena, `naive-${name}`, 1, 0));
       const before = arena.counts();
       const untilMs = arena.nowMs() + forMs;
       const asked: Promise<unknown>[] = [];
-      let [failed, order] = [0, 0];
+      let failed = 0;
       while (arena.nowMs() < untilMs) {
         await arena.sleep(1000 / (times * unitsOfItem * keys));
-        const at = order++;
-        const click = (client: LockClient): Promise<unknown> => client.tryAcquire(names[at % keys]!).then((lease) => lease?.release());
-        const call = way === "naive" ? naive[at % keys]!(() => arena.sleep(forMs)) : crowd[at % processes]!.use(click);
+        const order = asked.length;
+        const name = names[order % keys]!;
+        const click = (client: LockClient): Promise<unknown> => client.tryAcquire(name).then((lease) => lease?.release());
+        const call = way === "naive" ? naive[order % keys]!(() => arena.sleep(forMs)) : crowd[order % processes]!.use(click);
         asked.push(call.catch(() => failed++));
       }
       const lost = held.filter((lease) => !lease.isHeld()).length;
+      const costs = costsOf(before, arena.counts(), asked.length);
       await Promise.all(asked);
-      return { ...costsOf(before, arena.counts(), order), failed, lost };
+      return { ...costs, failed, lost };
     };
     return arena.play(scene());
   };

@@ -56,7 +56,7 @@ const HAS_TENANTS = "this table has tenants, each with a namespace of its own";
 export const HEALTH_KEY = "health";
 
 /** A request as a line of the log names it. */
-type Logged = Parameters<typeof refusalLine>[0];
+type Logged = Parameters<typeof refusalLine>[0] & { readonly type?: Command["type"] };
 
 /** The requests of one caller, by the clocks of one request. */
 export class Requests {
@@ -165,7 +165,7 @@ export class Requests {
   /** Converts an error to a refusal: a failure of the store, which is logged with its message, or skewed clocks. */
   #failed(request: Logged, error: unknown): Refusal {
     if (error instanceof ClockSkew) return this.refused(request, error.refusal);
-    const refusal = storeRefusal(error);
+    const refusal = storeRefusal(error, HOLDERS.has(request.type));
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
     return this.deps.exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
@@ -194,13 +194,19 @@ export class Requests {
   }
 }
 
+/** The commands of holders. */
+const HOLDERS: ReadonlySet<Command["type"] | undefined> = new Set(["renew", "release", "complete"]);
+/** The pause before a request that was throttled comes again, in ms. A holder's is shorter, so that a crowd doesn't take its lease. */
+const AFTER_THROTTLE_MS = { holder: 50, other: 500 };
+
 /** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */
-function storeRefusal(error: unknown): Refusal {
+function storeRefusal(error: unknown, isHolders: boolean): Refusal {
   if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
   if (!(error instanceof StoreUnavailable)) throw error;
   if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
   if (error instanceof KeyContended) return refuse("contended", { retryAfterMs: 500 });
-  if (error.definite && error.throttled) return refuse("throttled", { retryAfterMs: 500 });
+  if (error.definite && error.throttled)
+    return refuse("throttled", { retryAfterMs: isHolders ? AFTER_THROTTLE_MS.holder : AFTER_THROTTLE_MS.other });
   // The table refused this request and would refuse an immediate retry, so the caller gets the refusal now.
   return refuse("unavailable", { definite: error.definite, ...(error.definite && { retry: "later" }), retryAfterMs: 500 });
 }

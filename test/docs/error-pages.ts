@@ -35,7 +35,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
     "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   contended:
     "Send the same request again, as the SDK does until its time is over: a wait then ends in `LockTimeoutError`. It is no outage, since others use the key; if it repeats, use more keys (segments)",
-  throttled: "Slow down and retry later; alarm if it persists",
+  throttled:
+    "The table or the gateway refused it, and nothing happened. The SDK asks again until its time is over, heartbeats and releases sooner than others. Slow down and retry later; alarm if it persists",
   "not-configured":
     "Correct the part that the message names: the table and its keys, the region, the credentials and their permissions, or the namespace. No wrapper proceeds past it",
   internal: "Send the same request again, with the same leaseId. If it repeats, the service's log has the cause",

@@ -4,7 +4,7 @@ import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
 import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
-import { ACQUIRE, COMPLETE_RUN, directService, failing, INSPECT_RUN, RELEASE, START } from "../support/direct-service.js";
+import { ACQUIRE, COMPLETE_RUN, directService, failing, INSPECT_RUN, RELEASE, RENEW, START } from "../support/direct-service.js";
 import { DECISIONS, ENDINGS } from "./every-request.js";
 
 const EVERYTHING = [...DECISIONS, ...ENDINGS];
@@ -195,6 +195,15 @@ describe("a store that fails", () => {
       expect(reply.text).not.toContain(error.message);
     }
     expect(failures).toEqual([]);
+  });
+
+  it("asks the holder of a lease to come back sooner than others, so that a crowd doesn't take its lease", async () => {
+    const { ask, newId } = directService({ store: failing(new StoreUnavailable("slow down", true, true)) });
+    const pauseMs = async (routeKey: string, body?: object): Promise<unknown> =>
+      (await ask(routeKey, { leaseId: newId(), ...(body && { body }) })).body["retryAfterMs"];
+    expect(await pauseMs(ACQUIRE)).toBe(500);
+    expect(await pauseMs(RENEW, {})).toBe(50);
+    expect(await pauseMs(RELEASE)).toBe(50);
   });
 
   it("fails the deep health check, and not the plain one", async () => {

@@ -41,3 +41,11 @@ export const STORM: Bug = {
   file: "lib/client/lease/keep-alive.ts",
   edits: [["lease.renewAfterMs * (0.9 + 0.2 * random())", "(lease.renewAfterMs * (0.9 + 0.2 * random())) / 14"]],
 };
+
+/** The crowd of `tryAcquire` as it was: each call writes, also to a key that its process has just seen in use. */
+export const WRITES_FIRST: Bug = {
+  name: "tryAcquire writes first",
+  why: "who only tries takes the write units that the holder's heartbeats need",
+  file: "lib/store/dynamo/fast-path.ts",
+  edits: [["seen.isLarge || (seen.isInUse && !wait)", "seen.isLarge"]],
+};

@@ -107,15 +107,14 @@ describe("an engine that says something else", () => {
 
   it.each([
     { errorName: "TransactionConflictException", status: 400, times: 5, attempts: 1, definite: true, throttled: true },
-    { errorName: "ThrottlingException", status: 400, times: 1, attempts: 1, definite: true, throttled: true },
-    { errorName: "ProvisionedThroughputExceededException", status: 400, times: 1, attempts: 1, definite: true, throttled: true },
+    // A write and the read in its place, each of which is sent once.
+    { errorName: "ThrottlingException", status: 400, times: 2, attempts: 3, definite: true, throttled: true },
+    { errorName: "ProvisionedThroughputExceededException", status: 400, times: 2, attempts: 3, definite: true, throttled: true },
     { errorName: "ResourceNotFoundException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
     { errorName: "ValidationException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
     { errorName: "AccessDeniedException", status: 400, times: 1, attempts: 3, definite: true, throttled: false },
     { errorName: "InternalServerError", status: 500, times: 1, attempts: 1, definite: false, throttled: false },
     { errorName: "ServiceUnavailable", status: 503, times: 3, attempts: 3, definite: false, throttled: false },
-    // The request was sent more than once, and an earlier attempt may have been carried out.
-    { errorName: "ThrottlingException", status: 400, times: 2, attempts: 2, definite: false, throttled: true },
   ])("is unavailable, definitely: $definite, throttled: $throttled, after $errorName × $times in $attempts attempts", async (row) => {
     const { errorName, status, times, attempts, definite, throttled } = row;
     const lock = new Fixture(storeOn(proxy.endpoint, attempts));
@@ -125,6 +124,17 @@ describe("an engine that says something else", () => {
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ definite, throttled });
     expect(await lock.read()).toBeUndefined();
+  });
+
+  it("is read by who only tries, if it throttles the write", async () => {
+    const lock = new Fixture(storeOn(proxy.endpoint));
+    await new Fixture(store, lock.address).acquire(A);
+    const throttled = proxy.plan({ kind: "answer", errorName: "ThrottlingException", status: 400 }, { times: 1 });
+    expect(outcomeOf(await lock.acquire(B))).toBe("locked");
+    expect(throttled.struck).toBe(1);
+    // Who waits needs a write, and gets the refusal.
+    answers("ThrottlingException", 400, 1);
+    await expect(new Fixture(storeOn(proxy.endpoint), lock.address).queue(C)).rejects.toMatchObject({ definite: true, throttled: true });
   });
 
   it("is no success when a lost reply was followed by a refusal that is none: a throttled second sending", async () => {

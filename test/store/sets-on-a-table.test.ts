@@ -141,6 +141,16 @@ describe("a transaction that meets another", () => {
     expect(cancelled.struck).toBe(4);
   });
 
+  it.each(["ThrottlingError", "ProvisionedThroughputExceeded"])(
+    "or is throttled is sent once, and certainly did nothing: %s",
+    async (Code) => {
+      const sets = new SetScene(storeVia(proxy.endpoint));
+      const cancelled = cancel(1, { Code }, NONE, NONE);
+      await expect(sets.acquire(A, KEYS)).rejects.toMatchObject({ name: "StoreUnavailable", definite: true, throttled: true });
+      expect(cancelled.struck).toBe(1);
+    },
+  );
+
   it("too often is unavailable: certainly nothing was written, and the table asks for fewer requests", async () => {
     const sets = new SetScene(storeVia(proxy.endpoint));
     cancel(5, CONFLICT, NONE, CONFLICT);

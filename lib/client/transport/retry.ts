@@ -105,7 +105,8 @@ export async function retry<A extends { readonly ok: boolean }>(
       onFailedAttempt?.(failed);
     }
 
-    const pauseMs = Math.max(failed.retryAfterMs ?? 0, random() * backoffMs(PAUSES, tries));
+    // The jitter comes on top of the service's time: all whom it refused at one moment would come back at one moment.
+    const pauseMs = (failed.retryAfterMs ?? 0) + random() * backoffMs(PAUSES, tries);
     if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
       return { answer: honest(failed, ambiguous), sentAt, ambiguous };
     }

@@ -39,7 +39,7 @@ import type {
   StoredPayload,
   TableTenancy,
 } from "../port.js";
-import { NewerFormat } from "../port.js";
+import { KeyContended, NewerFormat, StoreUnavailable } from "../port.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
 import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
@@ -222,7 +222,13 @@ class DynamoStore implements LockStore {
       const seen = record && transition(record, command, reading, this.#deps.policy).next ? record : await this.read(address);
       return compareAndSet(seen, command, clocks, this.#writesTo(address), this.#deps);
     }
-    const result = await this.#decidedBy(address, command, reading, fast);
+    const result = await this.#decidedBy(address, command, reading, fast).catch(async (error: unknown) => {
+      // Who only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes.
+      const isOnlyTrying = command.type === "acquire" && !command.wait;
+      if (!isOnlyTrying || error instanceof KeyContended || !(error instanceof StoreUnavailable && error.throttled && error.definite))
+        throw error;
+      return { written: false, seen: await this.read(address) } as const;
+    });
     if (result.written) return result.decided;
     return compareAndSet(result.seen, command, clocks, this.#writesTo(address), this.#deps);
   }

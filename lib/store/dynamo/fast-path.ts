@@ -104,8 +104,9 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
     const { commutes } = transition(seen.record, command, reading, policy);
     if (commutes) return commuting(command, seen.record, reading, policy);
   } else if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy, seen.record);
-  // DynamoDB charges a refused write by the item's size too.
-  return seen.isLarge ? undefined : fastGrant(command, reading, policy);
+  // DynamoDB charges a refused write by the item's size too. Who only tries, and would most likely be refused, reads: holders and waiters
+  // need the item's write units, and a read takes none of them.
+  return seen.isLarge || (seen.isInUse && !wait) ? undefined : fastGrant(command, reading, policy);
 }
 
 /** The key is offered to this id, and others hold it. */

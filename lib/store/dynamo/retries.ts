@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../core/time.js";
 import type { ErrorMetadata } from "./service-error.js";
+import { isThrottled } from "./unavailable.js";
 
 /** The error types that the AWS SDK's strategies distinguish. */
 export type ErrorType = "THROTTLING" | "TRANSIENT" | "SERVER_ERROR" | "CLIENT_ERROR";
@@ -111,7 +112,10 @@ export function standardRetries(maxAttempts: number, { clock, random }: Deps): R
   };
 }
 
-/** Sends until an attempt is answered, or `retries` allows no further one. The error has the number of attempts. */
+/**
+ * Sends until an attempt is answered, or `retries` allows no further one. The error has the number of attempts. A throttled request is not
+ * sent again here: it certainly did nothing, and its caller paces what comes next by how urgent it is (decision 062).
+ */
 export async function sendUntilAnswered<Answer>(attempt: () => Promise<Answer>, retries: RetryStrategy, clock: Clock): Promise<Answer> {
   let token = await retries.acquireInitialRetryToken("");
   for (;;) {
@@ -121,6 +125,7 @@ export async function sendUntilAnswered<Answer>(attempt: () => Promise<Answer>, 
       return answer;
     } catch (error) {
       const sent = token.getRetryCount() + 1;
+      if (isThrottled(error)) throw withAttempts(error, sent);
       try {
         token = await retries.refreshRetryTokenForRetry(token, { error, errorType: errorTypeOf(error) });
       } catch {

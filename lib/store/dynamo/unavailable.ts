@@ -3,6 +3,8 @@ import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from 
 import { TABLE } from "./table.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
+/** The same, as reasons of a cancelled transaction. */
+const THROTTLED_PARTS: ReadonlySet<string | undefined> = new Set(["ThrottlingError", "ProvisionedThroughputExceeded"]);
 const CONFLICTS: ReadonlySet<string> = new Set(["TransactionConflictException", "ReplicatedWriteConflictException"]);
 /** The table does not exist. */
 const NO_TABLE = "ResourceNotFoundException";
@@ -43,6 +45,12 @@ export function isWriteConflict(error: unknown): boolean {
   return CONFLICTS.has(name) || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
 }
 
+/** True if the table asked for fewer requests. This attempt was certainly not carried out. */
+export function isThrottled(error: unknown): boolean {
+  const { name = "", CancellationReasons = [] } = error as SdkError;
+  return THROTTLED.has(name) || CancellationReasons.some(({ Code }) => THROTTLED_PARTS.has(Code));
+}
+
 /** The table of a store, and its Region as far as known. */
 export interface TablePlace {
   readonly tableName: string;
@@ -79,7 +87,7 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const { name = "Error", errors = [], message: whole = "", CancellationReasons = [], $metadata } = error as SdkError;
   const message = whole || errors.map((one) => one.message).join(", ");
   const isConflict = isWriteConflict(error);
-  const throttled = THROTTLED.has(name) || isConflict;
+  const throttled = isThrottled(error) || isConflict;
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
   const said = `${name}: ${otherKeys ?? message}`;

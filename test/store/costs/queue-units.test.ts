@@ -103,7 +103,7 @@ const ROWS: readonly Row[] = [
     writes: 2,
     reads: 0,
   },
-  { what: "a refusal of who will not wait", before: line(B, C), act: acquire(D), says: "locked", writes: 1, reads: 0 },
+  { what: "a refusal of who will not wait", before: line(B, C), act: acquire(D), says: "locked", writes: 0, reads: 1 },
 ];
 
 let proxy: FaultProxy;

@@ -54,7 +54,6 @@ describe("requests of a function", () => {
   });
 
   it.each([
-    ["throttling", { status: 400, body: { __type: "x#ThrottlingException" } }, 3],
     ["500", { status: 500, body: {} }, 3],
     ["a broken connection", "reset", 3],
     ["a wrong request", { status: 400, body: { __type: "x#ValidationException" } }, 1],
@@ -65,4 +64,15 @@ describe("requests of a function", () => {
     await expect(builtInCalls(settings).getItem(READ)).rejects.toMatchObject({ $metadata: { attempts } });
     expect(table.asked).toHaveLength(attempts);
   });
+
+  it.each(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"])(
+    "are sent once if throttled: %s",
+    async (name) => {
+      const settings = settingsOf({ AWS_ENDPOINT_URL: table.endpoint });
+      if (typeof settings === "string") throw new Error(settings);
+      table.script({ status: 400, body: { __type: `x#${name}` } });
+      await expect(builtInCalls(settings).getItem(READ)).rejects.toMatchObject({ name, $metadata: { attempts: 1 } });
+      expect(table.asked).toHaveLength(1);
+    },
+  );
 });

@@ -134,10 +134,6 @@ const ROWS: readonly Row[] = [
   { when: "an empty answer", steps: [{ status: 200, body: "" }] },
   { when: "a condition that failed", steps: [refused("ConditionalCheckFailedException", 400, { Item: ITEM })] },
   { when: "a condition that failed without an item", steps: [refused("ConditionalCheckFailedException")] },
-  { when: "throttling once", steps: [refused("ThrottlingException"), OK] },
-  { when: "throttling always", steps: [refused("ThrottlingException")] },
-  { when: "too little throughput", steps: [refused("ProvisionedThroughputExceededException")] },
-  { when: "a limit on requests", steps: [refused("RequestLimitExceeded")] },
   { when: "429 of a proxy", steps: [{ status: 429, body: "slow down" }] },
   { when: "a transaction on the item", steps: [refused("TransactionConflictException")] },
   { when: "no such table", steps: [refused("ResourceNotFoundException")] },
@@ -162,7 +158,7 @@ const ROWS: readonly Row[] = [
   { when: "a redirection", steps: [{ status: 302, headers: { location: "/elsewhere" } }] },
   {
     when: "an error named in a header",
-    steps: [{ status: 400, body: { Message: "No" }, headers: { "x-amzn-errortype": "ThrottlingException:http://a/" } }],
+    steps: [{ status: 400, body: { Message: "No" }, headers: { "x-amzn-errortype": "ValidationException:http://a/" } }],
   },
   { when: "an error named by its code", steps: [{ status: 400, body: { code: "ValidationException" } }] },
   { when: "an error without a name", steps: [{ status: 400, body: {} }] },
@@ -175,7 +171,6 @@ const ROWS: readonly Row[] = [
   { when: "connections that break in the answer", steps: ["cut"] },
   { when: "silence once", steps: ["silent", OK] },
   { when: "silence", steps: ["silent"] },
-  { when: "a lost answer, then throttling", steps: ["reset", refused("ThrottlingException")] },
   { when: "a transaction", steps: [{ status: 200, body: {} }], ask: transact },
   {
     when: "a cancelled transaction",
@@ -193,6 +188,22 @@ const ROWS: readonly Row[] = [
   },
   { when: "a transaction in progress", steps: [refused("TransactionInProgressException"), { status: 200, body: {} }], ask: transact },
 ];
+
+describe("a throttled request, which certainly did nothing", () => {
+  it.each([
+    ["ThrottlingException", [refused("ThrottlingException"), OK], 1],
+    ["too little throughput", [refused("ProvisionedThroughputExceededException"), OK], 1],
+    ["a limit on requests", [refused("RequestLimitExceeded"), OK], 1],
+    ["a lost answer, then throttling", ["reset", refused("ThrottlingException"), OK], 2],
+  ] satisfies [string, Step[], number][])(
+    "is not sent again by the built-in transport, as the SDK does: %s",
+    async (_when, steps, asked) => {
+      const { builtIn, sdk } = await both(update, steps);
+      expect(builtIn).toMatchObject({ asked, attempts: asked, throttled: true, definite: asked === 1 });
+      expect(sdk).toMatchObject({ asked: asked + 1 });
+    },
+  );
+});
 
 describe("with both transports the caller is told the same, and the table is asked as often", () => {
   it.each(ROWS)("$when", async ({ steps, ask = update }) => {
