@@ -49,10 +49,16 @@ export function jsonBytes(value: unknown): number {
 /** The name of a lock or a run. */
 export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._:~-]{1,200}$/, KEY_RULE), v.check(isKey, KEY_RULE));
 
+/** Returns the rule, and the version of a UUID that has another one. The id itself proves a hold, so it isn't repeated. */
+function leaseIdRule({ input }: { readonly input: string }): string {
+  const [, version = "7"] = /^[0-9a-f]{8}-[0-9a-f]{4}-([1-8])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.exec(input) ?? [];
+  return version === "7" ? LEASE_ID_RULE : `${LEASE_ID_RULE}, and this is a UUIDv${version}`;
+}
+
 /** The id of one caller's lease. */
 export const LeaseId = v.pipe(
   v.string(LEASE_ID_RULE),
-  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, LEASE_ID_RULE),
+  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, leaseIdRule),
   v.check(isLeaseId, LEASE_ID_RULE),
 );
 

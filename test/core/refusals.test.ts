@@ -116,8 +116,11 @@ describe("a refusal of an id", () => {
   });
 
   it.each([
-    [LIMITS.leaseIdAheadMs + 1, `${LIMITS.leaseIdAheadMs + 1} ms from now`],
-    [-LIMITS.leaseIdBehindMs - 1, `${-LIMITS.leaseIdBehindMs - 1} ms from now`],
+    [LIMITS.leaseIdAheadMs + 1, "10 s ahead of the service's clock"],
+    [7_199_999, "120 minutes ahead of the service's clock"],
+    [7_200_000, "2 hours ahead of the service's clock"],
+    [-LIMITS.leaseIdBehindMs - 1, "15 minutes ago"],
+    [-949 * 86_400_000, "949 days ago"],
   ])("made %d ms from now says so, with the service's time", (ms, says) => {
     const refused = refuseNewLease(EMPTY_RECORD, leaseId(1, ms), NOW);
     expect(refused).toMatchObject({ code: "lease-id-time", serverTimeMs: START_MS, detail: expect.stringContaining(says) as string });

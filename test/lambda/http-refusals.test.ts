@@ -69,6 +69,8 @@ describe("a body", () => {
     ["mode", "mode", "must be exclusive or shared", '{"mode":"writer","fencingToken":1}'],
     ["mode", "fencingToken", REQUIRED, '{"mode":"shared"}'],
     ["transfer", "leaseId", "must be a UUIDv7 in lower case", '{"leaseId":"abc"}'],
+    ["transfer", "leaseId", "must be a UUIDv7 in lower case, and this is a UUIDv4", '{"leaseId":"0f8fad5b-d9cb-469f-a165-70867728950e"}'],
+    ["transfer", "leaseId", "must be a UUIDv7 in lower case", '{"leaseId":"01A1FADB-2B13-71B0-B423-0517604DD9AD"}'],
     ["break", "reason", textOf(1, 256), '{"reason":"","fencingToken":1}'],
     ["break", "fencingToken", REQUIRED, '{"reason":"x"}'],
     ["break", "drainMs", wholeFrom(0, 86_400_000), '{"reason":"x","fencingToken":1,"drainMs":-1}'],

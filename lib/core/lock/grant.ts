@@ -21,10 +21,24 @@ export function refuseNewLease(record: LockRecord, leaseId: LeaseId, reading: Cl
   if (timeMs > reading.latestMs + LIMITS.leaseIdAheadMs || timeMs < reading.latestMs - LIMITS.leaseIdBehindMs) {
     return refuse("lease-id-time", {
       serverTimeMs: reading.latestMs,
-      detail: `The leaseId says it was made ${timeMs - reading.latestMs} ms from now`,
+      detail: `By its time, the leaseId was made ${inWords(timeMs - reading.latestMs)}; a new one is needed`,
     });
   }
   return undefined;
+}
+
+/** The largest unit comes first. */
+const UNITS = [
+  ["days", 86_400_000],
+  ["hours", 3_600_000],
+  ["minutes", 60_000],
+  ["s", 1000],
+] as const;
+
+/** `949 days ago`, `12 s ahead of the service's clock`. */
+function inWords(fromNowMs: number): string {
+  const [unit, unitMs] = UNITS.find(([, ms]) => Math.abs(fromNowMs) >= 2 * ms) ?? UNITS[3];
+  return `${Math.round(Math.abs(fromNowMs) / unitMs)} ${unit} ${fromNowMs < 0 ? "ago" : "ahead of the service's clock"}`;
 }
 
 function leaseOver(record: LockRecord): Refusal {
