@@ -1,7 +1,8 @@
 /**
  * The callers of one process that wait for the same key stand in one local queue and share one place in the key's queue, whatever their
  * owner, meta or invocation: ten thousand callers are one waiter. After a release, the key goes to the next local caller, with a new
- * fencing token each time. After a number of local handoffs in a row, waiters of other processes get their turn.
+ * fencing token each time. After a number of local handoffs in a row, waiters of other processes get their turn. Each priority has a local
+ * queue of its own, and no hold is handed on while a caller of a higher priority waits: the key's queue serves that one first.
  *
  *   asking ──granted──▶ held by the first waiter ──released──▶ handoff to the next, or freed
  *      ▲                                                                      │
@@ -17,6 +18,7 @@ import { canonicalJson } from "../../core/canonical.js";
 import type { Held } from "../../core/commands.js";
 import { refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
+import { priorityMax } from "../../core/request-limits.js";
 import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
 import { type AcquireDeps, type AcquireParams, abortError, cancel, ensureFresh, transferHold, tryOnce } from "./acquire.js";
@@ -35,6 +37,8 @@ const LOCAL_HANDOFFS_MAX = 8;
 const HANDOFF_BUDGET_MS = 5000;
 /** Changes of one grant for callers that leave before they get it. */
 const CHANGES_MAX = 5;
+/** The priorities above the default. */
+const PRIORITIES: readonly number[] = Array.from({ length: priorityMax }, (_, index) => index + 1);
 /** The number of callers settled in one turn of the event loop, which takes some milliseconds. */
 const TOLD_AT_ONCE = 100;
 
@@ -66,12 +70,15 @@ export class LocalQueues {
    */
   async join(params: AcquireParams, waitMs: number, deps: AcquireDeps): Promise<LocalGrant> {
     // A handoff fits a hold to the owner, length and meta of its next caller. Callers that differ in anything else don't share a place.
-    const { owner: _owner, leaseMs: _leaseMs, meta: _meta, signal: _signal, mode = "exclusive", limit = 1, scope, ...shared } = params;
+    const { owner: _owner, leaseMs: _leaseMs, meta: _meta, signal: _signal, ...others } = params;
+    const { mode = "exclusive", limit = 1, permits = 1, priority = 0, scope, ...shared } = others;
     const wait = new Wait(waitMs, deps);
     if (waitMs <= 0) return { answered: await once(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
-    const name = JSON.stringify(shared);
-    const queue = this.#queues.get(name) ?? new LocalQueue(params.key, name, this.#onEmpty);
+    const nameOf = (rank: number): string => JSON.stringify({ ...shared, permits, priority: rank });
+    const isOutranked = (): boolean => PRIORITIES.some((rank) => rank > priority && this.#queues.get(nameOf(rank))?.hasWaiters);
+    const name = nameOf(priority);
+    const queue = this.#queues.get(name) ?? new LocalQueue(params.key, name, isOutranked, this.#onEmpty);
     this.#queues.set(name, queue);
     return queue.join(params, wait, deps);
   }
@@ -164,7 +171,6 @@ class LocalHandoff implements Handoff {
 }
 
 class LocalQueue {
-  readonly #key: string;
   readonly #onEmpty: (queue: LocalQueue) => void;
   readonly #standing = new Heap(orderOf);
   readonly #byTime = new Heap(dueMsOf);
@@ -181,12 +187,17 @@ class LocalQueue {
   #localHandoffs = 0;
 
   constructor(
-    key: string,
+    readonly key: string,
     readonly name: string,
+    /** True if callers of a higher priority wait in this process. */
+    readonly isOutranked: () => boolean,
     onEmpty: (queue: LocalQueue) => void,
   ) {
-    this.#key = key;
     this.#onEmpty = onEmpty;
+  }
+
+  get hasWaiters(): boolean {
+    return this.#standing.size > 0;
   }
 
   join(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<LocalGrant> {
@@ -284,7 +295,7 @@ class LocalQueue {
   /** Hands the hold of `from` to the next waiter. Returns false if there is none, and the hold is to be released. */
   async handOff(from: LeaseRef, handoff: LocalHandoff, context: InvocationContext | undefined): Promise<boolean> {
     const { first: next } = this.#standing;
-    if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX) return false;
+    if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX || this.isOutranked()) return false;
     const { deps, params } = next;
     const { leaseMs, owner } = params;
     const wait = new SharedWait(deps);
@@ -338,7 +349,7 @@ class LocalQueue {
   #tellTime(): boolean {
     const { first } = this.#byTime;
     if (!first || this.#leftMs(first) > 0) return false;
-    const what = `acquire ${this.#key}`;
+    const what = `acquire ${this.key}`;
     this.#leave(first, this.#pendingWait?.over(what, first.leftMs()) ?? timeoutOf(what, {}));
     return true;
   }
