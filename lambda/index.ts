@@ -1,4 +1,4 @@
-/** `holdfast/lambda`: the API's handler, to mount in your own function. */
+/** `holdfast/lambda`: the API's handler, to mount in your own function. For wrappers of your own handlers see `holdfast/middy`. */
 export type { Environment } from "./compose.js";
 export { compose } from "./compose.js";
 export type { HandlerDeps } from "./handler.js";

@@ -1,5 +1,5 @@
 /**
- * A queue of orders to ship, for an event source with `ReportBatchItemFailures`. Each message's work happens once,
+ * A queue of orders to ship, for an event source with `ReportBatchItemFailures`: without it, SQS deletes what failed. Each message's work happens once,
  * however often the message is delivered, and failed messages are delivered again. A FIFO queue keeps the order within
  * each message group.
  */

@@ -53,7 +53,8 @@ const GROUPS_AT_ONCE = 10;
 const VISIBILITY_MAX_SEC = 11 * 3600;
 
 /**
- * Runs `work` once per message, however often the queue delivers it. A message is delivered again if it fails, if another process works on
+ * Runs `work` once per message, however often the queue delivers it. The event source needs `ReportBatchItemFailures` (in the CDK
+ * `reportBatchItemFailures: true`): without it, SQS deletes the messages that failed. A message is delivered again if it fails, if another process works on
  * it, if its limits have no room, or if it could not be started in time. In a FIFO queue, the messages of a group are processed in order, and after a failure the rest
  * of the group is delivered again; other groups continue.
  * @throws InvalidRequestError naming the invalid option

@@ -36,7 +36,8 @@ export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly
 }
 
 /**
- * Returns `handler`, run once per key; `currentRun()` is the run. An event with a method, or with `headers` or `multiValueHeaders` at its
+ * Returns `handler`, run once per key. The handler's arguments stay event and context: it has its run by `currentRun()`, whose
+ * `idempotencyKey` goes to every system that takes one. An event with a method, or with `headers` or `multiValueHeaders` at its
  * top level, is a request over HTTP; a component that forwards requests, such as a state machine, should leave these out. A response is
  * recorded if it `isRecorded`. An error of the handler makes the next caller start again; a `FinalError` is stored and replayed as
  * `RunFailedError`. Over HTTP, a replay has the header `Idempotent-Replayed: true`, and a key that is still in progress is answered 409

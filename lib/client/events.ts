@@ -57,13 +57,15 @@ export interface BatchResponse {
 }
 
 /** Options for processing a batch. */
-export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload" | "waitMs" | "largeResult"> {
+export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload" | "waitMs" | "largeResult" | "maxAttempts"> {
   /** The idempotency key of a message; of two with one key, the second waits for the first. @default `key("message", messageId)` */
   readonly keyFor?: ((record: R) => string) | undefined;
   /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
   readonly payloadFor?: ((record: R) => unknown) | undefined;
   /** The time to wait if another process works on the message, in ms. @default 0: the queue delivers it again */
   readonly waitMs?: number | undefined;
+  /** The largest number of times that a message's work is started. @default 0, no limit: the queue's `maxReceiveCount` is the limit */
+  readonly maxAttempts?: number | undefined;
   /** `"throw"`: a message whose work returned a value that can't be kept counts as failed. @default "omit": nobody gets the value */
   readonly largeResult?: RunOptions["largeResult"];
   /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
@@ -88,7 +90,8 @@ const AT_ONCE = 10;
 const TOO_LATE_MS = 1000;
 
 /**
- * Processes each message as one run. The partial batch response reports the messages that failed, that another process works on, or that
+ * Processes each message as one run, for an event source with `ReportBatchItemFailures`: without it, SQS deletes the messages that failed.
+ * The partial batch response reports the messages that failed, that another process works on, or that
  * could not be started before the invocation ends; the queue delivers them again. That includes messages whose work failed for good, until
  * the queue gives them up.
  * @throws InvalidRequestError naming what is invalid of event, options and work; no message is processed then.
@@ -133,8 +136,8 @@ export function runOf<R extends BatchRecord>(
   work: (record: R, run: Run) => Promise<unknown>,
 ): (record: R, key: string) => Promise<unknown> {
   const { keyFor: _keyFor, payloadFor, inOrder: _inOrder, onFailure: _onFailure, ...rest } = options;
-  const { waitMs = 0, largeResult = "omit", ...others } = rest;
-  const runOptions = { ...others, waitMs, largeResult };
+  const { waitMs = 0, largeResult = "omit", maxAttempts = 0, ...others } = rest;
+  const runOptions = { ...others, waitMs, largeResult, maxAttempts };
   return (record, key) => locks.runOnce(key, { ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
 }
 

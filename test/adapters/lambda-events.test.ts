@@ -107,6 +107,23 @@ describe("sqsHandler", () => {
     expect([await deliver(), attempts]).toEqual([failures("a1"), [1, 2]]);
   });
 
+  it.each<[limit: string, options: { maxAttempts?: number }, attempts: number]>([
+    ["the queue's, which is not known here", {}, 8],
+    ["the option's", { maxAttempts: 2 }, 2],
+  ])("starts a message that fails each time as often as it is delivered, up to %s limit", async (_limit, options, attempts) => {
+    const { clock, locks } = createHarness();
+    let [started, refusal] = [0, ""];
+    const onFailure = (_message: SqsMessage, error: unknown): void => void (refusal = String(error));
+    const handler = sqsHandler({ locks, onFailure, ...options }, () => {
+      started++;
+      throw new Error("the bank is closed");
+    });
+    for (let delivery = 0; delivery < 8; delivery++)
+      expect(await clock.settle(handler({ Records: messages(QUEUE, "a1") }, invocation(clock)))).toEqual(failures("a1"));
+    expect(started).toBe(attempts);
+    if (attempts === 2) expect(refusal).toContain("of 2 at most: reset it, or allow more attempts (maxAttempts)");
+  });
+
   it("begins no message whose turn came too late", async () => {
     const { clock, locks } = createHarness();
     const handler = sqsHandler({ locks, keyFor: () => "refund_7" }, () => passed(clock, 1500));

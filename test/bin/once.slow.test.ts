@@ -138,7 +138,7 @@ describe("a command that failed", () => {
       expect(await writing("tired", "exit 1", "--max-attempts", "2"), String(attempt)).toMatchObject({ status: 1 });
     const { status, stderr } = await writing("tired", "exit 1", "--max-attempts", "2");
     const hint =
-      /tired: The run was attempted 2 times, of 2 at most\. A failure that no retry changes ends a run at once: FinalError, --final, [^\n]+\nThe command was not run\. To have it begin anew: holdfast reset tired --reason …\n$/;
+      /tired: The run was attempted 2 times, of 2 at most: reset it, or allow more attempts \(maxAttempts\)\. A failure that no retry changes ends a run at once: FinalError, --final, [^\n]+\nThe command was not run\. To have it begin anew: holdfast reset tired --reason …\n$/;
     expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(hint) });
     expect(await timesRun()).toBe(2);
     await service.locks.runs.reset("tired", { reason: "test" });

@@ -36,7 +36,9 @@ const ROOMS: readonly Room[] = [
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
   { of: "lib/client/", files: ["lib/core/", "lib/contract/"], packages: [ANY_NODE] },
-  { of: ON_NODE_HTTP, files: ["lib/core/", "lib/client/", "lib/adapters/"], packages: ["node:http", "node:zlib"] },
+  { of: ON_NODE_HTTP, files: ["lib/core/", "lib/client/", "lib/adapters/"], packages: ["node:http"] },
+  // Workers have node:zlib as well.
+  { of: "lib/adapters/response.ts", files: ["lib/core/", "lib/client/", OFF_NODE_HTTP], packages: ["node:zlib"] },
   { of: ANY_ADAPTER, files: ["lib/core/", "lib/contract/", "lib/client/", OFF_NODE_HTTP], packages: [] },
   { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
   { of: "lib/testing/", files: ["lib/core/", "lib/contract/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },

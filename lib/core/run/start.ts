@@ -74,7 +74,8 @@ function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: St
   if (run && maxAttempts > 0 && run.attempt >= maxAttempts) {
     // Most runs that come here had an outcome, such as a declined card, and reported it as a failed attempt: name how it is reported.
     const advice = 'A failure that no retry changes ends a run at once: FinalError, --final, "retryable": false';
-    return refuse("attempts-exhausted", { detail: `The run was attempted ${run.attempt} times, of ${maxAttempts} at most. ${advice}` });
+    const detail = `The run was attempted ${run.attempt} times, of ${maxAttempts} at most: reset it, or allow more attempts (maxAttempts). ${advice}`;
+    return refuse("attempts-exhausted", { detail });
   }
   return undefined;
 }

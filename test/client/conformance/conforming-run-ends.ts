@@ -150,7 +150,9 @@ export function describeRunEnds(fixture: Fixture): void {
       const refused = await thrownBy(fixture.rival.runOnce(name, { maxAttempts: 2 }, () => expect.unreachable("it failed often enough")));
       expect(refused).toBeInstanceOf(LockError);
       expect(refused).toMatchObject({ code: "attempts-exhausted", definite: true, retry: "never" });
-      expect((refused as LockError).message).toMatch(/attempted 2 times, of 2 at most\. A failure that no retry changes .+FinalError/);
+      expect((refused as LockError).message).toMatch(
+        /attempted 2 times, of 2 at most: reset it, or allow more attempts \(maxAttempts\)\. A failure that no retry changes .+FinalError/,
+      );
       expect(await fixture.rival.runOnce(name, { maxAttempts: 3 }, ({ attempt }) => attempt)).toMatchObject({ value: 3 });
     });
 
