@@ -1,0 +1,280 @@
+"""examples/python/holdfast.py from outside, against a local service: exclusion, waiting, loss, runs, limits, and lost answers."""
+
+import http.server
+import inspect
+import json
+import os
+import threading
+import time
+import unittest
+import uuid
+from typing import Any, Callable
+
+import redis.exceptions
+import redis.lock
+
+import holdfast
+from holdfast import Client, Lock, LockError, LockNotOwnedError, Problem, Rate, Run, RunFailed, key
+
+URL = os.environ["HOLDFAST_URL"]
+
+
+def fresh(name: str) -> str:
+    return key(name, uuid.uuid4().hex)
+
+
+class LosesAnswers(Client):
+    """Each request reaches the service, and its first answer is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(URL)
+        self.lost: set[str] = set()
+
+    def _send(self, method: str, path: str, *rest: Any) -> tuple[int, dict[str, Any]]:
+        answer = super()._send(method, path, *rest)
+        if method + path in self.lost:
+            return answer
+        self.lost.add(method + path)
+        raise Problem(0, {"code": "unavailable", "retry": "same", "definite": False})
+
+
+class Locks(unittest.TestCase):
+    def setUp(self) -> None:
+        self.locks = Client(URL)
+        self.key = fresh("LOCK")
+
+    def held(self, **options: Any) -> Lock:
+        lock = self.locks.lock(self.key, **options)
+        self.assertTrue(lock.acquire())
+        return lock
+
+    def test_excludes_another_and_its_token_increases(self) -> None:
+        first = self.held()
+        other = self.locks.lock(self.key)
+        self.assertFalse(other.acquire(blocking=False))
+        self.assertTrue(other.locked())
+        self.assertEqual((first.owned(), other.owned()), (True, False))
+        token = first.fencing_token
+        first.release()
+        self.assertFalse(first.locked())
+        with other:
+            self.assertGreater(other.fencing_token, token)
+
+    def test_a_wait_ends_with_the_key_or_without_a_place_in_the_queue(self) -> None:
+        first, other, third = self.held(), self.locks.lock(self.key), self.locks.lock(self.key)
+        self.assertFalse(other.acquire(blocking_timeout=1.2))
+        waiters = self.locks.call("GET", f"/v1/locks/{self.key}")[1]["waiters"]
+        self.assertEqual(waiters, [])
+        threading.Timer(0.5, first.release).start()
+        self.assertTrue(third.acquire(blocking_timeout=20))
+        third.release()
+
+    def test_nobody_gets_a_lock_between_two_threads(self) -> None:
+        inside, most = 0, 0
+
+        def work() -> None:
+            nonlocal inside, most
+            with self.locks.lock(self.key, blocking_timeout=60):
+                inside += 1
+                most = max(most, inside)
+                time.sleep(0.02)
+                inside -= 1
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(most, 1)
+
+    def test_is_renewed_while_it_is_held(self) -> None:
+        lock = self.held(timeout=1)
+        time.sleep(3.5)
+        self.assertTrue(lock.owned())
+        self.assertFalse(self.locks.lock(self.key).acquire(blocking=False))
+        lock.release()
+
+    def test_control_without_renewals_it_is_lost_and_says_so(self) -> None:
+        lock = self.held(timeout=1)
+        hold = lock._owned("")
+        hold._ended.set()  # the thread stops
+        next_one = self.locks.lock(self.key)
+        self.assertTrue(next_one.acquire(blocking_timeout=20))
+        self.assertFalse(lock.owned())
+        with self.assertRaises(LockNotOwnedError):
+            lock.release()
+        next_one.release()
+
+    def test_a_broken_lock_sets_its_flag_and_its_release_raises(self) -> None:
+        lock = self.held(timeout=2)
+        body = {"reason": "a test", "fencingToken": lock.fencing_token, "drainMs": 0}
+        self.locks.call("POST", f"/v1/locks/{self.key}/break", body)
+        self.assertTrue(lock.lost.wait(10))
+        self.assertFalse(lock.owned())
+        with self.assertRaises(LockNotOwnedError):
+            lock.extend(5)
+        with self.assertRaises(LockNotOwnedError):
+            lock.release()
+
+    def test_extends_the_lease(self) -> None:
+        lock = self.held(timeout=2)
+        lock.extend(60)
+        holder = self.locks.call("GET", f"/v1/locks/{self.key}")[1]["holders"][0]
+        self.assertGreater(holder["remainingMs"], 50_000)
+        lock.release()
+
+    def test_a_lost_answer_makes_no_second_lock(self) -> None:
+        locks = LosesAnswers()
+        lock = locks.lock(self.key)
+        self.assertTrue(lock.acquire(blocking=False))
+        self.assertEqual(len(self.locks.call("GET", f"/v1/locks/{self.key}")[1]["holders"]), 1)
+        lock.release()
+        self.assertFalse(lock.locked())
+
+    def test_control_under_a_new_id_it_meets_its_own_hold(self) -> None:
+        for locks, status in [(LosesAnswers(), 0), (self.locks, 423)]:
+            with self.assertRaises(Problem) as refused:
+                locks.call("PUT", f"/v1/locks/{self.key}/leases/{holdfast.lease_id()}", {}, again=False)
+            self.assertEqual(refused.exception.status, status)
+
+    def test_a_problem_says_who_holds_the_key_and_what_to_do(self) -> None:
+        lock = self.held()
+        with self.assertRaises(Problem) as refused:
+            self.locks.call("PUT", f"/v1/locks/{self.key}/leases/{holdfast.lease_id()}", {})
+        problem = refused.exception
+        self.assertEqual((problem.status, problem.code, problem.definite, problem.retry), (423, "locked", True, "later"))
+        self.assertEqual(problem.holders[0]["owner"], self.locks.owner)
+        lock.release()
+
+    def test_refuses_by_name(self) -> None:
+        with self.assertRaisesRegex(LockError, "timeout: 0.5 given"):
+            self.locks.lock(self.key, timeout=0.5)
+        with self.assertRaisesRegex(LockError, "Cannot release an unlocked lock"):
+            self.locks.lock(self.key).release()
+        with self.assertRaisesRegex(ValueError, "part is a number or a text"):
+            key("ORDER", None)  # type: ignore[arg-type]
+
+    def test_nobody_answers(self) -> None:
+        nobody = Client("http://127.0.0.1:9", timeout=1)
+        with self.assertRaises(Problem) as unanswered:
+            nobody.lock(self.key).acquire(blocking=False)
+        self.assertEqual((unanswered.exception.status, unanswered.exception.definite), (0, False))
+
+    def test_makes_the_keys_of_the_sdk(self) -> None:
+        self.assertEqual(key("ORDER", 1231), "ORDER_1231")
+        self.assertEqual(key("a_b~c", "ä/"), "a~5Fb~7Ec_~C3~A4~2F")
+        self.assertEqual(len(key("x" * 500)), 200)
+
+    def test_has_the_interface_of_redis_py(self) -> None:
+        self.assertIs(LockError, redis.exceptions.LockError)
+        self.assertIs(LockNotOwnedError, redis.exceptions.LockNotOwnedError)
+        for name in ["acquire", "release", "extend", "reacquire", "owned", "locked"]:
+            theirs = [p for p in inspect.signature(getattr(redis.lock.Lock, name)).parameters.values()]
+            ours = inspect.signature(getattr(Lock, name)).parameters
+            for parameter in theirs:
+                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                    self.assertIn(parameter.name, ours, name)
+
+
+class Runs(unittest.TestCase):
+    def setUp(self) -> None:
+        self.locks = Client(URL)
+        self.key = fresh("RUN")
+
+    def test_does_the_work_once_for_all_callers(self) -> None:
+        charges: list[str] = []
+
+        def work(run: Run) -> dict[str, int]:
+            charges.append(run.idempotency_key)
+            time.sleep(0.3)
+            self.assertTrue(run.owned())
+            return {"attempt": run.attempt}
+
+        results: list[Any] = []
+        ask: Callable[[], None] = lambda: results.append(self.locks.run_once(self.key, work, payload={"cents": 7}))
+        threads = [threading.Thread(target=ask) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((results, charges), ([{"attempt": 1}] * 5, [self.key]))
+        with self.assertRaises(Problem) as other:
+            self.locks.run_once(self.key, work, payload={"cents": 8})
+        self.assertEqual(other.exception.code, "fingerprint-mismatch")
+
+    def test_an_error_is_the_next_attempt_and_a_final_one_is_replayed(self) -> None:
+        def work(run: Run) -> None:
+            raise ValueError("declined" if run.attempt == 2 else "down")
+
+        is_final = lambda error: str(error) == "declined"  # noqa: E731
+        with self.assertRaisesRegex(ValueError, "down"):
+            self.locks.run_once(self.key, work, is_final=is_final)
+        for _ in range(2):
+            with self.assertRaisesRegex(RunFailed, "declined"):
+                self.locks.run_once(self.key, work, is_final=is_final)
+
+    def test_takes_over_from_a_dead_attempt_with_its_checkpoint(self) -> None:
+        def dies(run: Run) -> None:
+            run.save_checkpoint({"rows": 5000})
+            run._hold._ended.set()  # its heartbeat stops
+            raise SystemExit
+
+        dead = Client(URL)
+        setattr(holdfast._Hold, "end", lambda *_: "")  # and it says nothing
+        try:
+            with self.assertRaises(SystemExit):
+                dead.run_once(self.key, dies, timeout=1)
+        finally:
+            setattr(holdfast._Hold, "end", END)
+        self.assertEqual(self.locks.run_once(self.key, lambda run: [run.attempt, run.takeover, run.checkpoint]), [2, True, {"rows": 5000}])
+
+    def test_lost_answers_make_no_second_run(self) -> None:
+        calls: list[int] = []
+        self.assertEqual(LosesAnswers().run_once(self.key, lambda run: calls.append(run.attempt)), None)
+        self.assertEqual((self.locks.run_once(self.key, lambda run: calls.append(run.attempt)), calls), (None, [1]))
+
+
+END = holdfast._Hold.end
+
+
+class Limits(unittest.TestCase):
+    def test_takes_and_says_when_there_is_room_again(self) -> None:
+        locks, name = Client(URL), fresh("LIMIT")
+        rates = [Rate(2, per=2)]
+        self.assertEqual([locks.take(name, rates), locks.take(name, rates)], [0, 0])
+        with self.assertRaises(Problem) as refused:
+            locks.take(name, rates)
+        self.assertEqual((refused.exception.code, refused.exception.status), ("rate-limited", 429))
+        self.assertGreater(locks.take(name, rates, blocking_timeout=5), 0)
+
+
+class Signed(unittest.TestCase):
+    def test_signs_with_the_region_of_the_url_and_the_credentials_of_botocore(self) -> None:
+        os.environ.update(AWS_ACCESS_KEY_ID="AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY="secret")
+        url = "https://abc.execute-api.eu-central-1.amazonaws.com"
+        headers = holdfast._signer(url)("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
+        self.assertRegex(headers["Authorization"], "^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/[0-9]{8}/eu-central-1/execute-api/aws4_request")
+
+    def test_sends_a_token_and_reads_what_a_gateway_answers_by_itself(self) -> None:
+        seen: list[str] = []
+
+        class Gateway(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                seen.append(self.headers["authorization"])
+                self.send_response(403)
+                self.end_headers()
+                self.wfile.write(json.dumps({"message": "Forbidden"}).encode())
+
+            def log_message(self, *_: Any) -> None: ...
+
+        server = http.server.HTTPServer(("127.0.0.1", 0), Gateway)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with self.assertRaises(Problem) as refused:
+            Client(f"http://127.0.0.1:{server.server_port}", token=lambda: "jwt").lock("a").locked()
+        server.shutdown()
+        server.server_close()
+        self.assertEqual((refused.exception.status, refused.exception.definite, seen), (403, True, ["Bearer jwt"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
