@@ -11,6 +11,7 @@ const RANDOM =
 const ENV =
   "The environment is read where things are put together (lambda/main.ts, lib/client/environment.ts, bin/): take an option instead.";
 const CONSOLE = "Say it by returning it, throwing it, or through the log or onEvent you were handed.";
+const BRANDED = "Another copy of the package has other classes: isA() of lib/core/brand.ts goes by the brand.";
 const CONFUSION = "That is the browser's global: declare or import what you mean.";
 const PURE = "lib/core is pure: no randomness, no I/O. Take the bytes as an argument.";
 
@@ -20,7 +21,10 @@ const DRAWS = ["getRandomValues", "randomBytes", "randomFill", "randomFillSync",
 const named = (names, message) => names.map((name) => ({ name, message }));
 const propertiesOf = (object, properties, message) => properties.map((property) => ({ object, property, message }));
 
-/** What is banned, by concern. Reaching the same thing through `globalThis` or a `node:` module counts too. */
+/** The files that become the package's code. */
+const PACKAGE = /^(lib|lambda)\//;
+
+/** What is banned, by concern, or in the files that `of` names. Reaching the same thing through `globalThis` or a `node:` module counts too. */
 const BANS = {
   time: {
     globals: named(["setTimeout", "setInterval", "setImmediate", "performance"], CLOCK),
@@ -58,6 +62,17 @@ const BANS = {
     globals: named(["crypto", "fetch", "process"], PURE),
     modules: [{ name: "node:crypto", allowImportNames: ["createHash"], message: PURE }],
   },
+  // Classes of the language and of the platform alone: a process has one of each.
+  classes: {
+    of: PACKAGE,
+    syntax: [
+      {
+        selector:
+          "BinaryExpression[operator='instanceof'][right.name!=/^(AbortSignal|Date|Error|EventTarget|Headers|Response|Set|Uint8Array)$/]",
+        message: BRANDED,
+      },
+    ],
+  },
   // The browser's globals that look like a forgotten variable or import.
   confusion: {
     globals: named(["close", "event", "find", "length", "name", "open", "origin", "parent", "status", "stop", "top"], CONFUSION),
@@ -92,7 +107,9 @@ const ROOMS = [
 ];
 
 function bansFor({ files, may }) {
-  const banned = Object.entries(BANS).flatMap(([concern, ban]) => (may.includes(concern) ? [] : [ban]));
+  const banned = Object.entries(BANS).flatMap(([concern, ban]) =>
+    may.includes(concern) || !files.every((file) => (ban.of ?? /^/).test(file)) ? [] : [ban],
+  );
   const all = (kind) => banned.flatMap((ban) => ban[kind] ?? []);
   // Without options a rule would keep those of the room before.
   const rule = (options) => (options.length > 0 ? ["error", ...options] : "off");

@@ -2,6 +2,7 @@
  * Handlers of events that can be delivered twice: one run per message of an SQS queue whose event source has `ReportBatchItemFailures`, and
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
+import { isA } from "../core/brand.js";
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
 import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
@@ -134,7 +135,7 @@ function postponing<Message extends SqsMessage>(
 
   return {
     onFailure(message, error) {
-      const waitMs = error instanceof LimitExceededError ? error.retryAfterMs : groupWaitMs;
+      const waitMs = isA(error, LimitExceededError) ? error.retryAfterMs : groupWaitMs;
       if (isFifo) groupWaitMs = waitMs;
       if (waitMs !== undefined) postponed.push(postpone(message, waitMs));
       return onFailure?.(message, error);

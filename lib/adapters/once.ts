@@ -2,6 +2,7 @@
  * The engine of all adapters: it runs work once per key, or under a lock, and makes the answer when the work did not run or its response
  * can't be returned. A host says how a request is read and how a response is captured; nothing here knows one.
  */
+import { brand, isA } from "../core/brand.js";
 import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } from "../client/errors.js";
 import { keyInHeader } from "../client/events.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -91,6 +92,9 @@ export function waitOf(
 
 /** A response that is not a result of the work: the run ends as failed, and the caller still gets the response. */
 class NotRecorded extends Error {
+  static {
+    brand(this, "NotRecorded");
+  }
   override readonly name = "NotRecorded";
 }
 
@@ -137,7 +141,7 @@ export function once<Asked extends readonly unknown[], Response>({
     const waits = waitOf(isRequest, { waitMs, whenUnavailable });
     return attempt(isRequest, RUNS, work, (perform) => {
       const { key, payload } = runOf(call);
-      const ends = { maxAttempts, isFinal: (error: unknown) => !(error instanceof NotRecorded) && isFinal?.(error) === true };
+      const ends = { maxAttempts, isFinal: (error: unknown) => !isA(error, NotRecorded) && isFinal?.(error) === true };
       const named = { locks: call.locks, key: () => key, payload: () => payload };
       return runOnce({ ...run, ...waits, ...ends, ...named }, async function handler() {
         const response = await perform();
@@ -159,7 +163,7 @@ export interface Protection<Under> {
 
 const RUNS: Protection<Run | undefined> = {
   current: currentRun,
-  isLost: (run) => run?.signal.reason instanceof LockLostError && run.signal.reason.reason !== "released",
+  isLost: (run) => isA(run?.signal.reason, LockLostError) && run.signal.reason.reason !== "released",
   held: "run-in-progress",
 };
 
@@ -202,7 +206,7 @@ export async function attempt<Under, Response>(
       : { how: "answered", ran: true, response: progress.response as Response };
   } catch (error) {
     // The work is done and only its record is missing: return the response to the caller.
-    const isUnrecorded = error instanceof NotRecorded || (error instanceof LockError && error.code === "result-omitted");
+    const isUnrecorded = isA(error, NotRecorded) || (isA(error, LockError) && error.code === "result-omitted");
     if (progress.stage === "after" && isUnrecorded) return { how: "answered", ran: true, response: progress.response as Response };
     const answer = isRequest ? refusal(error, progress, protection) : undefined;
     if (answer) return { how: "refused", error, answer };
@@ -213,12 +217,12 @@ export async function attempt<Under, Response>(
 /** Returns the answer for an error of the lock or run; undefined for an error of the work or of its configuration. */
 function refusal<Under>(error: unknown, { stage, under, thrown }: Progress<Under, unknown>, { isLost, held }: Protection<Under>) {
   if (stage === "before") return refusalBefore(error, held);
-  if (error instanceof LockLostError) {
+  if (isA(error, LockLostError)) {
     // Another process works on a run that was taken over, and a retry gets the result of that.
     if (error !== thrown) return problemAnswer(held === "locked" ? "lease-lost" : held);
     return isLost(under as Under) ? problemAnswer("lease-lost") : undefined;
   }
-  return stage === "after" && error instanceof LockUnavailableError ? problemAnswer("not-recorded", error) : undefined;
+  return stage === "after" && isA(error, LockUnavailableError) ? problemAnswer("not-recorded", error) : undefined;
 }
 
 /**

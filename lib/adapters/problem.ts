@@ -2,6 +2,7 @@
  * The HTTP answer when a handler did not run or its response can't be returned: a problem document (RFC 9457) with the same members as the
  * service's own. It names no key and no holder, because the application's users read it.
  */
+import { isA } from "../core/brand.js";
 import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
 import type { RetryAdvice } from "../core/errors.js";
 import { PROBLEM_TYPE } from "../contract/problem.js";
@@ -61,20 +62,20 @@ const ASKED_WRONGLY: readonly unknown[] = ["Idempotency-Key", "payload"];
  * @param held the problem of a key that others still use after the wait
  */
 export function refusalBefore(error: unknown, held: "locked" | "run-in-progress" | "unavailable"): HttpAnswer | undefined {
-  if (error instanceof InvalidRequestError) {
+  if (isA(error, InvalidRequestError)) {
     const { field, message: detail } = error;
     if (field === "body") return problemAnswer("unsupported-media-type", { detail });
     return ASKED_WRONGLY.includes(field) ? problemAnswer("invalid-request", { detail }) : undefined;
   }
-  if (!(error instanceof LockError)) return undefined;
-  if (error instanceof LockTimeoutError || error.code === "contended") return problemAnswer(held, error);
+  if (!isA(error, LockError)) return undefined;
+  if (isA(error, LockTimeoutError) || error.code === "contended") return problemAnswer(held, error);
   // Nothing is held for the handler: the process froze, its client is closed, or the invocation is nearly over.
-  if (error instanceof LockUnavailableError || error instanceof LockLostError || ["invocation-ends", "closed"].includes(error.code))
+  if (isA(error, LockUnavailableError) || isA(error, LockLostError) || ["invocation-ends", "closed"].includes(error.code))
     return problemAnswer("unavailable", error);
   return error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }
 
 /** Returns the answer for an error that a route threw: 400, 409, 422, 423, 429 or 503. Undefined if it isn't a refusal of a lock, a run or a limit. */
 export function problemOf(error: unknown): HttpAnswer | undefined {
-  return error instanceof LockLostError ? problemAnswer("lease-lost") : refusalBefore(error, "locked");
+  return isA(error, LockLostError) ? problemAnswer("lease-lost") : refusalBefore(error, "locked");
 }

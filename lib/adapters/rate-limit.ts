@@ -2,6 +2,7 @@
  * Limits in front of a web framework's routes, for all frameworks: what a request takes, the answer to one without room, and the headers
  * `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-10 has them. A host says how headers are set and sent.
  */
+import { isA } from "../core/brand.js";
 import { type TakeResult, checkLimiter } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
 import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/options.js";
@@ -99,7 +100,7 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
     } catch (error) {
       const answer = refusalBefore(error, "unavailable");
       if (!answer) throw error;
-      if (!(error instanceof LimitExceededError)) return { headers: {}, refused: { error, answer } };
+      if (!isA(error, LimitExceededError)) return { headers: {}, refused: { error, answer } };
       const waitSec = Number(answer.headers["retry-after"]);
       return { headers: headersOf(policies, () => [0, waitSec]), refused: { error, answer } };
     }

@@ -1,4 +1,5 @@
 /** The SDK's errors. `code`, `definite` and `retry` come from the service's registry if the service answered. */
+import { brand, hasInstance } from "../core/brand.js";
 import type { HolderView, LostReason, Refusal, RetryAdvice } from "../core/errors.js";
 
 /** The details of every error of the SDK. */
@@ -13,6 +14,15 @@ export interface LockErrorDetails {
 
 /** The base class of the SDK's errors. A held key is an answer (`null`), not an error. */
 export class LockError extends Error {
+  static {
+    brand(this, "LockError");
+  }
+
+  /** Goes by the brand, so `instanceof` knows the errors of another copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasInstance(this, value);
+  }
+
   override readonly name: string = "LockError";
   readonly code: string;
   readonly definite: boolean;
@@ -37,6 +47,10 @@ export interface Awaited {
 
 /** The key did not become free within `waitMs`. Nothing is held, and the caller has left the queue. */
 export class LockTimeoutError extends LockError {
+  static {
+    brand(this, "LockTimeoutError");
+  }
+
   override readonly name = "LockTimeoutError";
   /** The leases that held the key, as far as known: their owners, tokens and times. */
   readonly holders: readonly HolderView[];
@@ -69,6 +83,10 @@ export function timeoutOf(what: string, { holders = [], position, retryAfterMs }
 
 /** The lease is no longer held. Stop, and don't trust work done since the lease was last checked. */
 export class LockLostError extends LockError {
+  static {
+    brand(this, "LockLostError");
+  }
+
   override readonly name = "LockLostError";
   /**
    * The reason, as far as known; `deadline` if no renewal succeeded in time, `restored` in a process that went on from a snapshot of Node:
@@ -98,6 +116,10 @@ export function releasedError(key: string): LockLostError {
 
 /** A limit has no room for the take within its `waitMs`. Nothing was taken. */
 export class LimitExceededError extends LockError {
+  static {
+    brand(this, "LimitExceededError");
+  }
+
   override readonly name = "LimitExceededError";
   /** The time after which it would have room, if nobody else takes, in ms. */
   declare readonly retryAfterMs: number;
@@ -109,11 +131,19 @@ export class LimitExceededError extends LockError {
 
 /** The service or the table could not be reached, or could not decide. */
 export class LockUnavailableError extends LockError {
+  static {
+    brand(this, "LockUnavailableError");
+  }
+
   override readonly name = "LockUnavailableError";
 }
 
 /** The call breaks a rule, such as an invalid key or an option out of range. Nothing was sent, or the service refused the request. */
 export class InvalidRequestError extends LockError {
+  static {
+    brand(this, "InvalidRequestError");
+  }
+
   override readonly name = "InvalidRequestError";
   /** The option or field that broke the rule. */
   readonly field: string | undefined;
@@ -130,6 +160,15 @@ export class InvalidRequestError extends LockError {
  * the next caller start again, up to `maxAttempts`.
  */
 export class FinalError extends Error {
+  static {
+    brand(this, "FinalError");
+  }
+
+  /** Goes by the brand, so `instanceof` knows the errors of another copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasInstance(this, value);
+  }
+
   override readonly name: string = "FinalError";
   /** Details for callers, stored as a result is. What can't be stored (over 128 KB as JSON, or not representable in JSON) is left out. */
   readonly data: unknown;
@@ -142,6 +181,10 @@ export class FinalError extends Error {
 
 /** The run failed for good in an earlier call. This replays the stored message; the function was not called. */
 export class RunFailedError extends LockError {
+  static {
+    brand(this, "RunFailedError");
+  }
+
   override readonly name = "RunFailedError";
   /** The number of the attempt that failed. */
   readonly attempt: number;

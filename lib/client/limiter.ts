@@ -2,6 +2,7 @@
  * Limits of a client: how much may start in a time, by `rates`, and how much may run at once, by `concurrent`. The rates are one item of
  * the table (core/rate.ts); what runs at once holds permits of the semaphore of the same name.
  */
+import { brand, isA } from "../core/brand.js";
 import type { CallOptions } from "../core/api/locks.js";
 import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
@@ -108,7 +109,7 @@ export async function limitAll(limiters: readonly Limiter[], options: TakeOption
   const given: unknown = limiters;
   if (!Array.isArray(given)) throw refused("limiters", limiters, "it must be a list of limiters");
   // A cost that one of them never allows charges none.
-  for (const limiter of limiters) if (limiter instanceof NamedLimiter) limiter.check("limitAll", options);
+  for (const limiter of limiters) if (isA(limiter, NamedLimiter)) limiter.check("limitAll", options);
   let { waitMs: leftMs = 0 } = options;
   for (const limiter of limiters) {
     const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
@@ -124,6 +125,9 @@ interface LimiterDeps {
 
 /** The limit of one name. */
 export class NamedLimiter implements Limiter {
+  static {
+    brand(this, "NamedLimiter");
+  }
   readonly name: string;
   readonly #key: string;
   readonly #rates: readonly RateWithBurst[];
@@ -188,7 +192,7 @@ export class NamedLimiter implements Limiter {
         .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt), giveUp)
         .catch((error: unknown) => {
           throwIfAborted(giveUp);
-          if (error instanceof LimitExceededError)
+          if (isA(error, LimitExceededError))
             refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, retryAfterMs: error.retryAfterMs });
           throw error;
         });

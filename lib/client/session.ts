@@ -2,6 +2,7 @@
  * The state and helpers that every operation of a client shares: keys with the client's prefix, options within the invocation's time,
  * replies turned into live leases, and the event listener.
  */
+import { isA } from "../core/brand.js";
 import type { Held, LeaseState } from "../core/commands.js";
 import { type Named, pick } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
@@ -205,7 +206,7 @@ export class Session {
 
   /** Throws the error that ended a wait for `key`; a timeout gets the holders, if its cancel left time to look, and the time waited. */
   async refuseWait(error: unknown, key: string, began: Instant, waitMs: number): Promise<never> {
-    if (!(error instanceof LockTimeoutError)) throw error;
+    if (!isA(error, LockTimeoutError)) throw error;
     const waitedMs = elapsedMs(began, instantOf(this.deps.clock));
     const lookMs = CANCEL_HOLDS_MS - Math.max(0, waitedMs - waitMs);
     const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key, lookMs);
@@ -250,10 +251,10 @@ export class Session {
       acquired = await acquire();
     } catch (error) {
       const isSkipped = when === "skip";
-      const isOutage = error instanceof LockUnavailableError;
+      const isOutage = isA(error, LockUnavailableError);
       if (!isOutage || (!isSkipped && when !== "proceed")) {
         // A caller that gave up was not refused.
-        if (error instanceof LockError) this.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+        if (isA(error, LockError)) this.tell({ type: isOutage ? "unavailable" : "refused", key, error });
         throw error;
       }
       this.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
@@ -270,14 +271,14 @@ export class Session {
   #ended(lease: HeldLease): void {
     if (!this.registry.delete(lease)) return;
     const { reason } = lease.ending;
-    const wasReleased = reason instanceof LockLostError && GIVEN_UP.has(reason.reason);
+    const wasReleased = isA(reason, LockLostError) && GIVEN_UP.has(reason.reason);
     this.emit(wasReleased ? "released" : "lost", lease, wasReleased ? undefined : reason);
   }
 }
 
 /** True if the invocation ended the lease, which nobody had yet. */
 function isWithoutTime({ signal: { reason } }: HeldLease): boolean {
-  return reason instanceof LockLostError && reason.reason === "invocation-ends";
+  return isA(reason, LockLostError) && reason.reason === "invocation-ends";
 }
 
 function withoutTimeError(key: string): LockError {

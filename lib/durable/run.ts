@@ -7,6 +7,7 @@
  *  4. the work         side effects are in the steps of the run
  *  5. step "outcome"   only the lease that still holds the run can record it
  */
+import { isA } from "../core/brand.js";
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
 import { type Backoff, backoffMs } from "../core/backoff.js";
 import type { OutcomeInput, Replayed } from "../core/api/runs.js";
@@ -203,5 +204,5 @@ class ExecutionRun {
 function causeOf(error: unknown): unknown {
   const { errorType, cause } = (error ?? {}) as { readonly errorType?: unknown; readonly cause?: unknown };
   if (errorType !== "StepError" || !(cause instanceof Error)) return error;
-  return cause.name === "FinalError" && !(cause instanceof FinalError) ? new FinalError(cause.message) : cause;
+  return cause.name === "FinalError" && !isA(cause, FinalError) ? new FinalError(cause.message) : cause;
 }

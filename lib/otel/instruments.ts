@@ -1,4 +1,5 @@
 /** The metrics of a client. Durations are in seconds, and one metric has both successes and failures: the latter have `error.type`. */
+import { isA } from "../core/brand.js";
 import type { Attributes, Counter, Histogram, Meter, UpDownCounter } from "@opentelemetry/api";
 import { ERRORS } from "../core/errors.js";
 import { LockError, LockLostError } from "../client/errors.js";
@@ -50,7 +51,7 @@ const NAMES: ReadonlySet<string> = new Set([
 
 /** Returns the error's type: the code of one of this package's, else its name if that is a usual one. Never its message, which can quote a key. */
 export function errorType(error: unknown): string {
-  const [type, known] = error instanceof LockError ? [error.code, CODES] : [(error as Partial<Error> | undefined)?.name, NAMES];
+  const [type, known] = isA(error, LockError) ? [error.code, CODES] : [(error as Partial<Error> | undefined)?.name, NAMES];
   return type !== undefined && known.has(type) ? type : OTHER;
 }
 
@@ -61,7 +62,7 @@ const REASONS: Readonly<Record<LockLostError["reason"], true>> = {
 
 /** Returns the reason for which a hold ended, from its signal's. */
 export function endReason(error: unknown): string {
-  if (!(error instanceof LockLostError)) return errorType(error);
+  if (!isA(error, LockLostError)) return errorType(error);
   return Object.hasOwn(REASONS, error.reason) ? error.reason : OTHER;
 }
 

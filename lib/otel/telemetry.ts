@@ -2,6 +2,7 @@
  * The spans and metrics of acquires, holds and runs. A hold is followed by its signal, which aborts when it ends, and tells why. No leaseId,
  * scope, handle or message of an error gets into an attribute, and a key only as `keyAttribute` reduces it.
  */
+import { isA } from "../core/brand.js";
 import type { Attributes, Context, MeterProvider, Span, Tracer, TracerProvider } from "@opentelemetry/api";
 import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { VERSION } from "../core/version.js";
@@ -267,6 +268,6 @@ export class Telemetry {
 }
 
 function outcomeOf(error: unknown): string {
-  if (error instanceof LockTimeoutError) return "timeout";
+  if (isA(error, LockTimeoutError)) return "timeout";
   return (error as Partial<Error> | undefined)?.name === "AbortError" ? "aborted" : "failed";
 }

@@ -3,6 +3,7 @@
  * is harmless while the other is right. With one of three handlers off by ±10 s, a single clock broke mutual exclusion
  * in 2419 of 3000 simulated histories, two clocks in none.
  */
+import { brand } from "../core/brand.js";
 import type { Refusal } from "../core/errors.js";
 import { isSkewed, refuseBySkew } from "../core/lock/expiry.js";
 import { type Clock, type ClockReading, elapsedMs, instantOf } from "../core/time.js";
@@ -58,6 +59,9 @@ function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading
 
 /** The two clocks disagree by more than the guard. Only the end of a lease may be decided by them. */
 export class ClockSkew extends Error {
+  static {
+    brand(this, "ClockSkew");
+  }
   override readonly name = "ClockSkew";
   /** The answer to the request that needed them. */
   readonly refusal: Refusal;

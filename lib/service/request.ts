@@ -2,6 +2,7 @@
  * The path of every request: read the clocks, call the store, log the outcome, and convert failures to refusals. It
  * knows the caller, and nothing of HTTP.
  */
+import { isA } from "../core/brand.js";
 import type { AnswerTo, Command } from "../core/commands.js";
 import { type ErrorCode, type Refusal, refuse } from "../core/errors.js";
 import { isSkewed } from "../core/lock/expiry.js";
@@ -128,7 +129,7 @@ export class Requests {
       this.clocks();
       return await read();
     } catch (error) {
-      if (error instanceof ClockSkew) return error.refusal;
+      if (isA(error, ClockSkew)) return error.refusal;
       return this.#failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
     }
   }
@@ -164,7 +165,7 @@ export class Requests {
 
   /** Converts an error to a refusal: a failure of the store, which is logged with its message, or skewed clocks. */
   #failed(request: Logged, error: unknown): Refusal {
-    if (error instanceof ClockSkew) return this.refused(request, error.refusal);
+    if (isA(error, ClockSkew)) return this.refused(request, error.refusal);
     const refusal = storeRefusal(error, HOLDERS.has(request.type));
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
@@ -201,10 +202,10 @@ const AFTER_THROTTLE_MS = { holder: 50, other: 500 };
 
 /** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */
 function storeRefusal(error: unknown, isHolders: boolean): Refusal {
-  if (error instanceof NewerFormat) return refuse("newer-format", { retryAfterMs: 1000 });
-  if (!(error instanceof StoreUnavailable)) throw error;
-  if (error instanceof StoreNotConfigured) return refuse("not-configured", { definite: error.definite });
-  if (error instanceof KeyContended) return refuse("contended", { retryAfterMs: 500 });
+  if (isA(error, NewerFormat)) return refuse("newer-format", { retryAfterMs: 1000 });
+  if (!isA(error, StoreUnavailable)) throw error;
+  if (isA(error, StoreNotConfigured)) return refuse("not-configured", { definite: error.definite });
+  if (isA(error, KeyContended)) return refuse("contended", { retryAfterMs: 500 });
   if (error.definite && error.throttled)
     return refuse("throttled", { retryAfterMs: isHolders ? AFTER_THROTTLE_MS.holder : AFTER_THROTTLE_MS.other });
   // The table refused this request and would refuse an immediate retry, so the caller gets the refusal now.

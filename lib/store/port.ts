@@ -2,6 +2,7 @@
  * The port to the records. A store carries out the core's decisions, each change as one conditional write that leaves the record as the
  * core decides. It adds no rule of its own.
  */
+import { brand } from "../core/brand.js";
 import type { Acquire, AnswerTo, Command, LeaseEvent } from "../core/commands.js";
 import type { Kind, RecordParameters, WakeTarget } from "../core/api/locks.js";
 import { type Refusal, refuse } from "../core/errors.js";
@@ -193,6 +194,9 @@ export interface LockStore {
 
 /** The table could not be reached, or could not carry out the request. */
 export class StoreUnavailable extends Error {
+  static {
+    brand(this, "StoreUnavailable");
+  }
   override readonly name: string = "StoreUnavailable";
   constructor(
     message: string,
@@ -208,6 +212,9 @@ export class StoreUnavailable extends Error {
 
 /** Others kept changing the key under the request. It has certainly written nothing. This is no outage: the others use the key. */
 export class KeyContended extends StoreUnavailable {
+  static {
+    brand(this, "KeyContended");
+  }
   override readonly name = "KeyContended";
   constructor(message: string, options?: ErrorOptions) {
     super(message, true, true, options);
@@ -216,10 +223,16 @@ export class KeyContended extends StoreUnavailable {
 
 /** The table, the credentials or the region are wrong: no later attempt can succeed until they are corrected. */
 export class StoreNotConfigured extends StoreUnavailable {
+  static {
+    brand(this, "StoreNotConfigured");
+  }
   override readonly name = "StoreNotConfigured";
 }
 
 /** A newer major version of the format wrote the record, so this version must not decide anything on it. */
 export class NewerFormat extends Error {
+  static {
+    brand(this, "NewerFormat");
+  }
   override readonly name = "NewerFormat";
 }

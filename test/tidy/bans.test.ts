@@ -18,6 +18,7 @@ const BANS: readonly (readonly [text: string, message: RegExp, place: string])[]
   ["Math.random();", /Randomness/, "lib/core/random.ts"],
   ["crypto.randomUUID();", /Randomness/, "lib/core/random.ts"],
   [`import { randomBytes } from "node:crypto"; export { randomBytes };`, /Randomness/, "lib/core/random.ts"],
+  ["error instanceof LockLostError;", /copy of the package/, "bin/holdfast.ts"],
   ["process.env.HOLDFAST_URL;", /environment/, "lib/client/environment.ts"],
   ["process.env.HOLDFAST_TABLE;", /environment/, "lambda/main.ts"],
   ["const { env } = process; export { env };", /environment/, "infra/app.ts"],

@@ -7,6 +7,7 @@
  *    create a lease without an owner.
  * 4. A try that ends without an answer is cancelled and reported as unavailable.
  */
+import { isA } from "../../core/brand.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -208,6 +209,6 @@ export function throwIfAborted(signal: StopSignal | undefined): void {
 /** Returns an AbortError with the signal's reason as its cause, or the client's own reason to cancel. */
 export function abortError(signal: StopSignal): Error {
   const { reason } = signal;
-  if (reason instanceof LockError || (reason instanceof Error && reason.name === "AbortError")) return reason;
+  if (isA(reason, LockError) || (reason instanceof Error && reason.name === "AbortError")) return reason;
   return Object.assign(new DOMException("The acquire was aborted", "AbortError"), { cause: reason });
 }

@@ -10,6 +10,7 @@
  * A cancel that finds that the id held the key came after the notify. Then the key is taken back and the wait ends as notified, whatever
  * else ended it, so the notify is not lost.
  */
+import { isA } from "../../core/brand.js";
 import type { Ended, Held, Notifying, Waiting } from "../../core/commands.js";
 import type { Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -192,7 +193,7 @@ async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what
   }
   if (wait.wasCutShort) throw wait.over(what);
   const refused = !granted.answer.ok && errorOf(granted.answer, what);
-  if (refused && (refused instanceof LockUnavailableError || refused.retry === "never")) throw refused;
+  if (refused && (isA(refused, LockUnavailableError) || refused.retry === "never")) throw refused;
   return false;
 }
 
@@ -205,8 +206,8 @@ async function cancelPlace({ place, bounds, deps }: WaitParts): Promise<Ended | 
 async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: boolean): Promise<LockError> {
   const { lease, ref, params, bounds, what, deps } = parts;
   const refused = errorOf(answer, what);
-  if (refused instanceof LockUnavailableError) await cancel(ref, deps, ambiguous);
-  else if (!(refused instanceof LockLostError)) {
+  if (isA(refused, LockUnavailableError)) await cancel(ref, deps, ambiguous);
+  else if (!isA(refused, LockLostError)) {
     // First no late duplicate may free the key, and none may have come since.
     const ended = await cancelPlace(parts);
     if (!ended.ok) return errorOf(ended, what);
@@ -223,7 +224,7 @@ async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, fa
   const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
   // It held the key, or may have: then its notify has gone to no other.
   const held = ended?.ok && ended.state !== "never";
-  const isOver = failure instanceof LockTimeoutError && !wait.isNotified;
+  const isOver = isA(failure, LockTimeoutError) && !wait.isNotified;
   const isDone = !held && (hasAborted(stop) || !(failure === undefined || isOver));
   if (isDone || hasAborted(ending)) throw hasAborted(stop) ? abortError(stop) : failure;
   const granted = await untilGranted({ ...params, signal: held ? ending : stop }, wait.takeBack(), deps);
@@ -237,10 +238,10 @@ async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, fa
 
 /** Ends the lease, which holds nothing now. Returns the error for the caller: a loss, unless the caller itself gave up. */
 function endedBy(error: unknown, lease: WaitingLease, key: string): unknown {
-  const isLate = error instanceof LockTimeoutError;
+  const isLate = isA(error, LockTimeoutError);
   let loss = releasedError(key);
-  if (error instanceof LockLostError) loss = error;
-  else if (error instanceof LockError) loss = new LockLostError(error.message, isLate ? "taken" : "deadline", error);
+  if (isA(error, LockLostError)) loss = error;
+  else if (isA(error, LockError)) loss = new LockLostError(error.message, isLate ? "taken" : "deadline", error);
   lease.endWait(loss);
   return isLate ? loss : error;
 }

@@ -14,6 +14,7 @@
  * the key. Joining and leaving take
  * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
  */
+import { isA } from "../../core/brand.js";
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held } from "../../core/commands.js";
 import { refuseLocally } from "../../core/errors.js";
@@ -401,7 +402,7 @@ class LocalQueue {
     waiter.deps.track(ended);
     giveUp.abort(error);
     this.#pendingWait?.hurry();
-    if (error instanceof LockUnavailableError) waiter.reject(error);
+    if (isA(error, LockUnavailableError)) waiter.reject(error);
     else void ended.then(() => waiter.reject(error));
   }
 }

@@ -9,6 +9,7 @@
  *
  * If the queue is full, or the caller may not use it, the key is requested repeatedly with growing pauses.
  */
+import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
@@ -77,7 +78,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
     else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
-    await cancel(place, deps, error instanceof LockUnavailableError && !signal?.aborted);
+    await cancel(place, deps, isA(error, LockUnavailableError) && !signal?.aborted);
     throw error;
   }
 }

@@ -3,6 +3,7 @@
  * days would need a poll every few seconds. Each asks once per renewal interval, and when the leader's lease could be over. So a leader
  * that crashed is replaced after its lease and margin, and a leader that resigned within one renewal interval.
  */
+import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { renewAfterMs } from "../../core/renewal.js";
@@ -64,8 +65,8 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
     } catch (error) {
       if (!goesOn()) return undefined;
       // A refusal that may pass counts as not granted, and so does a lease that was lost before it reached this code.
-      if (!(error instanceof LockError) || error.retry === "never") throw error;
-      const isOutage = error instanceof LockUnavailableError || error instanceof LockLostError;
+      if (!isA(error, LockError) || error.retry === "never") throw error;
+      const isOutage = isA(error, LockUnavailableError) || isA(error, LockLostError);
       // Once for each outage.
       if (failedAttempts === 0) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);

@@ -1,4 +1,5 @@
 /** Lock handles: a key with its options, as a mutex, semaphore, read-write lock or segments. They have no state of their own. */
+import { isA } from "../../core/brand.js";
 import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../key.js";
@@ -77,7 +78,7 @@ function segmentsOf(client: Locks, key: string, count: number, defaults: Acquire
 
 /** Treats a segment that a surrounding call holds as held. */
 function heldByOneself(error: unknown): null {
-  if (error instanceof LockError && error.code === "self-deadlock") return null;
+  if (isA(error, LockError) && error.code === "self-deadlock") return null;
   throw error;
 }
 

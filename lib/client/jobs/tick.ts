@@ -6,6 +6,7 @@
  *    the one to fence writes with.
  * 3. An occurrence that finds the lock held is skipped, and one that nobody began in time is too late. Either is a final failure of its run.
  */
+import { brand, isA } from "../../core/brand.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { HolderView } from "../../core/errors.js";
@@ -88,11 +89,18 @@ const TOO_LATE = "TickTooLate";
 
 /** The occurrence before is still running. */
 class TickSkipped extends FinalError {
+  static {
+    brand(this, "TickSkipped");
+  }
   override readonly name = SKIPPED;
 }
 
 /** Nobody began the occurrence in time. */
 class TickTooLate extends FinalError {
+  static {
+    brand(this, "TickTooLate");
+  }
+
   override readonly name = TOO_LATE;
 }
 
@@ -121,7 +129,7 @@ export async function tick<T>(
     });
     return { occurrence, how: replayed ? "done-before" : "ran", value, attempt };
   } catch (error) {
-    if (error instanceof LockTimeoutError && !course.hasBegun) return { occurrence, how: "running" };
+    if (isA(error, LockTimeoutError) && !course.hasBegun) return { occurrence, how: "running" };
     const { name: why, data } = neverRuns(error) ?? {};
     if (why === SKIPPED) return { occurrence, how: "skipped", running: data as readonly RunningBefore[] };
     if (why === TOO_LATE) return { occurrence, how: "too-late", lateMs: data as number };
@@ -135,8 +143,8 @@ function mostLateMs(intervalMs: number): number {
 
 /** Returns the name and the data of the error of an occurrence that never runs, as decided now or by an earlier delivery. */
 function neverRuns(error: unknown): { readonly name: string; readonly data: unknown } | undefined {
-  if (error instanceof TickSkipped || error instanceof TickTooLate) return error;
-  return error instanceof RunFailedError ? { name: (error.cause as Error).name, data: error.data } : undefined;
+  if (isA(error, TickSkipped) || isA(error, TickTooLate)) return error;
+  return isA(error, RunFailedError) ? { name: (error.cause as Error).name, data: error.data } : undefined;
 }
 
 /** Returns the key of an occurrence's run. The time has a fixed length, so different names and times never share a key. */
@@ -176,7 +184,7 @@ async function alone<T>(
       return work(lease);
     });
   } catch (error) {
-    if (course.hasBegun || isQueued || !(error instanceof LockTimeoutError)) throw error;
+    if (course.hasBegun || isQueued || !isA(error, LockTimeoutError)) throw error;
     const running = error.holders.map(({ owner, heldMs }: HolderView): RunningBefore => ({ owner, heldMs }));
     const who = running.map(({ owner, heldMs }) => `${owner || "another"} for ${heldMs} ms`).join(", ");
     throw new TickSkipped(`skipped: still running before it was ${who || "another"}`, { data: running });

@@ -3,6 +3,7 @@
  * stays false, except that a wait for a condition holds again afterwards. The client stops treating the lease as held, and the signal
  * aborts, before it sends anything that lets another client have the key.
  */
+import { isA } from "../../core/brand.js";
 import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
@@ -265,7 +266,7 @@ export class HeldLease implements Lease, WaitingLease {
   /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
     const { reason } = this.#lost;
-    return !this.isHeld() && !(reason instanceof LockLostError && (reason.reason === "released" || reason.reason === "transferred"));
+    return !this.isHeld() && !(isA(reason, LockLostError) && (reason.reason === "released" || reason.reason === "transferred"));
   }
 
   /** Ends the hold because its client closes; the release is sent afterwards. */
@@ -358,6 +359,6 @@ export class HeldLease implements Lease, WaitingLease {
 
   #lossError(): LockLostError {
     const { reason } = this.#lost;
-    return reason instanceof LockLostError ? reason : new LockLostError(`${this.key}: ${this.isWaiting ? "waits" : "not held"}`, "never");
+    return isA(reason, LockLostError) ? reason : new LockLostError(`${this.key}: ${this.isWaiting ? "waits" : "not held"}`, "never");
   }
 }

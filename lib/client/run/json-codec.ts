@@ -4,6 +4,7 @@
  * members are left out, and an object with a toJSON method comes back as the result of that method. Everything else is refused with its
  * path: functions, cycles, and other class instances, whose content JSON would silently drop (a Map, bytes, URLSearchParams, a Response).
  */
+import { brand } from "../../core/brand.js";
 import { isShallow, JSON_DEPTH } from "../../core/canonical.js";
 
 /** Marks a value that JSON can't represent. A user's object with this member is tagged itself. */
@@ -11,6 +12,9 @@ const TAG = "~type";
 
 /** A value that can't be stored. */
 export class UnkeepableError extends TypeError {
+  static {
+    brand(this, "UnkeepableError");
+  }
   override readonly name = "UnkeepableError";
 }
 

@@ -1,4 +1,5 @@
 /** The outcome of a run: as the service stores it, and as its callers get it. */
+import { isA } from "../../core/brand.js";
 import type { OutcomeInput, Replayed } from "../../core/api/runs.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { FinalError, LockError, RunFailedError } from "../errors.js";
@@ -48,7 +49,7 @@ function keptErrorOf(error: unknown): KeptError & { readonly data?: unknown } {
 /** True if the error is final. If `isFinal` throws, the error is not final and the next caller starts again. */
 function isFinalError(error: unknown, isFinal: RunOptions["isFinal"]): boolean {
   try {
-    return error instanceof FinalError || isFinal?.(error) === true;
+    return isA(error, FinalError) || isFinal?.(error) === true;
   } catch {
     return false;
   }
@@ -74,7 +75,7 @@ export function firstResult<T>(key: string, attempt: number, success: Success<T>
 
 /** Returns the data of a final error in its stored form, if it can be stored. The rest of the error's size is for its name and message. */
 function dataOf(error: unknown): { readonly data?: unknown } {
-  if (!(error instanceof FinalError)) return {};
+  if (!isA(error, FinalError)) return {};
   const kept = resultOf(error.data, LIMITS.resultBytes / 2);
   return "json" in kept && kept.json !== undefined ? { data: kept.json } : {};
 }

@@ -1,4 +1,5 @@
 /** The options of a run, and the checks that name the option and the rule before anything is sent. */
+import { isA } from "../../core/brand.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError } from "../errors.js";
 import type { Check, Checks, WhenUnavailable } from "../options.js";
@@ -78,6 +79,6 @@ export function inputToJson(value: unknown, field: string): unknown {
   try {
     return toJson(value, field);
   } catch (error) {
-    throw error instanceof UnkeepableError ? new InvalidRequestError(error.message, field) : error;
+    throw isA(error, UnkeepableError) ? new InvalidRequestError(error.message, field) : error;
   }
 }

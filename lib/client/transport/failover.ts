@@ -10,6 +10,7 @@
  * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a
  * kept connection that the other side had closed.
  */
+import { isA } from "../../core/brand.js";
 import type { Refusal } from "../../core/errors.js";
 import { type CallerIdentity, type CallOptions, type Health, type LeaseRef, type Via, NoResponse } from "../../core/api/locks.js";
 import { type AnswerOf, type Operation, type RequestOf, apiBy, callOf } from "../../core/api/call.js";
@@ -178,7 +179,7 @@ class TwoWays {
       if (lease) this.#granted(way, lease);
       return answer;
     } catch (error) {
-      end(error instanceof NoResponse && error.isStale ? undefined : "failed");
+      end(isA(error, NoResponse) && error.isStale ? undefined : "failed");
       throw error;
     }
   }
@@ -243,7 +244,7 @@ class TwoWays {
       this.#table ??= { api: this.#deps.onTable(identity), identity };
       found = known && (await this.#lookUp(otherThan(this.#way), known, COMPARED));
     } catch (error) {
-      if (!(error instanceof LockError) || !FINAL.has(error.code)) throw error;
+      if (!isA(error, LockError) || !FINAL.has(error.code)) throw error;
       this.#refuse(error);
       return;
     }

@@ -2,6 +2,7 @@
  * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
  * only its caller knows whether that is safe.
  */
+import { isA } from "../../core/brand.js";
 import type { Held, LeaseView, Waiting } from "../../core/commands.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import { type AnswerOf, type Call, type Operation, type RequestOf, apiBy } from "../../core/api/call.js";
@@ -106,7 +107,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
       const why = describe(cause);
       if (CONNECT_ERRORS.includes(why)) return nobody(why);
       if (UNTRUSTED.test(why)) return unsent("not-configured", `The certificate of ${base} is not trusted (${why})`);
-      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: cause instanceof StaleConnection });
+      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
     }
     atNobody = Number.NEGATIVE_INFINITY;
     const { status, headers: received, text: said } = answer;

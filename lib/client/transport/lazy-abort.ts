@@ -3,6 +3,7 @@
  * AbortSignal takes 1.5 KB of heap, and as long to make as the rest of an attempt.
  */
 
+import { brand, isA } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
 
 /** The part of an AbortSignal that this package listens to. */
@@ -15,7 +16,7 @@ export interface StopSignal {
 
 /** Returns the signal of options to listen to. An attempt's options are one themselves: to read their AbortSignal would make it. */
 export function stopSignalOf(options: CallOptions): StopSignal | undefined {
-  return options instanceof LazyAbort ? options : options.signal;
+  return isA(options, LazyAbort) ? options : options.signal;
 }
 
 /** Options whose signal is only listened to. */
@@ -23,6 +24,9 @@ export type Stoppable<Options> = Omit<Options, "signal"> & { readonly signal?: S
 
 /** Aborts once. Its own listeners run before those of its signal. */
 export class LazyAbort implements StopSignal {
+  static {
+    brand(this, "LazyAbort");
+  }
   #aborted = false;
   #reason: unknown;
   #listeners: Set<() => void> | undefined;

@@ -3,6 +3,7 @@
  * it; the leaseId in the request makes that safe. Each attempt records when it was sent, because the reply's remaining time counts from
  * then.
  */
+import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import { type CallOptions, NoResponse } from "../../core/api/locks.js";
@@ -93,13 +94,13 @@ export async function retry<A extends { readonly ok: boolean }>(
       const restMs = budgetMs - elapsedMs(began, instantOf(clock));
       outcome = await bounded(attempt, Math.min(attemptMs, restMs), signal, clock);
     }
-    if (outcome instanceof NoResponse) ambiguous = true;
+    if (isA(outcome, NoResponse)) ambiguous = true;
     else if (!isAgain(outcome)) {
       gate?.answered();
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = outcome instanceof NoResponse ? unanswered(outcome, reason) : outcome;
+    const failed = isA(outcome, NoResponse) ? unanswered(outcome, reason) : outcome;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);
@@ -115,7 +116,7 @@ export async function retry<A extends { readonly ok: boolean }>(
 }
 
 function isStale(outcome: unknown): boolean {
-  return outcome instanceof NoResponse && outcome.isStale;
+  return isA(outcome, NoResponse) && outcome.isStale;
 }
 
 /** Returns the refusal for no response. */
@@ -125,7 +126,7 @@ function unanswered({ message, retryAfterMs }: NoResponse, detail = message): Re
 
 /** Returns the reason of a failed attempt; undefined if a time limit cut it off, because an earlier attempt's reason says more. */
 function reasonOf(outcome: NoResponse | Refusal): string | undefined {
-  if (outcome instanceof NoResponse) return outcome.message === TIMED_OUT ? undefined : outcome.message;
+  if (isA(outcome, NoResponse)) return outcome.message === TIMED_OUT ? undefined : outcome.message;
   return outcome.detail;
 }
 
@@ -201,7 +202,7 @@ async function bounded<A>(
   if (signal?.aborted) abandon();
   try {
     const answered = attempt(options).catch((error: unknown) => {
-      if (error instanceof NoResponse) return error;
+      if (isA(error, NoResponse)) return error;
       throw error;
     });
     return await Promise.race([answered, abandoned]);

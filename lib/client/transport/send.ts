@@ -2,6 +2,7 @@
  * Sends one HTTP request and reads its whole answer: by Node's own http where there is Node, because it takes less CPU than `fetch`
  * (docs/performance.md), else by `fetch`.
  */
+import { brand } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { nodeModules } from "../../core/node-modules.js";
 import type { Sockets } from "./held-requests.js";
@@ -26,6 +27,9 @@ export type Send = (url: string, message: Message, options: CallOptions) => Prom
 
 /** A connection that was kept from an earlier request broke before the answer began. */
 export class StaleConnection extends Error {
+  static {
+    brand(this, "StaleConnection");
+  }
   constructor(override readonly cause: Error) {
     super(cause.message);
   }

@@ -1,4 +1,5 @@
 /** `locked`: wraps a function or method so that every call holds the lock that its arguments name. */
+import { isA } from "../../core/brand.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError, LockTimeoutError } from "../errors.js";
 import type { LockClient } from "../lock-client.js";
@@ -82,7 +83,7 @@ async function underLock<This, Args extends readonly unknown[], R>(
   try {
     return await held(client, keys, { ...acquire, ...(whenHeld !== "wait" && { waitMs: 0 }) }, enter);
   } catch (error) {
-    if (entered || whenHeld !== "skip" || !(error instanceof LockTimeoutError)) throw error;
+    if (entered || whenHeld !== "skip" || !isA(error, LockTimeoutError)) throw error;
     return undefined;
   }
 }

@@ -1,4 +1,5 @@
 /** Runs work under a lease and releases the lease afterwards. Work whose lease was lost never counts as successful. */
+import { isA } from "../../core/brand.js";
 import { type KeyUse, runHolding } from "./reentrancy-guard.js";
 import { LockLostError } from "../errors.js";
 import type { Session } from "../session.js";
@@ -32,8 +33,8 @@ export async function runUnderLease<T>(
 /** Returns the loss, with the work's own error (unless it is the loss itself) as its cause. */
 function lossOf(lease: HeldLease, error: unknown): LockLostError {
   const loss: unknown = lease.ending.reason;
-  if (error instanceof LockLostError) return error;
-  return loss instanceof LockLostError
+  if (isA(error, LockLostError)) return error;
+  return isA(loss, LockLostError)
     ? new LockLostError(loss.message, loss.reason, error)
     : new LockLostError(`${lease.key}: lost`, "deadline", error);
 }

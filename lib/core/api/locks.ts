@@ -5,6 +5,7 @@
  * An answered operation resolves, refusals included. An operation without a response (a broken connection, a timeout)
  * rejects with {@link NoResponse}: it may or may not have happened.
  */
+import { brand } from "../brand.js";
 import type { Acquire, Breaking, Ended, Held, Notifying, Waiting } from "../commands.js";
 import type { Refusal } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
@@ -211,6 +212,9 @@ interface Unanswered extends ErrorOptions {
 
 /** No response arrived: the operation may or may not have happened. */
 export class NoResponse extends Error {
+  static {
+    brand(this, "NoResponse");
+  }
   override readonly name = "NoResponse";
   readonly retryAfterMs: Unanswered["retryAfterMs"];
   readonly isStale: boolean;

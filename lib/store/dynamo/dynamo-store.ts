@@ -9,6 +9,7 @@
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
  * no record is ever deleted.
  */
+import { isA } from "../../core/brand.js";
 import type { RecordParameters } from "../../core/api/locks.js";
 import type { Command, Decision } from "../../core/commands.js";
 import { randomToken } from "../../core/random.js";
@@ -141,7 +142,7 @@ class DynamoStore implements LockStore {
       try {
         return await send();
       } catch (error) {
-        if (error instanceof NewerFormat) throw error;
+        if (isA(error, NewerFormat)) throw error;
         if (!isConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
         await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
@@ -225,7 +226,7 @@ class DynamoStore implements LockStore {
     const result = await this.#decidedBy(address, command, reading, fast).catch(async (error: unknown) => {
       // Who only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes.
       const isOnlyTrying = command.type === "acquire" && !command.wait;
-      if (!isOnlyTrying || error instanceof KeyContended || !(error instanceof StoreUnavailable && error.throttled && error.definite))
+      if (!isOnlyTrying || isA(error, KeyContended) || !(isA(error, StoreUnavailable) && error.throttled && error.definite))
         throw error;
       return { written: false, seen: await this.read(address) } as const;
     });

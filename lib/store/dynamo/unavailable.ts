@@ -1,4 +1,5 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
+import { isA } from "../../core/brand.js";
 import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../port.js";
 import { TABLE } from "./table.js";
 
@@ -69,7 +70,7 @@ async function whatIsMissing({ tableName, region }: TablePlace, hasOtherKeys: bo
 export async function tableUnavailable(error: unknown, place: TablePlace): Promise<StoreUnavailable> {
   const told = storeUnavailable(error);
   const hasOtherKeys = OTHER_KEYS.test(told.message);
-  if (!(told instanceof StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
+  if (!isA(told, StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
   return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, false, { cause: error });
 }
 
@@ -78,7 +79,7 @@ export async function readFrom<T>(place: TablePlace, read: () => Promise<T>): Pr
   try {
     return await read();
   } catch (error) {
-    throw error instanceof NewerFormat ? error : await tableUnavailable(error, place);
+    throw isA(error, NewerFormat) ? error : await tableUnavailable(error, place);
   }
 }
 

@@ -29,8 +29,8 @@ export const WAY_BUGS: readonly Bug[] = [
     breaks: "L3",
     edits: [
       [
-        "if (outcome instanceof NoResponse) ambiguous = true;",
-        "ambiguous = outcome instanceof NoResponse;\n    if (ambiguous) reason ??= undefined;",
+        "if (isA(outcome, NoResponse)) ambiguous = true;",
+        "ambiguous = isA(outcome, NoResponse);\n    if (ambiguous) reason ??= undefined;",
       ],
     ],
   },
