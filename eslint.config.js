@@ -68,7 +68,7 @@ const BANS = {
     syntax: [
       {
         selector:
-          "BinaryExpression[operator='instanceof'][right.name!=/^(AbortSignal|Date|Error|EventTarget|Headers|Response|Set|Uint8Array)$/]",
+          "BinaryExpression[operator='instanceof'][right.name!=/^(AbortSignal|Date|Error|EventTarget|Headers|Promise|Response|Set|Uint8Array)$/]",
         message: BRANDED,
       },
     ],

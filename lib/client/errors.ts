@@ -204,6 +204,8 @@ const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "c
 /** Returns the error for a refusal. @param cause what led to the loss, of a lease that is lost */
 export function errorOf(refusal: Refusal, what: string, cause?: unknown): LockError {
   const message = `${what}: ${refusal.detail}`;
+  if (refusal.invocationEnds)
+    return new LockError(`${message}: the invocation ends`, { ...refusal, code: "invocation-ends", retry: "later" });
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
   if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", cause);
   if (refusal.code === "rate-limited") return new LimitExceededError(message, refusal.retryAfterMs ?? 0);

@@ -1,7 +1,7 @@
 /** Runs for Lambda events: requests with an idempotency key, and batches whose messages can be delivered again. */
 import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "./errors.js";
-import type { InvocationContext } from "./invocation.js";
+import { type InvocationContext, remainingMs } from "./invocation.js";
 import { type Checks, boolean, checkOptions, checkWork, refused } from "./options.js";
 import { tellQuietly } from "./tell.js";
 import type { LockClient } from "./lock-client.js";
@@ -169,7 +169,7 @@ export async function processBatch<R extends BatchRecord>(
     const turn = (async () => {
       await before?.catch(() => undefined);
       if (inOrder && failed.size > 0) throw new Error("a message before it failed");
-      if (context.getRemainingTimeInMillis() < TOO_LATE_MS) throw new Error("the invocation ends");
+      if (remainingMs(context) < TOO_LATE_MS) throw new Error("the invocation ends");
       await process(record, key);
     })();
     turns.set(key, turn);

@@ -95,8 +95,16 @@ export interface RefusalDetails {
   readonly definite?: boolean;
 }
 
+/** Optional members of a refusal that a client makes itself. */
+export interface LocalDetails extends RefusalDetails {
+  /** True if a call had no answer because its invocation ends: the service may be well. */
+  readonly invocationEnds?: boolean;
+  /** What it came from. */
+  readonly cause?: unknown;
+}
+
 /** An operation that did not (or, if not `definite`, may not) happen: data, not an exception. */
-export interface Refusal extends RefusalDetails {
+export interface Refusal extends LocalDetails {
   readonly ok: false;
   readonly code: ErrorCode;
   readonly definite: boolean;
@@ -123,7 +131,7 @@ const LOCAL = {
 export type LocalCode = keyof typeof LOCAL;
 
 /** Makes a client's own refusal. Give a `detail` where a person reads it; otherwise it is the code. */
-export function refuseLocally(code: LocalCode, details: RefusalDetails = {}): Refusal {
+export function refuseLocally(code: LocalCode, details: LocalDetails = {}): Refusal {
   return { ...LOCAL[code], detail: code, ...details, ok: false, code };
 }
 

@@ -57,6 +57,21 @@ describe.each(CALLS)("forInvocation bounds %s:", (_what, operation, call) => {
   });
 });
 
+describe("a context that a test made up", () => {
+  it.each([
+    ["undefined", undefined],
+    ["a Promise", Promise.resolve(3000)],
+    ["a bigint", 3000n],
+    ["text", "3000"],
+    ["null", null],
+    ["no number", Number.NaN],
+  ])("whose remaining time is %s is refused by name, when the view is made", (_what, leftMs) => {
+    const { locks } = createHarness();
+    const context = { getRemainingTimeInMillis: () => leftMs as number };
+    expect(() => locks.forInvocation(context)).toThrow(/^context: .*getRemainingTimeInMillis\(\) must return a number of ms/);
+  });
+});
+
 describe("forInvocation", () => {
   it("ends its leases and their heartbeats while a release can still go out", async () => {
     const { clock, locks, rival, wire } = createHarness();

@@ -29,7 +29,7 @@ import { LockUnavailableError, timeoutOf } from "../errors.js";
 import { Heap } from "./heap.js";
 import { SharedWait } from "./shared-wait.js";
 import { untilGranted } from "./wait-in-queue.js";
-import { type InvocationContext, capBudgetMs } from "../invocation.js";
+import { type InvocationContext, capBudgetMs, remainingMs } from "../invocation.js";
 import { Wait } from "./wait.js";
 
 /** The number of local handoffs in a row before other processes get their turn. */
@@ -266,7 +266,7 @@ class LocalQueue {
   /** The time of the queue's request, in ms: no invocation bounds it while callers wait. Its cancel has the time of the last one to leave. */
   #remainingMs(): number {
     const last = this.#standing.first ? undefined : this.#left;
-    return last?.deps.context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY;
+    return last?.deps.context ? remainingMs(last.deps.context) : Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -351,7 +351,7 @@ class LocalQueue {
     const { first } = this.#byTime;
     if (!first || this.#leftMs(first) > 0) return false;
     const what = `acquire ${this.key}`;
-    this.#leave(first, this.#pendingWait?.over(what, first.leftMs()) ?? timeoutOf(what, {}));
+    this.#leave(first, this.#pendingWait?.over(what, first.leftMs(), first.deps.context) ?? timeoutOf(what, {}));
     return true;
   }
 

@@ -10,7 +10,7 @@ import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.
 import type { StopSignal } from "../transport/lazy-abort.js";
 import { type RetryBounds, boundsFor, pause, TIMED_OUT } from "../transport/retry.js";
 import { type LockError, errorOf, timeoutOf } from "../errors.js";
-import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs } from "../invocation.js";
+import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs, isCutShort } from "../invocation.js";
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
@@ -100,15 +100,15 @@ export class Wait {
   }
 
   /**
-   * Returns the error for a wait that is over. `leftMs` is the time left of the caller that it is for, if this wait serves several.
-   * A silence after a caller's end says nothing: a process that stood still comes here long after it.
+   * Returns the error for a wait that is over. `leftMs` and `context` are those of the caller that it is for, if this wait serves several.
+   * A silence after a caller's end says nothing: a process that stood still comes here long after it. So does one that its invocation ended.
    */
-  over(what: string, leftMs = this.leftMs()): LockError {
+  over(what: string, leftMs = this.leftMs(), context = this.#deps.context): LockError {
     const answer = this.#answer;
-    if (!answer || this.#isSilent(leftMs)) {
-      const failure = this.#failure ?? refuseLocally("unavailable", { detail: TIMED_OUT });
-      return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous }, what);
-    }
+    const failure = this.#failure ?? refuseLocally("unavailable", { detail: TIMED_OUT });
+    const invocationEnds = failure.detail === TIMED_OUT && isCutShort(this.#unansweredMs(), context);
+    if (!answer || (this.#isSilent(leftMs) && !invocationEnds))
+      return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous, invocationEnds }, what);
     return timeoutOf(what, answer, this.#ageMs());
   }
 

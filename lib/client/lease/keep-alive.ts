@@ -13,7 +13,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Refusal } from "../../core/errors.js";
 import { type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.js";
 import { errorOf, LockLostError } from "../errors.js";
-import { capLeaseMs } from "../invocation.js";
+import { capLeaseMs, remainingMs } from "../invocation.js";
 import type { HeldLease, LeaseDeps } from "./lease.js";
 
 /** The limits of a lease in addition to its deadline. */
@@ -121,7 +121,8 @@ export class KeepAlive {
   }
 
   #invocationLeftMs(): number {
-    return (this.#deps.context?.getRemainingTimeInMillis() ?? Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
+    const { context } = this.#deps;
+    return (context ? remainingMs(context) : Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
   }
 
   #scheduleTick(): void {

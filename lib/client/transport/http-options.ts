@@ -43,9 +43,10 @@ export const HTTP_OPTIONS: Checks<HttpOptions> = {
   ...{ headers: ofType("object"), fetch: ofType("function") },
 };
 
-/** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https without a password. */
+/** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https, to which a path can be added. */
 export function checkUrl(name: string, url: string): void {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
+  if (/[\s?#]/.test(url)) throw new InvalidRequestError(`${name}: must have no blank, no query and no fragment, also at its end`, name);
   const isHttp = /^https?:$/.test(protocol);
   // The message doesn't show what may be a password.
   if (!isHttp && !url.includes("@"))

@@ -4,7 +4,7 @@
  */
 import { isA } from "../../core/brand.js";
 import type { Held, LeaseView, Waiting } from "../../core/commands.js";
-import { type Refusal, refuseLocally } from "../../core/errors.js";
+import { type LocalDetails, type Refusal, refuseLocally } from "../../core/errors.js";
 import { type AnswerOf, type Call, type Operation, type RequestOf, apiBy } from "../../core/api/call.js";
 import type { Taken } from "../../core/rate.js";
 import { type CallOptions, type LeaseRef, NoResponse } from "../../core/api/locks.js";
@@ -35,6 +35,12 @@ const SAID: readonly (readonly [said: RegExp, code: string])[] = [
   [/dns error/i, "ENOTFOUND"],
   [/certificate/i, "CERTIFICATE"],
 ];
+
+/** The codes with which a runtime refuses to send a request, and what it says of code that fails by itself. */
+const UNSENDABLE = /^ERR_(?:INVALID|HTTP_INVALID|UNESCAPED)/;
+const DEFECT = /^Cannot |\b(?:undefined|null)\b|is not (?:an? |iterable|defined)/;
+/** The words in which runtimes report a failed connection as a TypeError without a code. */
+const CONNECTION = /fetch|network|load failed|connect|socket|request|dns|certificate|time/i;
 
 /** The characters of the name and of the value of a header. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -80,7 +86,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
   function nobody(why: string): Reply {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
     const detail = `no answer (${why}) from ${base}${isGivenUp ? ": is the URL right, and does it run?" : ""}`;
-    return unsent("unavailable", detail, isGivenUp && { retry: "later" });
+    return unsent("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
   }
 
   return async ({ method, path, body, headers: asks }, callOptions) => {
@@ -95,18 +101,21 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
       const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
-      return unsent(code, `The request was not signed: ${why}`);
+      return unsent(code, { definite: true, detail: `The request was not signed: ${why}`, cause });
     }
-    const wrong = Object.keys(headers).find((name) => !HEADER_NAME.test(name) || !HEADER_VALUE.test(headers[name] ?? ""));
-    if (wrong !== undefined)
-      return unsent("not-configured", `The header ${JSON.stringify(wrong)} has a character that none may have, such as a line break`);
+    const wrong = Object.entries<unknown>(headers).find(([name, value]) => !isHeader(name, value));
+    if (wrong) return unsent("not-configured", { definite: true, detail: `The header ${JSON.stringify(wrong[0])} ${wrongIn(wrong[1])}` });
     let answer: Answer;
     try {
       answer = await send(url, { method, headers, body: text }, callOptions);
     } catch (cause) {
       const why = describe(cause);
       if (CONNECT_ERRORS.includes(why)) return nobody(why);
-      if (UNTRUSTED.test(why)) return unsent("not-configured", `The certificate of ${base} is not trusted (${why})`);
+      if (UNTRUSTED.test(why))
+        return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
+      // What a `fetch` of the caller's did before it failed is not known.
+      if (isDefect(cause))
+        return unsent("not-configured", { detail: `What sends the request failed: ${String(cause)}`, definite: false, cause });
       throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
     }
     atNobody = Number.NEGATIVE_INFINITY;
@@ -124,9 +133,17 @@ function isAbout(path: string, body: unknown): boolean {
   return `${path}/`.startsWith(`${String(instance)}/`);
 }
 
-/** Returns the refusal for a request that was certainly not sent. */
-function unsent(code: "unavailable" | "not-configured", detail: string, advice: false | { readonly retry: "later" } = false): Reply {
-  return { status: 503, headers: new Headers(), body: refuseLocally(code, { definite: true, detail, ...advice }) };
+/** Returns this side's own refusal of a request in place of a reply. */
+function unsent(code: "unavailable" | "not-configured", details: LocalDetails): Reply {
+  return { status: 503, headers: new Headers(), body: refuseLocally(code, details) };
+}
+
+function isHeader(name: string, value: unknown): boolean {
+  return HEADER_NAME.test(name) && typeof value === "string" && HEADER_VALUE.test(value);
+}
+
+function wrongIn(value: unknown): string {
+  return typeof value === "string" ? "has a character that none may have, such as a line break" : `is ${typeof value}, and must be text`;
 }
 
 /** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
@@ -288,4 +305,13 @@ function describe(cause: unknown): string {
   const inner = cause.cause instanceof Error ? cause.cause : cause;
   const { code } = inner as NodeJS.ErrnoException;
   return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
+}
+
+/** True for a mistake in what sends the requests, such as a `fetch` of the caller's that reads a member of undefined: no retry mends it. */
+function isDefect(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  const { code } = inner as NodeJS.ErrnoException;
+  if (code !== undefined) return UNSENDABLE.test(code);
+  return inner.name === "ReferenceError" || (inner.name === "TypeError" && (DEFECT.test(inner.message) || !CONNECTION.test(inner.message)));
 }

@@ -8,6 +8,7 @@ import { type Backoff, backoffMs } from "../../core/backoff.js";
 import { type Refusal, refuseLocally } from "../../core/errors.js";
 import { type CallOptions, NoResponse } from "../../core/api/locks.js";
 import { type Clock, type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.js";
+import { type InvocationContext, isCutShort } from "../invocation.js";
 import { type StopSignal, LazyAbort } from "./lazy-abort.js";
 
 /** The clock and randomness of retries. */
@@ -15,6 +16,8 @@ export interface Runtime {
   readonly clock: Clock;
   /** Returns 0 to 1, for jitter. */
   readonly random: () => number;
+  /** The invocation that bounds the operation, if there is one. */
+  readonly context?: InvocationContext | undefined;
 }
 
 /** Lets attempts through: see retry-gate.ts. */
@@ -68,12 +71,12 @@ const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 
 /**
  * Sends `attempt` until there is a final answer or the bounds are reached. The answer is then the refusal `unavailable`, definite only if
- * every attempt was definitely refused.
+ * every attempt was definitely refused. It says so if the time limits of an invocation alone were in the way.
  */
 export async function retry<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
   { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt }: RetryBounds,
-  { clock, random }: Runtime,
+  { clock, random, context }: Runtime,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let ambiguous = false;
@@ -97,6 +100,7 @@ export async function retry<A extends { readonly ok: boolean }>(
     if (isA(outcome, NoResponse)) ambiguous = true;
     else if (!isAgain(outcome)) {
       gate?.answered();
+      ambiguous ||= "definite" in outcome && !outcome.definite;
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
@@ -108,8 +112,10 @@ export async function retry<A extends { readonly ok: boolean }>(
 
     // The jitter comes on top of the service's time: all whom it refused at one moment would come back at one moment.
     const pauseMs = (failed.retryAfterMs ?? 0) + random() * backoffMs(PAUSES, tries);
-    if (signal?.aborted || elapsedMs(began, instantOf(clock)) + pauseMs >= budgetMs) {
-      return { answer: honest(failed, ambiguous), sentAt, ambiguous };
+    const goneMs = elapsedMs(began, instantOf(clock));
+    if (signal?.aborted || goneMs + pauseMs >= budgetMs) {
+      const invocationEnds = reason === undefined && isCutShort(goneMs, context);
+      return { answer: honest({ ...failed, ...(invocationEnds && { invocationEnds }) }, ambiguous), sentAt, ambiguous };
     }
     await pause(pauseMs, clock, signal);
   }

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { refuse } from "../../../lib/core/errors.js";
 import { LIMITS } from "../../../lib/core/limits.js";
 import { type LockClient, type WhenUnavailable, currentRun, locked, runOnce } from "../../../lib/index.js";
+import { invocation } from "../../support/invocation.js";
 import { type Harness, createHarness } from "../harness.js";
+import type { Fate } from "../wire.js";
 
 type When = WhenUnavailable["whenUnavailable"];
 type Work = (under: object | undefined) => string;
@@ -44,6 +46,34 @@ describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, 
     const told = events.filter(({ type }) => type === "skipped" || type === "proceeded");
     return { outcome, seen, told };
   }
+
+  describe("in an invocation that ends", () => {
+    /** The outcome with `leftMs` left, while others hold the keys and each answer takes `replyMs`. */
+    async function ending(leftMs: number, fate: Fate) {
+      const harness = createHarness({ prefix: "shop:" });
+      const { clock, locks, rival, wire } = harness;
+      for (const key of ["k", "a", "b"]) await rival.acquire(`shop:${key}`, { leaseMs: 600_000 });
+      void rival.runOnce("shop:k", () => new Promise(() => undefined));
+      await clock.advance(0);
+      for (const operation of GRANTING) wire.always(operation, fate);
+      return tried("proceed", { ...harness, locks: locks.forInvocation(invocation(clock, leftMs)) }, 45_000);
+    }
+
+    it.each([
+      [450, 300],
+      [900, 800],
+      [1300, 1200],
+      [2500, 2400],
+    ])("with %d ms left, an answer after %d ms is no outage, and the work is not done", async (leftMs, replyMs) => {
+      const { outcome, seen, told } = await ending(leftMs, { replyMs });
+      expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockError", code: "invocation-ends" }), [], []]);
+    });
+
+    it("control: a service that fails at once is one, and so is a silence as long as any", async () => {
+      expect((await ending(900, { instead: refuse("unavailable") })).seen).toHaveLength(1);
+      expect((await ending(30_000, { lost: "request", silently: true })).seen).toHaveLength(1);
+    });
+  });
 
   it.each<When>(["throw", undefined])("%s: throws LockUnavailableError, and the work is not done", async (when) => {
     const { outcome, seen, told } = await tried(when);
