@@ -11,7 +11,7 @@ import { callersOf, httpApi } from "./client/transport/http.js";
 import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
-export { currentLease } from "./client/wrap/reentrancy-guard.js";
+export { currentLease } from "./client/wrap/surrounding.js";
 export type { ClientOptions, LockClientEvent } from "./client/client-options.js";
 export type { LockClient } from "./client/lock-client.js";
 export type { ElectOptions, Lead } from "./client/coordination/elect.js";

@@ -4,7 +4,7 @@
  */
 export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
 export { idempotencyKeyOf, runBatch } from "./client/events.js";
-export { currentLease } from "./client/wrap/reentrancy-guard.js";
+export { currentLease } from "./client/wrap/surrounding.js";
 export { currentRun } from "./client/wrap/once.js";
 export type { Handler, Wrapped } from "./adapters/lambda.js";
 export type { AnswerTo } from "./adapters/lambda-http.js";

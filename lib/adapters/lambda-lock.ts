@@ -6,7 +6,7 @@ import type { Lease } from "../client/lease/lease.js";
 import type { LeaseSet } from "../client/lease/lease-set.js";
 import { checkAcquire } from "../client/options.js";
 import { type LockedOptions, locked } from "../client/wrap/locked.js";
-import { currentLease } from "../client/wrap/reentrancy-guard.js";
+import { currentLease } from "../client/wrap/surrounding.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";

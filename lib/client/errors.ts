@@ -71,14 +71,14 @@ export class LockTimeoutError extends LockError {
 }
 
 /** Returns the error for a wait for `what` that ended in this state. */
-export function timeoutOf(what: string, { holders = [], position, retryAfterMs }: Awaited, waited = 0, hint = ""): LockTimeoutError {
+export function timeoutOf(what: string, { holders = [], position, retryAfterMs }: Awaited, waited = 0): LockTimeoutError {
   const [first] = holders;
   const by = first ? `${first.owner || "another"} (for ${first.heldMs} ms)` : "another";
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const place = position === undefined ? "" : `, at place ${position} of its queue`;
   const waitedMs = Math.round(waited);
   const details = { code: "wait-timeout", definite: true, retry: "later", retryAfterMs, holders, position, waitedMs } as const;
-  return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}${hint}`, details);
+  return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}`, details);
 }
 
 /** The lease is no longer held. Stop, and don't trust work done since the lease was last checked. */

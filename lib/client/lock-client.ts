@@ -47,7 +47,7 @@ export interface LockClient extends AsyncDisposable {
    * @throws LockTimeoutError if another caller still runs it after `waitMs`; RunFailedError if it failed for good before; LockLostError
    *   if the run was taken over, so that the outcome of `work` was not recorded; LockUnavailableError if it was not recorded in 10 s (the
    *   client tries until the lease is over; in an invocation the call waits for that); LockError with the code `fingerprint-mismatch`,
-   *   `attempts-exhausted`, `result-omitted`, or, if called within its own work, `self-deadlock`.
+   *   `attempts-exhausted` or `result-omitted`.
    */
   runOnce<T>(idempotencyKey: string, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;
   runOnce<T>(idempotencyKey: string, options: RunOptions & Throwing, work: (run: Run) => Promise<T> | T): Promise<RunResult<T>>;

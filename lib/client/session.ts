@@ -22,6 +22,7 @@ import type { SetAsLease } from "./lease/lease-set.js";
 import { tellQuietly } from "./tell.js";
 import { type Checks, type LeaseOptions, type WhenUnavailable, checkKey, checkOptions, metaOf, PARAMETERS } from "./options.js";
 import type { Registry } from "./registry.js";
+import { type KeyUse, seemsHeldAround } from "./wrap/surrounding.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
 export const CALL_BUDGET_MS = 10_000;
@@ -37,6 +38,11 @@ const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "tra
 
 /** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost. */
 const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"]);
+
+/** The sentences that a timeout adds if this side holds the key. */
+const OWN = "; this client holds it itself, and a scope makes it reentrant";
+const AROUND =
+  "; a call around this one seems to hold it: pass its lease on, or use a scope; or the async context is another caller's, as in a pool: bind the job to its own";
 
 /** The kind of the lease, the service that renews and releases it, and its handoff. */
 interface AdoptOptions extends Pick<LeaseKind, "handoff"> {
@@ -204,6 +210,27 @@ export class Session {
     return page;
   }
 
+  /**
+   * Tells the listener if `use` seems to be held by a call around this one, without which it may wait for itself. Within a scope it doesn't.
+   * Returns true if it seems so.
+   */
+  mayWaitForItself(use: KeyUse): boolean {
+    const may = (this.scope === undefined || use.kind === "runs") && seemsHeldAround(use, this.deps.api);
+    if (may) this.tell({ type: "self-wait", key: use.key });
+    return may;
+  }
+
+  /** Carries out a wait for these keys. A timeout says so if one of them seems to be held around it, or is held by this client. */
+  async awaited<T>(uses: readonly KeyUse[], wait: () => Promise<T>): Promise<T> {
+    const isAround = uses.filter((use) => this.mayWaitForItself(use)).length > 0;
+    try {
+      return await wait();
+    } catch (error) {
+      const hint = isAround ? AROUND : uses.some(({ key }) => this.registry.has(key)) ? OWN : "";
+      throw isA(error, LockTimeoutError) && hint !== "" ? new LockTimeoutError(error.message + hint, error) : error;
+    }
+  }
+
   /** Throws the error that ended a wait for `key`; a timeout gets the holders, if its cancel left time to look, and the time waited. */
   async refuseWait(error: unknown, key: string, began: Instant, waitMs: number): Promise<never> {
     if (!isA(error, LockTimeoutError)) throw error;
@@ -211,8 +238,7 @@ export class Session {
     const lookMs = CANCEL_HOLDS_MS - Math.max(0, waitedMs - waitMs);
     const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key, lookMs);
     const { position, retryAfterMs } = error;
-    const hint = this.registry.has(key) ? "; this client holds it itself, and a scope makes it reentrant" : "";
-    throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs, hint);
+    throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs);
   }
 
   /**

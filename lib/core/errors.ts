@@ -99,7 +99,7 @@ export interface RefusalDetails {
 export interface LocalDetails extends RefusalDetails {
   /** True if a call had no answer because its invocation ends: the service may be well. */
   readonly invocationEnds?: boolean;
-  /** What it came from. */
+  /** The failure from which it came. */
   readonly cause?: unknown;
 }
 

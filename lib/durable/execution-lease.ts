@@ -12,7 +12,7 @@ import type { Lease } from "../client/lease/lease.js";
 import { refused } from "../client/options.js";
 import { type Session, CALL_BUDGET_MS } from "../client/session.js";
 import { type Answered, boundsFor, retry } from "../client/transport/retry.js";
-import { type KeyUse, runHolding } from "../client/wrap/reentrancy-guard.js";
+import { type KeyUse, runHolding } from "../client/wrap/surrounding.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";

@@ -39,10 +39,7 @@ export function instrumentsOf(meter: Meter): Instruments {
 const OTHER = "_OTHER";
 
 /** The codes of this package's errors. One from the wire can be any text. */
-const CODES: ReadonlySet<string> = new Set([
-  ...Object.keys(ERRORS),
-  ...["closed", "result-omitted", "run-failed", "self-deadlock", "wait-timeout"],
-]);
+const CODES: ReadonlySet<string> = new Set([...Object.keys(ERRORS), ...["closed", "result-omitted", "run-failed", "wait-timeout"]]);
 /** The names of other errors that are told: those of the language, of the platform, and `FinalError`. An application's can be any text. */
 const NAMES: ReadonlySet<string> = new Set([
   ...["Error", "AggregateError", "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError"],

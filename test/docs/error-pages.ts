@@ -60,10 +60,6 @@ const CLIENT_ADVICE: Readonly<Record<string, readonly [sentence: string, advice:
     "The run failed for good in an earlier call; this is its replay",
     "Read `cause`; the function was not called. `runs.reset` allows a new first attempt",
   ],
-  "self-deadlock": [
-    "A `withLock` or `runOnce` around this call already holds the key",
-    "Pass the lease down, or use `locks.scope(id)` for both acquires",
-  ],
   "wait-timeout": [
     "The key did not become free within `waitMs`",
     "Nothing is held and nothing is left behind: tell the user, or retry. `holders`, `position` and `waitedMs` say for whom and how long it waited",

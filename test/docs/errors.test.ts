@@ -28,7 +28,6 @@ describe("the page of errors", () => {
       "invocation-ends",
       "result-omitted",
       "run-failed",
-      "self-deadlock",
       "wait-timeout",
     ]);
   });
@@ -49,9 +48,6 @@ describe("what the page says of the client's own codes", () => {
     const rows = new Map(
       clientCodes().map(({ code, definite, retry, type }) => [code, { code, definite: definite === "true", retry, name: type }]),
     );
-    await locks.withLock("outer", async () => {
-      await expect(locks.acquire("outer")).rejects.toMatchObject(rows.get("self-deadlock")!);
-    });
     await locks.acquire("held");
     await expect(locks.acquire("held", { waitMs: 0 })).rejects.toMatchObject(rows.get("wait-timeout")!);
     await locks.close();

@@ -94,18 +94,4 @@ describe("an order that four services of one request write", () => {
     expect(clock.monotonicMs() - began).toBeGreaterThanOrEqual(30_000);
     expect(saved.map(([id]) => id)).toEqual(["order-1 main record"]);
   });
-
-  it("control: within one process it is told so at once", async () => {
-    const { join, saved, services } = shop();
-    const one = join();
-    expect(
-      await outcome(
-        serve(
-          services(PARTS, () => unscoped(one)),
-          REQUEST,
-        ),
-      ),
-    ).toBe("self-deadlock");
-    expect(saved).toHaveLength(1);
-  });
 });

@@ -63,7 +63,7 @@ describe("a set", () => {
 });
 
 describe("segments", () => {
-  it("tried inside of work under one of them: the next, not a self-deadlock", async () => {
+  it("tried inside of work under one of them: the next", async () => {
     const { locks } = createHarness({ random: () => 0 });
     const stock = locks.segments("STOCK", 2);
     expect(await stock.withLock(async () => (await stock.tryAcquire())?.key)).toBe("STOCK:1");

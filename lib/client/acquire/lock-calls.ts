@@ -1,6 +1,5 @@
 /** The calls for a single key: ask once, wait, run work under the lease, or attach a detached lease. */
 import type { Held } from "../../core/commands.js";
-import type { Named } from "../../core/members.js";
 import { instantOf } from "../../core/time.js";
 import { errorOf } from "../errors.js";
 import { capWaitMs } from "../invocation.js";
@@ -10,8 +9,8 @@ import type { LockClient } from "../lock-client.js";
 import type { AcquireOptions, WhenUnavailable, WorkLast } from "../options.js";
 import { checkAcquire, CHECKS, checkOptions, checkTryAcquire, checkWork, WHEN_UNAVAILABLE, withDefaults } from "../options.js";
 import { type Session, CALL_BUDGET_MS } from "../session.js";
+import type { LazyAbort } from "../transport/lazy-abort.js";
 import { type Answered, atMost, boundsFor } from "../transport/retry.js";
-import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { runUnderLease } from "../wrap/run-under-lease.js";
 import { type AcquireParams, abortError, CANCEL_HOLDS_MS, ensureFresh, throwIfAborted, transferHold } from "./acquire.js";
 import type { LocalQueues } from "./local-queue.js";
@@ -22,7 +21,8 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
     async tryAcquire(name, options = {}) {
       const key = session.keyOf(name);
       checkTryAcquire(options);
-      return session.tryOnce(paramsOf(session, key, options), options);
+      session.mayWaitForItself({ ...options, key });
+      return session.tryOnce(session.acquireParams(key, options), options);
     },
 
     async acquire(name, options = {}) {
@@ -68,18 +68,12 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
   };
 }
 
-/** Returns the parameters of an acquire with checked options. @throws LockError if it would wait for a lease of its own caller. */
-function paramsOf(session: Session, key: string, options: AcquireOptions): Named<Omit<AcquireParams, "signal">> {
-  if (session.scope === undefined) refuseOwn({ ...options, key }, session.deps.api);
-  return session.acquireParams(key, options);
-}
-
 /** Waits for the key, with checked options. */
 async function obtained(session: Session, localQueues: LocalQueues, key: string, options: AcquireOptions): Promise<HeldLease> {
   const { deps } = session;
-  const params = paramsOf(session, key, options);
+  const params = session.acquireParams(key, options);
   const waitMs = session.waitMsOf(options);
-  return session.registry.run(options.signal, async (signal) => {
+  const wait = async (signal: LazyAbort): Promise<HeldLease> => {
     const began = instantOf(deps.clock);
     const { answered, handoff } = await localQueues
       .join({ ...params, signal }, waitMs, deps)
@@ -88,7 +82,8 @@ async function obtained(session: Session, localQueues: LocalQueues, key: string,
     if (!signal.aborted) return lease;
     await atMost(CANCEL_HOLDS_MS, session.released(lease), deps.clock);
     throw abortError(signal);
-  });
+  };
+  return session.awaited([{ ...options, key }], () => session.registry.run(options.signal, wait));
 }
 
 /** Transfers the detached lease to a leaseId that only this process knows. */

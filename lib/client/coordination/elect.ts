@@ -10,7 +10,6 @@ import { renewAfterMs } from "../../core/renewal.js";
 import { tryOnce } from "../acquire/acquire.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";
-import { refuseOwn } from "../wrap/reentrancy-guard.js";
 import { LockError, LockLostError, LockUnavailableError } from "../errors.js";
 import { type Session, CALL_BUDGET_MS } from "../session.js";
 import { capWaitMs } from "../invocation.js";
@@ -42,7 +41,7 @@ export const ELECT_OPTIONS: Checks<ElectOptions> = {
 
 /** Campaigns for `key` and leads whenever it is elected, until the signal aborts, or the client or the invocation ends. */
 export async function elect(session: Session, key: string, options: ElectOptions, lead: Lead): Promise<void> {
-  if (session.scope === undefined) refuseOwn({ key }, session.deps.api);
+  session.mayWaitForItself({ key });
   for (;;) {
     const lease = await elected(session, key, options);
     if (!lease) return;

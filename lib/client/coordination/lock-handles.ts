@@ -1,10 +1,8 @@
 /** Lock handles: a key with its options, as a mutex, semaphore, read-write lock or segments. They have no state of their own. */
-import { isA } from "../../core/brand.js";
 import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
-import { LockError } from "../errors.js";
 import { type AcquireOptions, refused, whole, withDefaults } from "../options.js";
 
 /** The client calls that a handle uses. */
@@ -61,9 +59,7 @@ function segmentsOf(client: Locks, key: string, count: number, defaults: Acquire
     async tryAcquire(options = {}) {
       const from = first();
       for (let step = 0; step < count; step++) {
-        const lease = await segment(from + step)
-          .tryAcquire(options)
-          .catch(heldByOneself);
+        const lease = await segment(from + step).tryAcquire(options);
         if (lease) return lease;
       }
       return null;
@@ -74,12 +70,6 @@ function segmentsOf(client: Locks, key: string, count: number, defaults: Acquire
       return rest.length === 1 ? handle.withLock(...rest) : handle.withLock(...rest);
     },
   };
-}
-
-/** Treats a segment that a surrounding call holds as held. */
-function heldByOneself(error: unknown): null {
-  if (isA(error, LockError) && error.code === "self-deadlock") return null;
-  throw error;
 }
 
 /** Returns the first 48 bits of a digest, which fit into a safe integer. */

@@ -3,10 +3,10 @@ import { checkLimiter, NamedLimiter } from "../limiter.js";
 import type { LockClient } from "../lock-client.js";
 import { checkWork } from "../options.js";
 import type { Session } from "../session.js";
-import { refuseOwn } from "../wrap/reentrancy-guard.js";
+import { seemsHeldAround } from "../wrap/surrounding.js";
 import type { Locks } from "./locks.js";
 import { occurrenceOf } from "./occurrence.js";
-import { type Flights, checkRefresh, refresh } from "./refresh.js";
+import { type Flights, checkRefresh, refresh, refreshed } from "./refresh.js";
 import { checkTick, runKeyOf, tick } from "./tick.js";
 
 /** The member through which this package's wrappers reach the same client without its scope. Other packages can't name it. */
@@ -27,8 +27,8 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
     async refresh(name, options) {
       const key = session.keyOf(name);
       checkRefresh(options);
-      // A renewal that asks for the value that it renews would wait for itself.
-      if (flights.has(name)) refuseOwn({ key }, session.deps.api);
+      // A renewal that asks for the value that it renews waits for the key as long as any, and not for the end of its own flight.
+      if (flights.has(name) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), name, options);
       return refresh(locks(), flights, name, options, session.registry);
     },
 

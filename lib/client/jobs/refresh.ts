@@ -109,7 +109,8 @@ class Flight {
   }
 }
 
-async function refreshed<T>(
+/** Returns the fresh value, for one caller. */
+export async function refreshed<T>(
   locks: Locks,
   key: string,
   { read, isFresh, renew, save, leaseMs, waitMs, signal }: RefreshOptions<T>,

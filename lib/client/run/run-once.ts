@@ -15,7 +15,7 @@ import { elapsedMs, instantOf } from "../../core/time.js";
 import { ensureFresh, throwIfAborted, withFreshLeaseId } from "../acquire/acquire.js";
 import type { Answered, RetryBounds } from "../transport/retry.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
-import { runHolding, refuseOwn } from "../wrap/reentrancy-guard.js";
+import { runHolding } from "../wrap/surrounding.js";
 import { errorOf, InvalidRequestError } from "../errors.js";
 import { ANSWER_MS } from "../invocation.js";
 import type { Session } from "../session.js";
@@ -68,11 +68,13 @@ export async function runOnce<T>(
   options: RunOptions & WhenUnavailable,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
-  refuseOwn({ key, kind: "runs" }, session.deps.api);
   return session.unlessUnavailable(
     options,
     key,
-    () => session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal })),
+    () =>
+      session.awaited([{ key, kind: "runs" }], () =>
+        session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal })),
+      ),
     async (nothing): Promise<RunResult<T>> => ({ value: await work(nothing), replayed: false, attempt: 0 }),
     (begun) => carriedOut(session, key, options, work, begun),
   );

@@ -1,6 +1,6 @@
 /** Runs work under a lease and releases the lease afterwards. Work whose lease was lost never counts as successful. */
 import { isA } from "../../core/brand.js";
-import { type KeyUse, runHolding } from "./reentrancy-guard.js";
+import { type KeyUse, runHolding } from "./surrounding.js";
 import { LockLostError } from "../errors.js";
 import type { Session } from "../session.js";
 import type { HeldLease, Lease } from "../lease/lease.js";

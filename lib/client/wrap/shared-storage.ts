@@ -1,6 +1,6 @@
 /**
  * State of an asynchronous call chain that all copies of this package in a process share, such as two versions in one dependency tree. A
- * lease made by one copy is then the other's `currentLease()`, and a self-deadlock across the two is still found.
+ * lease made by one copy is then the other's `currentLease()`, and a wait for oneself across the two is still noticed.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 

@@ -129,10 +129,16 @@ describe("who leads", () => {
     });
   });
 
-  it("can't stand for the same key meanwhile: told at once", async () => {
-    const { locks, clock } = createHarness();
-    const within = locks.elect(KEY, () => locks.elect(KEY, () => undefined));
-    await expect(clock.settle(within)).rejects.toMatchObject({ code: "self-deadlock" });
+  it("stands in vain for the same key meanwhile, and the listener is told at once", async () => {
+    const { locks, clock, events } = createHarness();
+    const end = new AbortController();
+    const { signal } = end;
+    const within = locks.elect(KEY, { signal }, () => locks.elect(KEY, { signal }, () => expect.unreachable("it leads already")));
+    await clock.advance(0);
+    expect(events.filter(({ type }) => type === "self-wait")).toMatchObject([{ key: KEY }]);
+    await clock.advance(120_000);
+    end.abort();
+    await clock.settle(within);
   });
 });
 
