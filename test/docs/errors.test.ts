@@ -23,13 +23,7 @@ describe("the page of errors", () => {
   it("has a heading to link to for every code, of the service and of the client", () => {
     const codes = [...Object.keys(ERRORS), ...clientCodes().map(({ code }) => code)];
     expect(codes.filter((code) => !readPage(PATH).includes(`\n### ${code}\n`))).toEqual([]);
-    expect(clientCodes().map(({ code }) => code)).toEqual([
-      "closed",
-      "invocation-ends",
-      "result-omitted",
-      "run-failed",
-      "wait-timeout",
-    ]);
+    expect(clientCodes().map(({ code }) => code)).toEqual(["closed", "invocation-ends", "result-omitted", "run-failed", "wait-timeout"]);
   });
 
   it("control: another status, word or missing code is another page", async () => {

@@ -106,7 +106,7 @@ describe("an invocation", () => {
     await clock.advance(5);
     for (const operation of ["transfer", "release", "acquire", "check"] as const) wire.always(operation, SILENT);
     const { name, afterMs } = await ended(harness, lease.release());
-    expect(name).toBe("LockUnavailableError");
+    expect(name).toBe("LockError");
     expect(afterMs).toBeLessThan(4000);
     await clock.settle(next);
   });
