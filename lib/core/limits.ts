@@ -17,6 +17,11 @@ export const LIMITS = {
   bodyBytes: 16 * 1024,
   /** Concurrent leases of one key: semaphore permits, readers, reentrant holds. Use several keys (segments) for more. */
   leasesMax: 150,
+  /**
+   * The most write units a second that the heartbeats of one key may take, by the most bytes that its record can have. An item takes 1,000;
+   * the rest is for those who come and go. Above it heartbeats are throttled, and all holders lose their leases alike.
+   */
+  renewalUnits: 850,
   /** The furthest that a leaseId's own time may be ahead of, or behind, the service's clocks. */
   leaseIdAheadMs: 10 * SECOND,
   leaseIdBehindMs: 15 * MINUTE,

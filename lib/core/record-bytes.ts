@@ -6,11 +6,16 @@
  */
 import { DETAILS } from "./details.js";
 import { LIMITS } from "./limits.js";
+import { isLive } from "./lock/expiry.js";
 import { given, pick } from "./members.js";
 import type { Hold, LockRecord, Payload, Run, Waiter } from "./record.js";
+import { renewAfterMs } from "./renewal.js";
+import type { ClockReading } from "./time.js";
 
 const encoder = new TextEncoder();
 
+/** The bytes that one write unit of DynamoDB pays for. */
+const WRITE_UNIT_BYTES = 1024;
 /** The longest primary key, a full set of tombstones, and every attribute that no holder, waiter or run owns. */
 const FIXED_BYTES = 1281;
 /** A hold without its owner, scope and meta. */
@@ -87,6 +92,15 @@ export function holdBytes(hold: Hold, limit: number): number {
   const said = (scope === undefined ? 0 : SCOPE_BYTES + bytesOf(scope)) + details;
   const joined = limit > 1 || mode === "shared" ? JOINED_BYTES : 0;
   return HOLD_BYTES + bytesOf(owner) + said + joined + (notified ? NOTIFIED_BYTES : 0);
+}
+
+/** Returns the write units a second that the heartbeats of the live leases take. DynamoDB charges each by the size of the record. */
+export function renewalUnits(record: LockRecord, reading: ClockReading): number {
+  const bytes = recordBytes(record);
+  const perMs = Object.values(record.holds)
+    .filter((hold) => isLive(hold, reading))
+    .reduce((sum, { leaseMs }) => sum + 1 / renewAfterMs(leaseMs, bytes), 0);
+  return 1000 * perMs * Math.ceil(bytes / WRITE_UNIT_BYTES);
 }
 
 function runBytes({ fingerprint, checkpoint, outcome }: Run): number {

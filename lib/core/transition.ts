@@ -10,7 +10,7 @@ import type { Command, Decision } from "./commands.js";
 import { complete } from "./run/complete.js";
 import { type Refusal, refuse } from "./errors.js";
 import { LIMITS } from "./limits.js";
-import { recordBytes } from "./record-bytes.js";
+import { recordBytes, renewalUnits } from "./record-bytes.js";
 import type { LockRecord, LockPolicy } from "./record.js";
 import { release } from "./lock/release.js";
 import { renew } from "./lock/renew.js";
@@ -29,7 +29,7 @@ export function transition<C extends Command>(
 ): Decision<C>;
 export function transition(record: LockRecord | undefined, command: Command, reading: ClockReading, policy: LockPolicy): Decision {
   const decision = decided(record, command, reading, policy);
-  const refusal = decision.next && refuseGrowth(record, decision.next, command);
+  const refusal = decision.next && (refuseGrowth(record, decision.next, command) ?? refuseHolder(record, decision.next, command, reading));
   return refusal ? { answer: refusal, events: [] } : decision;
 }
 
@@ -42,6 +42,31 @@ function refuseGrowth(record: LockRecord | undefined, next: LockRecord, { key }:
     retryAfterMs: LIMITS.pollMaxMs,
     detail: `The holders and waiters of ${key} take ${before} of ${LIMITS.recordBytes} bytes, and this asks for ${bytes - before} more`,
   });
+}
+
+/**
+ * Refuses one more holder whose heartbeats the key's item would not take beside those of the others. One that was offered the key is none: a
+ * holder left for it, and a store writes its claim by the offer alone. Holders that join at once don't see each other, so a store may
+ * exceed the bound by as many.
+ */
+function refuseHolder(
+  record: LockRecord | undefined,
+  next: LockRecord,
+  { type, key }: Command,
+  reading: ClockReading,
+): Refusal | undefined {
+  const holders = holdersOf(next);
+  if (type !== "acquire" || !record || holders <= Math.max(1, holdersOf(record))) return undefined;
+  const units = renewalUnits(next, reading);
+  if (units <= LIMITS.renewalUnits) return undefined;
+  return refuse("key-full", {
+    retryAfterMs: LIMITS.pollMaxMs,
+    detail: `The heartbeats of ${holders} leases of ${key} would take ${Math.ceil(units)} write units a second, and its item has ${LIMITS.renewalUnits} for them: ask for a longer lease`,
+  });
+}
+
+function holdersOf({ holds, offers }: LockRecord): number {
+  return Object.keys(holds).length + offers.length;
 }
 
 function decided(record: LockRecord | undefined, command: Command, reading: ClockReading, policy: LockPolicy): Decision {

@@ -133,3 +133,43 @@ it.each([
 ])("a lease of 30 s in a record of %d bytes is renewed after %d ms", (bytes, afterMs) => {
   expect(renewAfterMs(30_000, bytes)).toBe(afterMs);
 });
+
+describe("the heartbeats of a key's holders", () => {
+  const { meta: _meta, ...withoutMeta } = hold;
+  const permit = (leaseMs: number, count: number): LockRecord => ({
+    ...held(2),
+    waiters: [],
+    holds: Object.fromEntries(
+      Array.from({ length: count }, (_, order) => [
+        leaseId(100 + order),
+        { ...withoutMeta, owner: "checkout-1", leaseMs, expiresAtMs: START_MS + leaseMs },
+      ]),
+    ),
+  });
+  /** The number of holders with short owners beside which no further one is granted. */
+  const holdersOf = (leaseMs: number): number => {
+    const asks = acquire(D, { leaseMs, owner: "checkout-1" });
+    let count = 1;
+    while (count < LIMITS.leasesMax && decided(permit(leaseMs, count), asks).answer.ok) count++;
+    return count;
+  };
+
+  it("take no more than an item has: how many holders with which lease, as docs/costs.md says", () => {
+    const most = [1000, 3000, 5000, 10_000, 30_000].map((leaseMs) => [leaseMs, holdersOf(leaseMs)]);
+    expect(Object.fromEntries(most)).toEqual({ 1000: 37, 3000: 71, 5000: 96, 10_000: 147, 30_000: 150 });
+  });
+
+  it("refuse a further holder, and tell why; a longer lease, a renewal and a release are granted", () => {
+    const full = permit(3000, 71);
+    const refused = decided(full, acquire(D, { leaseMs: 3000 })).answer;
+    expect(outcomeOf(refused)).toBe("key-full");
+    expect(refused).toMatchObject({ detail: expect.stringContaining("ask for a longer lease") as string });
+    expect(outcomeOf(decided(permit(3000, 70), acquire(D, { leaseMs: 60_000 })).answer)).toBe("granted");
+    for (const type of ["renew", "release"] as const)
+      expect(decided(full, { type, ...lease, leaseId: leaseId(100) }).answer.ok, type).toBe(true);
+  });
+
+  it("of leases that ran out are none", () => {
+    expect(outcomeOf(decided(permit(3000, 100), acquire(D, { leaseMs: 3000 }), 3001 + MARGIN_MS).answer)).not.toBe("key-full");
+  });
+});

@@ -101,8 +101,9 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
   if (refuseNewLease(EMPTY_RECORD, leaseId, reading)) return undefined;
   if (!isAlone(command) && seen.record) {
-    const { commutes } = transition(seen.record, command, reading, policy);
+    const { answer, commutes } = transition(seen.record, command, reading, policy);
     if (commutes) return commuting(command, seen.record, reading, policy);
+    if (!answer.ok) return undefined;
   } else if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy, seen.record);
   // DynamoDB charges a refused write by the item's size too. Who only tries, and would most likely be refused, reads: holders and waiters
   // need the item's write units, and a read takes none of them.
