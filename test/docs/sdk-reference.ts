@@ -179,10 +179,12 @@ export function sdkReference(): Readonly<Record<string, string>> {
   const sections = (names: readonly string[], { exports }: Entry): string =>
     names.map((name) => sectionOf(name, exports.get(name)!, checker)).join("\n\n");
   const own = others.map((entry) => {
-    const news = [...entry.exports].filter(([name, symbol]) => main.exports.get(name) !== symbol).map(([name]) => name);
-    const shared = [...main.exports.keys()].every((name) => entry.exports.has(name));
-    const all = shared ? ["Everything of `holdfast`, and:"] : [];
-    return [entry.name.replaceAll("/", " "), [...all, sections(news.toSorted(), entry)].join("\n\n")] as const;
+    // An entry can have all of another one, which is described there.
+    const within = read.filter(({ name, exports }) => name !== entry.name && [...exports.keys()].every((one) => entry.exports.has(one)));
+    const elsewhere = [main, ...within];
+    const news = [...entry.exports].filter(([name, symbol]) => elsewhere.every(({ exports }) => exports.get(name) !== symbol));
+    const all = within.map(({ name }) => `Everything of \`${name}\`, and:`);
+    return [entry.name.replaceAll("/", " "), [...all, sections(news.map(([name]) => name).toSorted(), entry)].join("\n\n")] as const;
   });
   return {
     ...Object.fromEntries(Object.entries(GROUPS).map(([group, names]) => [group, sections(names, main)])),

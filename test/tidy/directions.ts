@@ -48,6 +48,7 @@ const ROOMS: readonly Room[] = [
     files: ["lambda/", "lib/service/", "lib/contract/", "lib/store/", "lib/core/"],
     packages: ["aws-lambda", "@aws-sdk/client-dynamodb", ANY_NODE],
   },
+  { of: "lambda/index.ts", files: ["lambda/", "lib/middy.ts"], packages: [] },
   { of: "lambda/", files: ["lib/service/", "lib/contract/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   {
