@@ -53,7 +53,11 @@ export interface CliHost {
   ends(status: number): void;
 }
 
-const CAUGHT = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"] as const satisfies readonly NodeJS.Signals[];
+/** The signals that would end this process alone, without the command that it runs. A system that doesn't have one never sends it. */
+const CAUGHT = [
+  ...(["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"] as const),
+  ...(["SIGALRM", "SIGVTALRM", "SIGXCPU", "SIGXFSZ", "SIGIO", "SIGPWR", "SIGSTKFLT"] as const),
+] satisfies readonly NodeJS.Signals[];
 
 /** Handles signals from its construction on. */
 export class Signals {

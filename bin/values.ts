@@ -26,8 +26,16 @@ export const count = whole((number) => number >= 0, "It must be a whole number."
 /** Parses a whole number of at least 1. */
 export const some = whole((number) => number >= 1, "It must be at least 1.");
 
+/** The numbers of ports. */
+export const PORT_RULE = "from 0 to 65535";
+
+/** True for a TCP port; 0 means any free one. */
+export function isPort(number: number): boolean {
+  return number <= 65_535;
+}
+
 /** Parses a TCP port; 0 means any free one. */
-export const port = whole((number) => number <= 65_535, "A port is from 0 to 65535.");
+export const port = whole(isPort, `A port is ${PORT_RULE}.`);
 
 /** Parses the exit status of a process. */
 export const exitStatus = whole((number) => number <= 255, "A status is from 0 to 255.");

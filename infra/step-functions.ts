@@ -6,12 +6,13 @@
  *  2. acquire    without a wait
  *  3. sleep      if it is held: queued with the task's token, until the agent has the key for it
  *  4. section    your states. Nobody renews the lease meanwhile, unless a state of yours does, or the agent because it is tied
- *  5. confirm    the lease lasted as long as the section
+ *  5. confirm    the lease lasted as long as the section. Without an answer to that, the section fails
  *  6. release
  *
  * A failure of any of them goes to `give up`, which releases or cancels, and then on as you say. A request of unknown outcome is sent again
  * under the same id, or cancelled, so that nothing stays held.
  */
+import { createHash } from "node:crypto";
 import { Duration, Stack, Token } from "aws-cdk-lib";
 import { HttpJwtAuthorizer } from "aws-cdk-lib/aws-apigatewayv2-authorizers";
 import { PolicyStatement } from "aws-cdk-lib/aws-iam";
@@ -78,6 +79,9 @@ const DEFAULT_WAIT_MS = 3_600_000;
 /** The time for one request, which the API itself answers within 30 s. */
 const REQUEST_TIMEOUT = Duration.minutes(1);
 const NAMES = ["service", "key", "leaseMs", "tied", "waitMs", "owner", "mode", "limit", "permits", "priority", "work", "onFailure"];
+/** A variable's name has at most 80 characters in all. */
+const VARIABLE_CHARS = 60;
+const DIGEST_CHARS = 12;
 /** The number of ids that are tried if the service refuses them as not new enough. */
 const IDS_MAX = 5;
 
@@ -171,7 +175,7 @@ export class LockedSection extends StateMachineFragment {
     super(scope, id);
     checkProps(props);
     const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work, onFailure } = props;
-    const variable = `$lock_${id.replace(/\W/g, "_")}`;
+    const variable = `$lock_${nameOf(id)}`;
     const isLiteral = expressionIn(key) === undefined && !Token.isUnresolved(key);
     this.#place = { service, variable, literalKey: isLiteral ? key : undefined };
 
@@ -230,7 +234,7 @@ export class LockedSection extends StateMachineFragment {
     const release = this.#call("release", { operation: "release" });
     const unreleased = Pass.jsonata(this, `${this.id}: unreleased`, { comment: "No answer: the key is free when the lease ends" });
     this.#fail(confirm, [status(410)], `'Holdfast.LockLost'`, `${this.#place.variable}.key & ': the lease ended before the section did'`);
-    confirm.addCatch(release, { outputs: INPUT });
+    this.#fail(confirm, [Errors.ALL], `'Holdfast.Unconfirmed'`, `${this.#place.variable}.key & ': nobody said whether the lease lasted'`);
     release.addCatch(unreleased, { outputs: INPUT });
     section.next(confirm).next(release);
     return [release, unreleased];
@@ -268,6 +272,13 @@ export class LockedSection extends StateMachineFragment {
     const { variable } = this.#place;
     return { [variable.slice(1)]: `{% $merge([${variable}, ${more}]) %}` };
   }
+}
+
+/** Returns the id as a part of a variable's name. A digest tells ids apart that differ only in what a name can't have. */
+function nameOf(id: string): string {
+  if (/^\w+$/.test(id)) return id;
+  const digest = createHash("sha256").update(id).digest("hex");
+  return `${id.replace(/\W/g, "_").slice(0, VARIABLE_CHARS)}_${digest.slice(0, DIGEST_CHARS)}`;
 }
 
 /** Returns JSONata that makes the variable of a section. */

@@ -54,7 +54,13 @@ export function bodyOf({ body, isBase64Encoded, headers }: HttpEvent): Decoded<s
   } catch {
     // Refused below.
   }
-  return refuse("invalid-request", { detail: "The body is not UTF-8" });
+  return refuse("invalid-request", { detail: `The body is not UTF-8${hasMarkOfUtf16(body, isBase64Encoded) ? ": it is UTF-16" : ""}` });
+}
+
+/** True for a body that begins with the byte order mark of UTF-16, which a gateway that decodes it makes two replacement characters. */
+function hasMarkOfUtf16(body: string | undefined, isBase64Encoded: boolean): boolean {
+  if (!isBase64Encoded) return body?.startsWith(REPLACEMENT_CHARACTER.repeat(2)) === true;
+  return /^(?:fffe|feff)/.test(Buffer.from(body ?? "", "base64").toString("hex"));
 }
 
 /**

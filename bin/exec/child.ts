@@ -5,7 +5,9 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { isatty } from "node:tty";
+import { CliError } from "../cli-error.js";
 import { statusOfSignal } from "../exit-codes.js";
+import { systemClock } from "../../lib/core/time.js";
 import type { Ending } from "./guard.js";
 import { type Watchdog, startWatchdog } from "./watchdog.js";
 
@@ -26,8 +28,12 @@ export type Ended =
   | { readonly started: true; readonly status: number; readonly by?: NodeJS.Signals }
   | { readonly started: false; readonly exit: "commandNotFound" | "notExecutable"; readonly why: string };
 
-/** After the command ended, a process that it left behind can still print. Its output is read until it is silent for this long, in ms. */
+/**
+ * After the command ended, a process that it left behind can still print. What the command printed is in the pipe then, which has at most this
+ * many bytes. Output is read until nothing came for this long in all, in ms, or until it is more.
+ */
 const LAST_WORDS_MS = 1000;
+const PIPE_BYTES_MAX = 2 ** 20;
 
 /** A running command. */
 export class Child {
@@ -40,6 +46,8 @@ export class Child {
 
   /** Starts the command. Its watchdog ends it as `ending` says, unless it is told otherwise before. */
   constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: Ending) {
+    // The system has no name for it, and Node refuses it as a fault of the program.
+    if (file === "") throw new CliError("commandNotFound", "the command after -- is empty text");
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
     this.#killAfterMs = killAfterMs;
     const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
@@ -86,21 +94,31 @@ export class Child {
   async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
     const { stdout } = this.#process;
     if (!stdout) return;
-    let over = false;
+    const course = { isOver: false, isPassing: false };
+    let [leftMs, leftBytes, sinceMs] = [LAST_WORDS_MS, PIPE_BYTES_MAX, 0];
     let silence: NodeJS.Timeout | undefined;
-    const rest = (): void => {
-      clearTimeout(silence);
-      if (over) silence = setTimeout(() => stdout.destroy(), LAST_WORDS_MS);
+    // The time in which output is passed on doesn't count: a reader may be slow.
+    const awaitMore = (): void => {
+      if (!course.isOver || course.isPassing) return;
+      sinceMs = systemClock.monotonicMs();
+      silence = setTimeout(() => stdout.destroy(), Math.max(0, leftMs));
     };
     this.#process.once("exit", () => {
-      over = true;
-      rest();
+      course.isOver = true;
+      awaitMore();
     });
     try {
       for await (const chunk of stdout as AsyncIterable<Buffer>) {
         clearTimeout(silence);
+        if (course.isOver) {
+          leftMs -= systemClock.monotonicMs() - sinceMs;
+          leftBytes -= chunk.length;
+        }
+        course.isPassing = true;
         await onOutput(chunk);
-        rest();
+        course.isPassing = false;
+        if (leftBytes < 0) break;
+        awaitMore();
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;

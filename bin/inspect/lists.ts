@@ -79,7 +79,8 @@ export async function runs({ prefix, max, ...query }: RunsArgs, context: Command
 /** Lists the limits that are not full, in order. */
 export async function limits({ prefix, max }: ListArgs, context: CommandContext): Promise<number> {
   const { items, more } = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
-  const none = `no limit${prefix === "" ? "" : ` that begins with ${prefix}`} is in use: each is full`;
+  const such = prefix === "" ? "" : ` that begins with ${prefix}`;
+  const none = `no limit${such} was taken from lately: every rate is all back. Permits that are out are in: holdfast ls`;
   const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;
   return printList({ columns: LIMIT_COLUMNS, rows: items, none, advice }, { items, more }, context);
 }

@@ -11,10 +11,11 @@ import { cutEnd } from "../terminal.js";
 
 type Waiter = Inspection["waiters"][number];
 
-const WAITER_COLUMNS: readonly Column<Waiter>[] = [
+/** The columns of waiters. One of a semaphore waits for permits, whose number an inspection doesn't have, and in no mode. */
+const waiterColumns = (isSemaphore: boolean): readonly Column<Waiter>[] => [
   { title: "PLACE", cell: ({ position }) => String(position), align: "right" },
   { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
-  { title: "MODE", cell: ({ mode }) => mode },
+  ...(isSemaphore ? [] : [{ title: "MODE", cell: ({ mode }: Waiter) => mode }]),
   { title: "PRIORITY", cell: ({ priority }) => String(priority), align: "right" },
   { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },
 ];
@@ -31,7 +32,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
   const isHeld = holds.length > 0 ? screen.colors.yellow("held") : screen.colors.green("free");
   const tables = [
     ...(holds.length > 0 ? ["", ...tableOf(holdColumns(holds), holds, screen)] : []),
-    ...(waiters.length > 0 ? ["", ...tableOf(WAITER_COLUMNS, waiters, screen)] : []),
+    ...(waiters.length > 0 ? ["", ...tableOf(waiterColumns(inspection.limit !== undefined), waiters, screen)] : []),
   ];
   const last = fencingToken === 0 ? "no holder is on record" : `the last grant was under token ${fencingToken}`;
   await print(`${[`${plain(withParts(key))} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
@@ -42,7 +43,7 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
 /** Shows a run. @throws CliError if it is unknown */
 export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
   const run = await locks.runs.get(key);
-  if (run === null) throw new CliError("notFound", `${key} never ran, or it is forgotten`);
+  if (run === null) throw new CliError("notFound", `${key} has no run: it never ran, was reset, or is forgotten`);
   await print(asJson ? `${plainJson(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
   return 0;
 }

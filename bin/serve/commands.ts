@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, GlobalOptions } from "../context.js";
-import { countAfterDashes, port, portsFrom } from "../values.js";
+import { PORT_RULE, countAfterDashes, isPort, port, portsFrom } from "../values.js";
 
 interface DevOptions {
   readonly port?: number;
@@ -60,7 +60,9 @@ function also(value: string, before: readonly string[] = []): readonly string[] 
 function commandOf(words: readonly string[], argv: readonly string[]): readonly string[] {
   if (words.length === countAfterDashes(argv)) return words;
   const [first = ""] = words;
-  if (!argv.includes("--") && words.length === 1 && /^\d{1,5}$/.test(first))
-    throw new CliError("usage", `dev: unexpected argument ${JSON.stringify(first)}`, { next: `Did you mean --port ${first}?` });
+  if (!argv.includes("--") && words.length === 1 && /^\d+$/.test(first))
+    throw new CliError("usage", `dev: unexpected argument ${JSON.stringify(first)}`, {
+      next: isPort(Number(first)) ? `Did you mean --port ${first}?` : `A port is given by --port, ${PORT_RULE}.`,
+    });
   throw new CliError("usage", "dev: put -- before the command", { next: `holdfast dev -- ${words.join(" ")}` });
 }

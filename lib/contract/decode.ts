@@ -39,11 +39,17 @@ export function decodeBody<S extends Schema>(
   try {
     json = JSON.parse(body);
   } catch {
-    return refuse("invalid-request", { detail: "The body is not JSON" });
+    return refuse("invalid-request", { detail: `The body is not JSON${encodingOf(body)}` });
   }
   if (typeof json !== "object" || json === null || Array.isArray(json))
     return refuse("invalid-request", { detail: "The body must be a JSON object" });
   return decode(schema, json);
+}
+
+/** Says what a body has that editors and shells put there unseen. */
+function encodingOf(body: string): string {
+  if (body.startsWith("\ufeff")) return ": it begins with a byte order mark";
+  return body.includes("\0") ? ": it has zero bytes, as UTF-16 has. Send UTF-8" : "";
 }
 
 function invalid(issue: v.BaseIssue<unknown>): Refusal {

@@ -38,6 +38,13 @@ describe("a command line that breaks a rule", () => {
       `KEY: "${"k".repeat(80)}…" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..`,
       SEE_HELP,
     ],
+    [
+      ["show", "night job/7"],
+      'KEY: "night job/7" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..; night_job_7 is one',
+      SEE_HELP,
+    ],
+    [["dev", "4711"], 'dev: unexpected argument "4711"', "Did you mean --port 4711?"],
+    [["dev", "99999"], 'dev: unexpected argument "99999"', "A port is given by --port, from 0 to 65535."],
     [["break", "k"], "required option '--reason <text>' not specified", SEE_HELP],
     [["break", "k", "--reason", "", "--token", "1"], "--reason: must be text of 1 to 256 characters", SEE_HELP],
     [
@@ -59,7 +66,11 @@ describe("a command line that breaks a rule", () => {
     [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
     [["lock", "k", "x", "--", "true"], 'lock: unexpected argument "x" before --', "holdfast lock KEY -- COMMAND"],
     [["lock", "--", "true"], "lock: there is no KEY before --", "holdfast lock KEY -- COMMAND"],
-    [["lock", "a b", "--", "true"], 'KEY: "a b" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..', SEE_HELP],
+    [
+      ["lock", "a b", "--", "true"],
+      'KEY: "a b" given; a key is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..; a_b is one',
+      SEE_HELP,
+    ],
     [
       ["lock", "k", "--lease", "30", "--", "true"],
       "option '--lease <duration>' argument '30' is invalid. 30 has no unit: write 30s, or 30 with ms, m, h or d.",

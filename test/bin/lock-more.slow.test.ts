@@ -35,19 +35,27 @@ describe("a command under a lock", () => {
     expect(stdout).toBe("--json|--url|x|--|--help|a b|");
   });
 
-  it.each(["SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT"] as const)("is sent %s, and what it started too", async (name) => {
-    const trap = name.replace("SIG", "");
-    const inner = `trap "echo inner; exit" ${trap}; echo in; while :; do sleep 0.05; done`;
-    const running = start(
-      ["lock", `signal-${name}`, "--", "sh", "-c", `trap : ${trap}; sh -c '${inner}'; echo outer; exit 9`],
-      service.env,
-    );
-    await running.printed(/in\n/);
-    running.signal(name);
-    const { status, stdout } = await running.ended;
-    expect(stdout).toMatch(/inner\nouter\n$/);
-    expect(status).toBe(9);
+  it("that is empty text is not found", async () => {
+    expect(await lock("empty", "--", "")).toEqual({ status: 127, stdout: "", stderr: "holdfast: the command after -- is empty text\n" });
+    expect((await service.locks.inspect("empty")).holders).toEqual([]);
   });
+
+  it.each(["SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGALRM", "SIGVTALRM", "SIGXCPU", "SIGXFSZ"] as const)(
+    "is sent %s, and what it started too",
+    async (name) => {
+      const trap = name.replace("SIG", "");
+      const inner = `trap "echo inner; exit" ${trap}; echo in; while :; do sleep 0.05; done`;
+      const running = start(
+        ["lock", `signal-${name}`, "--", "sh", "-c", `trap : ${trap}; sh -c '${inner}'; echo outer; exit 9`],
+        service.env,
+      );
+      await running.printed(/in\n/);
+      running.signal(name);
+      const { status, stdout } = await running.ended;
+      expect(stdout).toMatch(/inner\nouter\n$/);
+      expect(status).toBe(9);
+    },
+  );
 });
 
 describe("a key that is held", () => {

@@ -152,6 +152,20 @@ describe("show", () => {
     expect(asJson).toMatchObject({ key: "show", fencingToken: lease.fencingToken, holders: [{ owner: "me" }], waiters: [waiter] });
   });
 
+  it("shows no mode of who waits for a permit", async () => {
+    await using _lease = await service.locks.acquire("permits", { limit: 2, permits: 2, owner: "me" });
+    const giveUp = new AbortController();
+    const waiting = service.locks.acquire("permits", { limit: 2, priority: 3, signal: giveUp.signal }).catch(() => undefined);
+    while ((await service.locks.inspect("permits")).waiters.length === 0);
+    const { stdout } = await holdfast("show", "permits");
+    giveUp.abort();
+    await waiting;
+    expect(words(stdout).slice(-2)).toEqual([
+      ["PLACE", "WAITER", "PRIORITY", "WAITING FOR"],
+      ["1", "somebody-else", "3", A_WHILE],
+    ]);
+  });
+
   it("shows that a key is free, and its last token", async () => {
     const token = await service.locks.withLock("was", ({ fencingToken }) => fencingToken);
     expect((await holdfast("show", "was")).stdout).toBe(`was is free; the last grant was under token ${token}\n`);
@@ -187,7 +201,7 @@ describe("show", () => {
     expect(await holdfast("show", "--run", "never")).toEqual({
       status: 66,
       stdout: "",
-      stderr: "holdfast: never never ran, or it is forgotten\n",
+      stderr: "holdfast: never has no run: it never ran, was reset, or is forgotten\n",
     });
   });
 });
@@ -292,7 +306,7 @@ describe("limits", () => {
       status: 0,
       stdout: "",
       stderr:
-        "holdfast: no limit that begins with nothing: is in use: each is full\n" +
+        "holdfast: no limit that begins with nothing: was taken from lately: every rate is all back. Permits that are out are in: holdfast ls\n" +
         "holdfast: to take from one: holdfast limit KEY --rate 100/1m -- COMMAND\n",
     });
   });

@@ -53,6 +53,15 @@ describe("a command that succeeded", () => {
     expect(await timesRun()).toBe(2);
   });
 
+  it("ends although a process that it left behind goes on printing", async () => {
+    const script = "echo mine; (while :; do echo more; sleep 0.3; done) & echo $!";
+    const { status, stdout } = await once("left", "--", "sh", "-c", script);
+    process.kill(Number(/\d+/.exec(stdout)?.[0]), "SIGKILL");
+    expect(status).toBe(0);
+    expect(stdout).toContain("mine\n");
+    expect(stdout.match(/more/g)!.length).toBeLessThan(10);
+  });
+
   it("prints at once what it prints, before it is kept", async () => {
     const running = start(["once", "shown", "--", "sh", "-c", "echo first; read line; echo $line"], service.env);
     await running.printed(/^first\n$/);

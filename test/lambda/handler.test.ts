@@ -79,6 +79,16 @@ describe("an event", () => {
     expect([reply.status, reply.body.code, reply.body.detail]).toEqual([400, "invalid-request", "The body is not UTF-8"]);
   });
 
+  it.each<[what: string, request: { readonly body: string | Buffer; readonly base64?: boolean }]>([
+    ["in base64", { body: Buffer.from("\ufeff{}", "utf16le"), base64: true }],
+    ["that the gateway decoded", { body: Buffer.from("\ufeff{}", "utf16le").toString("utf8") }],
+  ])("whose body is UTF-16 with its mark is told so: %s", async (_what, request) => {
+    const { ask, newId } = directService();
+    const headers = { "content-length": "6" };
+    const { body } = await ask(ACQUIRE, { leaseId: newId(), headers, ...request });
+    expect(body.detail).toBe("The body is not UTF-8: it is UTF-16");
+  });
+
   const UNKNOWN = ["$default", "ANY /{proxy+}", "constructor", "toString", "__proto__", ""];
   it.each([...PATHS.map((path) => [`ANY ${path}`, 405] as const), ...UNKNOWN.map((routeKey) => [routeKey, 404] as const)])(
     "of the route key %j is %i, with methods where the API has the path",

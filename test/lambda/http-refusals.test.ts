@@ -129,6 +129,12 @@ describe("a body", () => {
     ["null", "null", "The body must be a JSON object"],
     ["a number", "5", "The body must be a JSON object"],
     ["broken JSON", '{"leaseMs":5000', "The body is not JSON"],
+    ["JSON after a byte order mark", '\ufeff{"leaseMs":5000}', "The body is not JSON: it begins with a byte order mark"],
+    [
+      "UTF-16 without a mark",
+      Buffer.from("{}", "utf16le").toString("latin1"),
+      "The body is not JSON: it has zero bytes, as UTF-16 has. Send UTF-8",
+    ],
   ])("that is %s is 400, and names no field", async (_what, body, detail) => {
     const { status, body: problem } = await send("acquire", body);
     expect([status, ruleIn(problem), problem.field]).toEqual([400, detail, undefined]);

@@ -279,9 +279,10 @@ describe("a section whose requests or answers are lost", () => {
     expect(await its.users()).toEqual([]);
   });
 
-  it("succeeds if nobody answers whether the lease lasted", async () => {
+  it("fails if nobody answers whether the lease lasted, with nothing held", async () => {
     const { its, order } = await free(DEFINITION, ({ what }) => what === CHECK);
-    expect(order).toMatchObject({ status: "SUCCEEDED", output: "done" });
+    const cause = "ORDER_1: nobody said whether the lease lasted";
+    expect(order).toMatchObject({ status: "FAILED", error: "Holdfast.Unconfirmed", cause });
     expect(await its.users()).toEqual([]);
   });
 });

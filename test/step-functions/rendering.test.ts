@@ -1,12 +1,12 @@
 /** A section of a state machine as the CDK renders it: its states, the permissions that they bring, and the options that it refuses. */
-import { DefinitionBody, StateMachine } from "aws-cdk-lib/aws-stepfunctions";
+import { DefinitionBody, Pass, StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { format } from "prettier";
 import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
-import { LockedSection } from "../../infra/step-functions.js";
+import { type SectionLock, LockedSection } from "../../infra/step-functions.js";
 import { grantedStatements, pathsOf } from "../infra/resources.js";
 import { synthesizeOwn } from "../infra/synthesize.js";
-import { definitionIn, synthesizeSection, workOf } from "./scene.js";
+import { definitionIn, definitionsIn, synthesizeSection, workOf } from "./scene.js";
 
 const template = synthesizeSection();
 
@@ -21,6 +21,26 @@ describe("a section of a state machine", () => {
   it("has the states of the snapshot", async () => {
     const rendered = await format(JSON.stringify(definitionIn(template)), { parser: "json", printWidth: 140 });
     await expect(rendered).toMatchFileSnapshot("rendering.json");
+  });
+
+  it("has a variable of its own beside others whose ids differ in signs alone, which is a valid name", () => {
+    const ids = ["Order-1", "Order 1", "Order_1", "Ordér1", `Order-${"x".repeat(60)}`];
+    const template = synthesizeOwn(
+      () => ({ wake: true }),
+      (service, stack) => {
+        for (const id of ids) {
+          const work = (lock: SectionLock) => Pass.jsonata(stack, `${id}: work`, { outputs: `{% ${lock.fencingToken} %}` });
+          const section = new LockedSection(stack, id, { service, key: "k", leaseMs: 60_000, work });
+          new StateMachine(stack, `Machine ${ids.indexOf(id)}`, { definitionBody: DefinitionBody.fromChainable(section) });
+        }
+      },
+    );
+    const names = definitionsIn(template).flatMap(({ States }) =>
+      Object.entries(States).flatMap(([name, state]) => (name.endsWith(": lease id") ? Object.keys(state.Assign ?? {}) : [])),
+    );
+    expect(new Set(names).size).toBe(ids.length);
+    for (const name of names) expect(name).toMatch(/^lock_\w{1,75}$/);
+    expect(names).toContain("lock_Order_1");
   });
 
   it("sends what the service shall store with the lease", () => {
