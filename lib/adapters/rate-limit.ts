@@ -3,14 +3,14 @@
  * `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-10 has them. A host says how headers are set and sent.
  */
 import { isA } from "../core/brand.js";
-import { type TakeResult, checkLimiter } from "../client/limiter.js";
+import { type TakeResult, checkLimiter, TIMEOUT } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
 import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/options.js";
 import { sessionOf } from "../client/session.js";
-import { LimitExceededError } from "../client/errors.js";
+import { InvalidRequestError, LimitExceededError } from "../client/errors.js";
 import { type Rate, ratesText } from "../core/rate.js";
 import { checkClient, checkFunction } from "./once.js";
-import { type HttpAnswer, refusalBefore } from "./problem.js";
+import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
 import { checkName, requestKeys } from "./request.js";
 
 /**
@@ -43,6 +43,12 @@ export interface RateLimitOptions<Request> {
    * @default "throw"
    */
   readonly whenUnavailable?: "throw" | "proceed" | undefined;
+  /**
+   * The longest time for which a request waits for an answer of the locks, in ms, 100 to 10 000. For 3 s after an outage, a route with
+   * `"proceed"` runs at once, without asking.
+   * @default 1000
+   */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The outcome for a request: headers to add to its response, and if the route must not run, why and the answer in its place. */
@@ -59,9 +65,12 @@ const OPTIONS: Checks<RateLimitOptions<never>> = {
   name: checkName,
   rates: (_name, value) => checkLimiter({ rates: value as readonly Rate[] }),
   whenUnavailable: oneOf("throw", "proceed"),
+  timeoutMs: TIMEOUT,
   ...{ service: unchecked, caller: unchecked, cost: unchecked },
 };
 const UNLIMITED: Limited = { headers: {} };
+/** The default time for an answer, in ms: a request is not held up for long by its limit. */
+const TIMEOUT_MS = 1000;
 
 /** @throws InvalidRequestError naming the option that is invalid, or required and missing. */
 export function checkLimit(options: Partial<RateLimitOptions<never>>, ...required: readonly (keyof RateLimitOptions<never>)[]): void {
@@ -77,20 +86,30 @@ export function checkLimit(options: Partial<RateLimitOptions<never>>, ...require
  */
 export function limitRequests<Request>(options: RateLimitOptions<Request>): Limit<Request> {
   checkLimit(options, "locks");
-  const { locks, name, rates, cost = 1, whenUnavailable } = options;
+  const { locks, name, rates, cost = 1, whenUnavailable, timeoutMs = TIMEOUT_MS } = options;
   const session = sessionOf("locks", locks);
   const keys = requestKeys<readonly [Request]>(options, session.options.prefix);
   const policies = policiesOf(name, rates);
+  const costMax = Math.min(...rates.map(({ count, burst = count }) => burst));
+  const isCost = (units: unknown): boolean => Number.isSafeInteger(units) && (units as number) >= 1 && (units as number) <= costMax;
   const rateNames = ratesText(rates).replaceAll("/", ":").replaceAll(",", "-");
 
   return async (request) => {
     const units = typeof cost === "function" ? cost(request) : cost;
     if (units === 0) return UNLIMITED;
+    // A cost comes from the request, so a wrong one is the caller's mistake.
+    if (!isCost(units)) {
+      const error = new InvalidRequestError(
+        `cost: must be a whole number from 0 to ${costMax}, the smallest burst: ${String(units)} given`,
+        "cost",
+      );
+      return { headers: {}, refused: { error, answer: problemAnswer("invalid-request", { detail: error.message }) } };
+    }
     const key = keys.ofLimit([request], name, rateNames);
-    const take = (): Promise<TakeResult> => locks.limiter(key, { rates }).take({ cost: units });
+    const take = (): Promise<TakeResult> => locks.limiter(key, { rates }).take({ cost: units, timeoutMs });
     try {
       const taken = await session.unlessUnavailable(
-        { whenUnavailable },
+        { whenUnavailable, timeoutMs },
         session.keyOf(key),
         take,
         (): TakeResult | undefined => undefined,

@@ -20,6 +20,7 @@ import { RenewalBatcher } from "./lease/renewal-batcher.js";
 import type { LockClient } from "./lock-client.js";
 import { operatorCalls } from "./operator-calls.js";
 import { type WorkLast, checkOptions, checkScope, checkWork } from "./options.js";
+import { Outage } from "./outage.js";
 import { RefusedTakes } from "./refused-takes.js";
 import { Registry } from "./registry.js";
 import type { RunResult } from "./run/outcome.js";
@@ -49,6 +50,7 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),
     refusedTakes: new RefusedTakes(),
+    outage: new Outage(clock),
   };
   const registry = new Registry();
   whenRestored(() => registry.lose((key) => new LockLostError(`${key}: the process was restored from a snapshot`, "restored")));

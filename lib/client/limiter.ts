@@ -8,12 +8,12 @@ import type { LimitView, Rate, RateWithBurst } from "../core/rate.js";
 import * as LIMITS from "../core/request-limits.js";
 import { elapsedMs, instantOf } from "../core/time.js";
 import { throwIfAborted } from "./acquire/acquire.js";
-import { LimitExceededError } from "./errors.js";
+import { LimitExceededError, LockError } from "./errors.js";
 import { capWaitMs } from "./invocation.js";
 import type { Locks } from "./jobs/locks.js";
 import type { Lease } from "./lease/lease.js";
 import { type Checks, type WorkLast, CHECKS, checkOptions, checkWork, ms, refused, whole } from "./options.js";
-import { type Session, orNothing } from "./session.js";
+import { type Session, CALL_BUDGET_MS, orNothing } from "./session.js";
 import { pause } from "./transport/retry.js";
 
 /** A limit. All users of its name give the same. */
@@ -30,6 +30,11 @@ export interface TakeOptions {
   readonly cost?: number | undefined;
   /** The longest wait until its start, in ms, at most a day; in Lambda at most the remaining time − 1 s. @default 0, which asks once */
   readonly waitMs?: number | undefined;
+  /**
+   * The longest time for an answer, in ms, 100 to 10 000: then the take throws LockUnavailableError, and may be charged all the same.
+   * @default 10 000
+   */
+  readonly timeoutMs?: number | undefined;
   /** Cancels the wait with an AbortError. What was taken stays taken. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -47,9 +52,11 @@ export interface Limiter {
   readonly name: string;
   /**
    * Takes from every rate, or from none, and resolves when it may start. A start in the future is reserved at once, so waiting costs no
-   * further request, and nobody is overtaken. After a lost reply the request is sent again, and charged twice: stricter, never looser.
-   * @throws LimitExceededError if it can't start within `waitMs`; LockError `limit-mismatch` if others use the name with other rates;
-   *   LockUnavailableError if there was no response; AbortError if `signal` aborts.
+   * further request, and nobody is overtaken. After a lost reply the request is sent again with what is left of the wait, and charged twice:
+   * stricter, never looser.
+   * @throws LimitExceededError if it can't start within `waitMs`; LockError `limit-mismatch` if others use the name with other rates, and
+   *   `invocation-ends` if it could start only after the Lambda invocation; LockUnavailableError if there was no response; AbortError if
+   *   `signal` aborts.
    */
   take(options?: TakeOptions): Promise<TakeResult>;
   /**
@@ -96,6 +103,9 @@ const LIMITER: Checks<LimiterOptions> = {
   concurrent: whole(1, LIMITS.permitsMax),
 };
 
+/** The check of a time for an answer. */
+export const TIMEOUT = ms(100, CALL_BUDGET_MS);
+
 /** @throws InvalidRequestError naming the invalid option of a limiter. */
 export function checkLimiter(options: LimiterOptions): void {
   checkOptions("limiter", options, LIMITER, "rates");
@@ -103,14 +113,19 @@ export function checkLimiter(options: LimiterOptions): void {
 
 /**
  * Takes from several limits, one after the other: give the most specific first, such as a user's before everybody's. A later refusal leaves
- * the earlier ones charged. @throws as {@link Limiter.take}
+ * the earlier ones charged, unless this client was refused the same take lately. @throws as {@link Limiter.take}
  */
 export async function limitAll(limiters: readonly Limiter[], options: TakeOptions = {}): Promise<void> {
   const given: unknown = limiters;
   if (!Array.isArray(given)) throw refused("limiters", limiters, "it must be a list of limiters");
-  // A cost that one of them never allows charges none.
-  for (const limiter of limiters) if (isA(limiter, NamedLimiter)) limiter.check("limitAll", options);
+  // A cost that one of them never allows charges none, and neither does one that this client knows to have no room.
+  const named = limiters.filter((limiter) => isA(limiter, NamedLimiter));
+  for (const limiter of named) limiter.check("limitAll", options);
   let { waitMs: leftMs = 0 } = options;
+  for (const limiter of named) {
+    const roomInMs = limiter.roomInMs(options);
+    if (roomInMs > leftMs) throw new LimitExceededError(`take from ${limiter.name}: no room for ${roomInMs} ms`, roomInMs);
+  }
   for (const limiter of limiters) {
     const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
     leftMs = Math.max(0, leftMs - Math.ceil(waitedMs));
@@ -175,30 +190,53 @@ export class NamedLimiter implements Limiter {
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
   check(what: string, options: TakeOptions): void {
     const cost = whole(1, Math.min(...this.#rates.map(({ burst }) => burst)));
-    checkOptions(what, options, { cost, waitMs: ms(0, LIMITS.takeWaitMaxMs), signal: CHECKS.signal } satisfies Checks<TakeOptions>);
+    checkOptions(what, options, {
+      cost,
+      waitMs: ms(0, LIMITS.takeWaitMaxMs),
+      timeoutMs: TIMEOUT,
+      signal: CHECKS.signal,
+    } satisfies Checks<TakeOptions>);
   }
 
-  async #take({ cost = 1, waitMs: asked = 0, signal }: TakeOptions): Promise<TakeResult> {
+  /** Returns the time in ms before which a take certainly has no room, as this client was told lately; 0 if it may have. */
+  roomInMs({ cost = 1 }: TakeOptions): number {
+    const { refusedTakes, clock } = this.#deps.session.deps;
+    return refusedTakes.roomInMs(this.#key, { rates: this.#rates, cost }, instantOf(clock));
+  }
+
+  async #take({ cost = 1, waitMs: asked = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
     const { session } = this.#deps;
     const { api, clock, refusedTakes } = session.deps;
     const waitMs = capWaitMs(asked, session.context);
     const what = `take from ${this.#key}`;
     const askedAt = instantOf(clock);
+    const passedMs = (): number => elapsedMs(askedAt, instantOf(clock));
     return session.registry.run(signal, async (giveUp) => {
       throwIfAborted(giveUp);
-      const roomInMs = refusedTakes.roomInMs(this.#key, { rates: this.#rates, cost }, askedAt);
+      const roomInMs = this.roomInMs({ cost });
       if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
-      const { startInMs, remaining } = await session
-        .ask(what, (attempt) => api.take({ key: this.#key, rates: this.#rates, cost, waitMs }, attempt), giveUp)
-        .catch((error: unknown) => {
-          throwIfAborted(giveUp);
-          if (isA(error, LimitExceededError))
-            refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, retryAfterMs: error.retryAfterMs });
-          throw error;
-        });
+      const request = { key: this.#key, rates: this.#rates, cost };
+      // The wait counts from the call, so a request that is sent again asks for what is left of it.
+      const ask = (attempt: CallOptions) => api.take({ ...request, waitMs: Math.max(0, waitMs - Math.ceil(passedMs())) }, attempt);
+      const { startInMs, remaining } = await session.ask(what, ask, giveUp, timeoutMs).catch((error: unknown) => {
+        throwIfAborted(giveUp);
+        if (isA(error, LimitExceededError))
+          refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, retryAfterMs: error.retryAfterMs });
+        throw error;
+      });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
       throwIfAborted(giveUp);
-      return { waitedMs: elapsedMs(askedAt, instantOf(clock)), remaining };
+      if (session.context && session.context.getRemainingTimeInMillis() <= 0) throw tooLate(what);
+      return { waitedMs: passedMs(), remaining };
     });
   }
+}
+
+/** Returns the error of a take whose start came when the invocation had ended. What was taken stays taken. */
+function tooLate(what: string): LockError {
+  return new LockError(`${what}: the Lambda invocation has no time left to start`, {
+    code: "invocation-ends",
+    definite: false,
+    retry: "later",
+  });
 }

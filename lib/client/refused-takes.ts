@@ -28,7 +28,7 @@ export class RefusedTakes {
   /** Returns the time in ms before which this take certainly has no room; 0 if it may have room now. */
   roomInMs(key: string, { rates, cost }: AskedTake, now: Instant): number {
     const refused = this.#ofKey.get(key);
-    if (!refused || refused.cost !== cost || ratesText(refused.rates) !== ratesText(rates)) return 0;
+    if (refused?.cost !== cost || ratesText(refused.rates) !== ratesText(rates)) return 0;
     const sinceMs = elapsedMs(refused.askedAt, now);
     return sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs));
   }

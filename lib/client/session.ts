@@ -12,7 +12,7 @@ import * as DEFAULTS from "../core/request-defaults.js";
 import { type Instant, elapsedMs, instantOf } from "../core/time.js";
 import { type AcquireDeps, type AcquireParams, CANCEL_HOLDS_MS, tryOnce } from "./acquire/acquire.js";
 import type { StopSignal } from "./transport/lazy-abort.js";
-import { type Answered, boundsFor, retry } from "./transport/retry.js";
+import { type Answered, boundsFor, retry, SHORT_ATTEMPT_MS } from "./transport/retry.js";
 import type { ClientOptions, LockClientEvent } from "./client-options.js";
 import { errorOf, InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError, timeoutOf } from "./errors.js";
 import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "./invocation.js";
@@ -192,7 +192,7 @@ export class Session {
     mostMs = CALL_BUDGET_MS,
   ): Promise<A> {
     const budgetMs = capBudgetMs(mostMs, this.context);
-    const { answer } = await retry(attempt, { attemptMs: budgetMs / 2, budgetMs, signal }, this.deps);
+    const { answer } = await retry(attempt, { attemptMs: Math.max(SHORT_ATTEMPT_MS, budgetMs / 2), budgetMs, signal }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }
@@ -262,23 +262,25 @@ export class Session {
   }
 
   /**
-   * Runs `work` under what `acquire` gets. If the locks can't be reached, `alone` runs instead, or nothing, as the option says.
+   * Runs `work` under what `acquire` gets. If the locks can't be reached, `alone` runs instead, or nothing, as the option says. Such a call
+   * isn't held up again by an outage that this client met in the last seconds (outage.ts).
    * @param key the key, or the keys of a set, for the listener
    */
   async unlessUnavailable<A, T>(
-    { whenUnavailable: when }: WhenUnavailable,
+    { whenUnavailable: when, timeoutMs, ...wait }: WhenUnavailable & { readonly waitMs?: number | undefined; readonly timeoutMs?: number },
     key: string,
     acquire: () => Promise<A>,
     alone: (nothing: never) => Promise<T> | T,
     work: (acquired: A) => Promise<T>,
   ): Promise<T> {
+    const isSkipped = when === "skip";
+    const mayDoWithout = isSkipped || when === "proceed";
     let acquired: A;
     try {
-      acquired = await acquire();
+      acquired = await (mayDoWithout ? this.deps.outage.ask(timeoutMs ?? this.#patienceMs(wait), acquire) : acquire());
     } catch (error) {
-      const isSkipped = when === "skip";
       const isOutage = isA(error, LockUnavailableError);
-      if (!isOutage || (!isSkipped && when !== "proceed")) {
+      if (!isOutage || !mayDoWithout) {
         // A caller that gave up was not refused.
         if (isA(error, LockError)) this.tell({ type: isOutage ? "unavailable" : "refused", key, error });
         throw error;
@@ -287,6 +289,12 @@ export class Session {
       return (isSkipped ? undefined : alone(undefined as never)) as T;
     }
     return work(acquired);
+  }
+
+  /** Returns the time after which an acquire without an answer ends. */
+  #patienceMs(options: { readonly waitMs?: number | undefined }): number {
+    const waitMs = this.waitMsOf(options);
+    return Math.max(waitMs, firstAnswerMs(waitMs, this.context));
   }
 
   /** Reports an event to the client's listener. */

@@ -154,7 +154,33 @@ describe("a limit in front of routes", () => {
     const cost = ({ tokens = 0 }: Asked): number => tokens;
     expect(await left({ cost }, { tokens: 40 })).toMatchObject({ RateLimit: '"orders";r=60;t=1' });
     expect(await left({ cost })).toEqual({});
-    await expect(left({ cost }, { tokens: 101 })).rejects.toThrow("cost: 101 given");
+  });
+
+  it.each([101, Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, "3"])(
+    "answers 400 to a request whose cost is %s, and takes nothing",
+    async (tokens) => {
+      const locks = createLockClient();
+      const rates = [{ count: 100, perMs: 60_000 }];
+      const limiting = limit(locks, { rates, cost: ({ tokens: cost = 0 }) => cost });
+      const { refused } = await limiting({ tokens: tokens as number });
+      expect(refused?.answer.statusCode).toBe(400);
+      expect(JSON.parse(refused?.answer.body ?? "")).toMatchObject({ code: "invalid-request", definite: true, retry: "never" });
+      expect((await limiting({ tokens: 1 })).headers).toMatchObject({ RateLimit: '"orders";r=99;t=1' });
+    },
+  );
+
+  it("holds up a request for a second at most in an outage, and those of the next seconds not at all", async () => {
+    const locks = createLockClient();
+    for (let times = 0; times < 100; times++) locks.faults.loseNextRequest("take");
+    const limiting = limit(locks, { whenUnavailable: "proceed" });
+    const heldMs: number[] = [];
+    for (let request = 0; request < 4; request++) {
+      const beganMs = locks.clock.monotonicMs();
+      expect(await locks.clock.settle(limiting({}))).toEqual({ headers: {} });
+      heldMs.push(locks.clock.monotonicMs() - beganMs);
+    }
+    expect(heldMs[0]).toBeLessThanOrEqual(1000);
+    expect(heldMs.slice(1)).toEqual([0, 0, 0]);
   });
 
   it.each<[what: string, rates: RateLimitOptions<Asked>["rates"], policy: string, state: string]>([

@@ -147,6 +147,43 @@ describe("a take", () => {
     await ended;
   });
 
+  it("starts within its wait after a lost answer too: what is sent again asks for what is left of it", async () => {
+    const { clock, locks, rival, wire } = createHarness();
+    const second = { rates: [{ count: 1, perMs: 1000 }] };
+    const waits = Array.from({ length: 8 }, () => rival.limiter("partner", second).take({ waitMs: 60_000 }));
+    await clock.advance(0);
+    wire.next("take", { lost: "reply", silently: true });
+    // Its first request is charged for a start after 8 s. The next one is sent after 5 s and a pause of 25 ms, when the next start is 4 s away.
+    await expect(clock.settle(locks.limiter("partner", second).take({ waitMs: 8000 }))).rejects.toBeInstanceOf(LimitExceededError);
+    expect(wire.of("take").map(({ request }) => request)).toMatchObject([{ waitMs: 8000 }, { waitMs: 2975 }]);
+    await clock.settle(Promise.all(waits));
+  });
+
+  it("of work that could start only after the invocation is refused, and the work isn't done; control: with time left it is", async () => {
+    const worked = async (leftMs: number): Promise<string> => {
+      const locks = createLockClient();
+      let remainingMs = 3000;
+      const limiter = locks.forInvocation({ getRemainingTimeInMillis: () => remainingMs }).limiter("partner", TEN);
+      await limiter.take({ cost: 10 });
+      const running = limiter.run({ waitMs: 1000 }, () => "done").catch((error: unknown) => (error as LockError).code);
+      await locks.clock.advance(50);
+      remainingMs = leftMs;
+      return locks.clock.settle(running);
+    };
+    expect([await worked(-906), await worked(1)]).toEqual(["invocation-ends", "done"]);
+  });
+
+  it("without an answer ends after timeoutMs; control: by default after 10 s", async () => {
+    const endedAfterMs = async (options: TakeOptions): Promise<number> => {
+      const { clock, locks, wire } = createHarness();
+      wire.always("take", { lost: "request", silently: true });
+      const beganMs = clock.monotonicMs();
+      await expect(clock.settle(locks.limiter("partner", TEN).take(options))).rejects.toThrow("take from partner");
+      return clock.monotonicMs() - beganMs;
+    };
+    expect([await endedAfterMs({ timeoutMs: 800 }), await endedAfterMs({})]).toEqual([800, 10_000]);
+  });
+
   it("waits no longer than an invocation leaves it", async () => {
     const locks = createLockClient();
     const invocation = locks.forInvocation({ getRemainingTimeInMillis: () => 1500 });
@@ -168,6 +205,20 @@ describe("limitAll()", () => {
     const taking = limitAll(limiters(locks.limiter("partner", TEN)) as readonly Limiter[], options as TakeOptions);
     await expect(taking).rejects.toMatchObject({ name: "InvalidRequestError", field });
     expect(asked()).toEqual([]);
+  });
+});
+
+describe("limitAll(), when one of the limits refused the same lately", () => {
+  it("charges none of them, and asks nobody; control: the refusal itself charged the earlier one", async () => {
+    const { locks, asked, forget } = counted();
+    const [user, total] = [locks.limiter("user", TEN), locks.limiter("total", { rates: [{ count: 1, perMs: 60_000 }] })];
+    await limitAll([user, total]);
+    await expect(limitAll([user, total])).rejects.toMatchObject({ retryAfterMs: 60_000 });
+    expect(await user.remaining()).toEqual([8]);
+    forget();
+    await expect(limitAll([user, total])).rejects.toMatchObject({ code: "rate-limited", retryAfterMs: 60_000 });
+    expect(asked()).toEqual([]);
+    expect(await user.remaining()).toEqual([8]);
   });
 });
 

@@ -16,6 +16,7 @@ import type { ServiceApi } from "../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "../lease/deadline.js";
 import { type Answered, type RetryBounds, type Runtime, atMost, retry } from "../transport/retry.js";
+import type { Outage } from "../outage.js";
 import type { RefusedTakes } from "../refused-takes.js";
 import { errorOf, LockError } from "../errors.js";
 import type { Alarms } from "../lease/alarms.js";
@@ -43,6 +44,7 @@ export interface AcquireDeps extends Runtime {
   readonly gate: RetryGate;
   /** The takes of limits that were refused lately. */
   readonly refusedTakes: RefusedTakes;
+  readonly outage: Outage;
   /** The invocation that bounds every call, if there is one. */
   readonly context?: InvocationContext | undefined;
   /** Chooses between the ways of `api`, if it has two. */
@@ -52,7 +54,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "context" | "track">;
+export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "outage" | "context" | "track">;
 
 /** The parameters of one try, with the client's defaults filled in. */
 export interface AcquireParams extends AcquireParameters {

@@ -55,7 +55,7 @@ export interface Answered<A> {
 }
 
 /** The shortest attempt that half of a budget gives, in ms: a shorter silence more often means a slow response than a lost one. */
-const SHORT_ATTEMPT_MS = 1000;
+export const SHORT_ATTEMPT_MS = 1000;
 
 /** Returns the bounds of a call about a lease. An attempt is well below the lease and the budget, so that several fit into each. */
 export function boundsFor(leaseMs: number, budgetMs: number): { readonly attemptMs: number; readonly budgetMs: number } {

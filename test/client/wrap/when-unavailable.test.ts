@@ -140,6 +140,41 @@ describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, 
   });
 });
 
+describe.each(WRAPPERS)("%s, after an outage that its client met", (_name, wrapper) => {
+  const options = { waitMs: 2000, whenUnavailable: "proceed" } as const;
+  const asked = ({ wire }: Harness): number => wire.sent.length;
+  async function met() {
+    const harness = outage();
+    const call = (waitMs = 2000) => wrapper(harness.locks, { ...options, waitMs }, (under) => (under ? "with" : "without"));
+    await harness.clock.settle(call());
+    return { harness, call, from: asked(harness) };
+  }
+
+  it("does without asking for 3 s; then one call at a time asks, and the others don't wait for it", async () => {
+    const { harness, call, from } = await met();
+    await harness.clock.advance(2999);
+    expect(await call()).toBe("without");
+    expect(asked(harness)).toBe(from);
+    await harness.clock.advance(1);
+    const probe = call();
+    expect(await call()).toBe("without");
+    await harness.clock.settle(probe);
+    expect(asked(harness)).toBeGreaterThan(from);
+  });
+
+  it("asks as before once a call was answered; control: a call that would wait longer asks at once", async () => {
+    const { harness, call, from } = await met();
+    for (const operation of GRANTING) harness.wire.always(operation, undefined);
+    expect(await call()).toBe("without");
+    expect(asked(harness)).toBe(from);
+    await harness.clock.settle(call(9000));
+    expect(asked(harness)).toBeGreaterThan(from);
+    const between = asked(harness);
+    await harness.clock.settle(call());
+    expect(asked(harness)).toBeGreaterThan(between);
+  });
+});
+
 describe("whenUnavailable", () => {
   it("is of wrappers alone", async () => {
     const { locks } = createHarness();
