@@ -118,3 +118,27 @@ describe("reset", () => {
     expect(await holdfast("reset", "never", "--reason", "stuck")).toMatchObject({ status: 66 });
   });
 });
+
+describe("limits reset", () => {
+  const WRONG = { rates: [{ count: 1, perMs: LONG_MS }] };
+
+  it("makes a limit full for other rates, and logs the reason", async () => {
+    await service.locks.limiter("partner", WRONG).take();
+    expect(await holdfast("limits", "reset", "partner", "--reason", "wrong rates")).toEqual({
+      status: 0,
+      stdout: "partner is full: the next take may bring other rates\n",
+      stderr: "",
+    });
+    expect(await service.locks.limiter("partner", { rates: [{ count: 2, perMs: LONG_MS }] }).take()).toMatchObject({ remaining: [1] });
+    expect(await json("limits", "reset", "partner", "--reason", "again")).toEqual({ key: "partner", reset: true });
+    expect(service.lines).toContainEqual(expect.objectContaining({ event: "reset", kind: "limit", id: "partner", reason: "wrong rates" }));
+  });
+
+  it("needs a name and a reason, and a name that was used; without reset it lists as before", async () => {
+    expect(await holdfast("limits", "reset", "--reason", "stuck")).toMatchObject({ status: 64 });
+    expect(await holdfast("limits", "reset", "partner")).toMatchObject({ status: 64 });
+    expect(await holdfast("limits", "reset", "never", "--reason", "stuck")).toMatchObject({ status: 66 });
+    await service.locks.limiter("listed", WRONG).take();
+    expect(await json("limits", "list")).toMatchObject({ items: [{ key: "listed" }] });
+  });
+});

@@ -54,7 +54,10 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<AcquireDeps, "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "outage" | "context" | "track">;
+export type OuterDeps = Omit<
+  AcquireDeps,
+  "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "outage" | "context" | "track"
+>;
 
 /** The parameters of one try, with the client's defaults filled in. */
 export interface AcquireParams extends AcquireParameters {

@@ -78,7 +78,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
     why: "a take must fit beside its own charge: one of the whole burst never does",
     file: CORE,
     breaks: "L7",
-    edits: [["* 1000 + spanUs(bucket) - chargeUs(bucket, cost);", "* 1000 + spanUs(bucket) - 2 * chargeUs(bucket, cost);"]],
+    edits: [["* 1000 + spanUs(rate) - chargeUs(rate, take.cost);", "* 1000 + spanUs(rate) - 2 * chargeUs(rate, take.cost);"]],
   },
   {
     name: "refused-for-good",
