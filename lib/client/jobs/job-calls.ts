@@ -28,8 +28,8 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
       const key = session.keyOf(name);
       checkRefresh(options);
       // A renewal that asks for the value that it renews waits for the key as long as any, and not for the end of its own flight.
-      if (flights.has(name) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), name, options);
-      return refresh(locks(), flights, name, options, session.registry);
+      if (flights.has(name) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), name, options, session.deps);
+      return refresh(locks(), flights, name, options, session);
     },
 
     async tick(name, options, work) {

@@ -3,16 +3,20 @@
  * refresh token is used twice. The value stays in the caller's own store; the service sees the key alone.
  *
  * 1. Read the value. A fresh one costs no request.
- * 2. Acquire the key, and read again: another caller may have renewed it meanwhile.
+ * 2. Acquire the key, and read again: another caller may have renewed it meanwhile. Who waits reads now and then too, and leaves the queue
+ *    with a value that is fresh.
  * 3. Renew. Then save, unless the lease was lost: a process that was frozen must not overwrite a later value.
  *
  * Everybody asks for the key exclusively. A reader that shared it could be the one that takes over from a dead process, and then the one
  * that renews would not learn of the death.
  */
+import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Ending } from "../../core/record.js";
 import { abortError } from "../acquire/acquire.js";
 import { type Check, type Checks, CHECKS, checkOptions, checkWork } from "../options.js";
 import type { Registry } from "../registry.js";
+import type { Session } from "../session.js";
+import { type Runtime, pause } from "../transport/retry.js";
 import type { Locks } from "./locks.js";
 
 /** The circumstances in which {@link RefreshOptions.renew} is called. */
@@ -29,7 +33,10 @@ export interface Renewal {
 
 /** The calls and limits of a refresh. */
 export interface RefreshOptions<T> {
-  /** Reads the value from your own store, undefined if there is none. Called without the lock, and again under it. */
+  /**
+   * Reads the value from your own store, undefined if there is none. Called without the lock, again about once a second by a process that waits
+   * for it, and under it.
+   */
   readonly read: () => Promise<T | undefined> | T | undefined;
   /** Returns true if the value can be used as it is. Leave a margin, such as a minute before it expires. */
   readonly isFresh: (value: T) => boolean;
@@ -52,6 +59,9 @@ const isCalled: Check = (name, value) => checkWork(name, name, value, "it must b
 const CALLS = { read: isCalled, isFresh: isCalled, renew: isCalled, save: isCalled };
 const OPTIONS: Checks<RefreshOptions<never>> = { ...CALLS, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs, signal: CHECKS.signal };
 
+/** The pauses between two reads of who waits: the first, which doubles up to the longest, with jitter. */
+const READS: Backoff = { firstMs: 100, longestMs: 1000 };
+
 /** The endings of a lease whose holder did not give it back. */
 const INTERRUPTED: ReadonlySet<Ending> = new Set(["expired", "taken", "broken"]);
 
@@ -61,14 +71,20 @@ export function checkRefresh<T>(options: RefreshOptions<T>): void {
 }
 
 /** Returns the fresh value. Callers of one client share one refresh, which has the first caller's options. */
-export async function refresh<T>(locks: Locks, flights: Flights, key: string, options: RefreshOptions<T>, registry: Registry): Promise<T> {
+export async function refresh<T>(
+  locks: Locks,
+  flights: Flights,
+  key: string,
+  options: RefreshOptions<T>,
+  { registry, deps }: Pick<Session, "registry" | "deps">,
+): Promise<T> {
   const underWay = flights.get(key);
   if (underWay) {
     const value = (await underWay.join(options.signal, registry)) as T;
     // A value that is fresh for another caller can be the one that the provider refused to this one.
     if (options.isFresh(value)) return value;
   }
-  const flight = flights.get(key) ?? new Flight(flights, key, (signal) => refreshed(locks, key, { ...options, signal }));
+  const flight = flights.get(key) ?? new Flight(flights, key, (signal) => refreshed(locks, key, { ...options, signal }, deps));
   return flight.join(options.signal, registry) as Promise<T>;
 }
 
@@ -114,17 +130,53 @@ export async function refreshed<T>(
   locks: Locks,
   key: string,
   { read, isFresh, renew, save, leaseMs, waitMs, signal }: RefreshOptions<T>,
+  runtime: Runtime,
 ): Promise<T> {
-  const seen = await read();
-  if (seen !== undefined && isFresh(seen)) return seen;
-  return locks.withLock(key, { leaseMs, waitMs, signal }, async (lease) => {
-    const old = await read();
-    if (old !== undefined && isFresh(old)) return old;
-    const value = await renew(old, { signal: lease.signal, interrupted: () => wasInterrupted(locks, key) });
-    lease.assertHeld();
-    await save(value, { fencingToken: lease.fencingToken });
-    return value;
-  });
+  const current = await read();
+  if (current !== undefined && isFresh(current)) return current;
+  const waiting = new AbortController();
+  const stop = (): void => waiting.abort(signal?.reason);
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted) stop();
+  const granted = new AbortController();
+  const renewed = untilFresh({ read, isFresh }, granted.signal, runtime);
+  void renewed.then((value) => value !== undefined && waiting.abort());
+  try {
+    return await locks.withLock(key, { leaseMs, waitMs, signal: waiting.signal }, async (lease) => {
+      granted.abort();
+      const old = await read();
+      if (old !== undefined && isFresh(old)) return old;
+      const value = await renew(old, { signal: lease.signal, interrupted: () => wasInterrupted(locks, key) });
+      lease.assertHeld();
+      await save(value, { fencingToken: lease.fencingToken });
+      return value;
+    });
+  } catch (error) {
+    granted.abort();
+    const value = signal?.aborted ? undefined : await renewed;
+    if (value !== undefined) return value;
+    throw error;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Reads the value now and then, and returns it when it is fresh; undefined when `granted` aborts, or if a read fails. */
+async function untilFresh<T>(
+  { read, isFresh }: Pick<RefreshOptions<T>, "read" | "isFresh">,
+  granted: AbortSignal,
+  { clock, random }: Runtime,
+): Promise<T | undefined> {
+  for (let reads = 0; ; reads++) {
+    await pause(backoffMs(READS, reads) * (0.5 + 0.5 * random()), clock, granted);
+    if (granted.aborted) return undefined;
+    try {
+      const value = await read();
+      if (value !== undefined && isFresh(value)) return value;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 /** True if the last lease of the key that was held and is over was not given back. */

@@ -14,8 +14,31 @@ describe("of all who want the value", () => {
     const tokens = await partner.clock.settle(Promise.all(callers));
     expect([partner.refreshes, partner.saves, partner.isRevoked]).toEqual([1, 1, false]);
     expect(new Set(tokens.map(({ refresh }) => refresh))).toEqual(new Set(["r1"]));
-    // Each process reads once without the lock and once under it, whatever its number of callers.
-    expect(partner.reads).toBe(16);
+    // Each process reads once without the lock, and a few times until the value is fresh, whatever its number of callers.
+    expect(partner.reads).toBeLessThanOrEqual(8 * 4);
+  });
+
+  it("150 processes have it within a second, although it takes 0.3 s to renew: who waits leaves with it", async () => {
+    const partner = new Partner();
+    const beganMs = partner.clock.monotonicMs();
+    const callers = Array.from({ length: 150 }, (_, index) => partner.ask(partner.process(`p${index}`)));
+    await partner.clock.settle(Promise.all(callers));
+    expect(partner.clock.monotonicMs() - beganMs).toBeLessThanOrEqual(1000);
+    expect([partner.refreshes, partner.isRevoked]).toEqual([1, false]);
+    await partner.clock.advance(5000);
+    expect(await partner.first.inspect(TOKEN)).toMatchObject({ holders: [], waiters: [] });
+  });
+
+  it("one whose store fails while it waits renews it in its turn", async () => {
+    const partner = new Partner();
+    const first = partner.ask(partner.first);
+    await partner.clock.advance(50);
+    let reads = 0;
+    const read = (): Promise<typeof partner.stored> => (++reads === 2 ? Promise.reject(new Error("the store")) : partner.read());
+    const second = partner.ask(partner.process("p1"), { read });
+    const [renewed, same] = await partner.clock.settle(Promise.all([first, second]));
+    expect(same?.refresh).toBe(renewed?.refresh);
+    expect(partner.refreshes).toBe(1);
   });
 
   it("control: without the lock the provider revokes the whole chain", async () => {
