@@ -7,7 +7,8 @@
  * 4. The end of the wait cuts every pause. The request that follows asks for the lease, and is the last.
  * 5. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.
  *
- * If the queue is full, or the caller may not use it, the key is requested repeatedly with growing pauses.
+ * If the queue is full, the key is requested again after the time that the service gives; if the caller may not use it, repeatedly with growing
+ * pauses.
  */
 import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
@@ -23,6 +24,9 @@ import type { Wait } from "./wait.js";
 
 /** The pauses without a queue: the first, which doubles each time up to the longest, with jitter. */
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
+
+/** The part by which a caller without a place asks later than it is told to, at most. Each of its requests costs as much as the queue is long. */
+const SPREAD = 0.25;
 
 /**
  * The refusals that a new id or a later time can resolve. `lease-over` and `lease-id-time` are among them: an id can lose its place and by
@@ -52,9 +56,13 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
     wait.answered(answer);
     if (wait.isEnding()) wait.end(what);
     const pollMs = backoffMs(POLLS, polls);
-    // Jitter on both, so that waiters for the end of the same lease don't all ask at that instant.
-    const freeMs = (answer.retryAfterMs ?? pollMs) + POLLS.firstMs * random();
-    await wait.pause(Math.min(freeMs, pollMs * (0.5 + 0.5 * random())), signal);
+    const freeMs = answer.retryAfterMs ?? pollMs;
+    // Jitter, so that waiters for the end of the same lease, or for the same place, don't all ask at that instant.
+    const delayMs =
+      answer.code === "queue-full"
+        ? freeMs * (1 + SPREAD * random())
+        : Math.min(freeMs + POLLS.firstMs * random(), pollMs * (0.5 + 0.5 * random()));
+    await wait.pause(delayMs, signal);
     throwIfAborted(signal);
   }
 }

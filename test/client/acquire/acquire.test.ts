@@ -68,6 +68,17 @@ describe("acquire", () => {
     expect(wire.of("check").length).toBeGreaterThan(wire.of("acquire").length);
   });
 
+  it("asks for a place in a full queue no sooner than the service says, and at its end", async () => {
+    const { clock, locks, wire } = createHarness();
+    wire.always("acquire", { instead: refuse("queue-full", { retryAfterMs: 3500 }) });
+    const beganMs = clock.monotonicMs();
+    await expect(clock.settle(locks.acquire(KEY, { waitMs: 10_000 }))).rejects.toBeInstanceOf(LockTimeoutError);
+    const atMs = wire.of("acquire").map((sent) => sent.atMs - beganMs);
+    expect(atMs).toHaveLength(4);
+    expect(atMs.at(-1)).toBe(10_000);
+    expect(atMs[1]).toBeGreaterThanOrEqual(3500);
+  });
+
   it("asks once with waitMs 0", async () => {
     const { clock, locks, rival, wire } = createHarness();
     await rival.acquire(KEY);
