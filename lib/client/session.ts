@@ -36,7 +36,7 @@ const WAITED_LEASES = DEFAULTS.waitMs / DEFAULTS.leaseMs;
 /** The reasons for which this side ends a lease on purpose. */
 const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
 
-/** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost. */
+/** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost, unless the release was repeated. */
 const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"]);
 
 /** The sentences that a timeout adds if this side holds the key. */
@@ -181,7 +181,9 @@ export class Session {
     const { wasLost } = lease;
     const state = await this.released(lease);
     if (wasLost) lease.assertHeld();
-    if (LOST.has(state)) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
+    // In a crowd the key forgets the id before the release is repeated. The lease was held when it was sent first.
+    if (LOST.has(state) && !(state === "unknown" && lease.wasReleaseRepeated))
+      throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
   }
 
   /** Carries out an operation that needs no lease, within its budget, or until `signal` aborts. @throws LockError for a refusal. */

@@ -263,6 +263,9 @@ export class HeldLease implements Lease, WaitingLease {
     return this.#deps.endHold(this);
   }
 
+  /** True if an attempt of the release had no answer: it may have ended the hold, and the key may have forgotten the id since. */
+  wasReleaseRepeated = false;
+
   /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
     const { reason } = this.#lost;
@@ -302,8 +305,10 @@ export class HeldLease implements Lease, WaitingLease {
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";
-      const { answer } = await retry((call) => this.#deps.api.release(this.#ref, call), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      const released = await retry((call) => this.#deps.api.release(this.#ref, call), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      const { answer } = released;
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
+      this.wasReleaseRepeated = released.ambiguous;
       return answer.state;
     } finally {
       handoff?.over();

@@ -4,7 +4,14 @@ import { refuse } from "../../../lib/core/errors.js";
 import { leaseIdTimeMs } from "../../../lib/core/lease-id.js";
 import type { LockApi } from "../../../lib/core/api/locks.js";
 import type { Clock } from "../../../lib/core/time.js";
-import { type Lease, type LockClient, type Operation, type VirtualClock, LockUnavailableError } from "../../../lib/testing.js";
+import {
+  type Lease,
+  type LockClient,
+  type Operation,
+  type VirtualClock,
+  LockLostError,
+  LockUnavailableError,
+} from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";
@@ -46,6 +53,32 @@ describe("an answer that was lost", () => {
     await expect(clock.settle(lease.release())).rejects.toBeInstanceOf(LockUnavailableError);
     wire.always("release", undefined);
     expect(await clock.settle(lease.release())).toBe("released");
+  });
+
+  /** Ends work whose release is repeated when this has happened. */
+  async function endOfWork(meanwhile: (rival: LockClient, fencingToken: number) => Promise<unknown>): Promise<unknown> {
+    const { clock, locks, rival, wire } = createHarness();
+    let fencingToken = 0;
+    wire.next("release", { requestMs: 10, lost: "reply", silently: true });
+    const worked = locks.withLock(KEY, { leaseMs: LEASE_MS }, (lease) => ((fencingToken = lease.fencingToken), "done"));
+    const ended = worked.catch((error: unknown) => error);
+    await clock.advance(1);
+    await meanwhile(rival, fencingToken);
+    return clock.settle(ended);
+  }
+
+  it("to a release, until the key has forgotten the id: the work was not lost", async () => {
+    const crowd = async (rival: LockClient): Promise<void> => {
+      // The first of them waits for the request that was carried out.
+      for (let holds = 0; holds < 9; holds++) await (await rival.acquire(KEY)).release();
+    };
+    const forgotten = await endOfWork(async (rival) => void setImmediate(() => void crowd(rival)));
+    expect(forgotten).toBe("done");
+  });
+
+  it("control: to a release of a hold that an operator had ended: the work was lost", async () => {
+    const broken = await endOfWork((rival, fencingToken) => rival.forceRelease(KEY, { reason: "test", fencingToken, drainMs: 0 }));
+    expect(broken).toBeInstanceOf(LockLostError);
   });
 
   const ASKED: readonly (readonly [Operation, (locks: LockClient, fencingToken: number) => Promise<unknown>])[] = [
