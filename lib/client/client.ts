@@ -7,7 +7,6 @@ import type { AcquireDeps, OuterDeps } from "./acquire/acquire.js";
 import { LocalQueues } from "./acquire/local-queue.js";
 import { lockCalls } from "./acquire/lock-calls.js";
 import { setCalls } from "./acquire/set-calls.js";
-import { WaitEstimator } from "./acquire/wait-estimator.js";
 import type { ClientOptions } from "./client-options.js";
 import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./coordination/elect.js";
 import { handleCalls } from "./coordination/lock-handles.js";
@@ -47,7 +46,6 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     alarms,
     renewalBatcher: new RenewalBatcher(api, clock, alarms, callers),
     gate: new RetryGate(clock, random),
-    waitEstimator: new WaitEstimator(),
     localQueues: new LocalQueues(),
     refusedTakes: new RefusedTakes(),
     outage: new Outage(clock),

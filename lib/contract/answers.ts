@@ -103,7 +103,7 @@ const Lease = v.strictObject({
 /** In the queue: nothing is held yet. */
 const Waiting = v.strictObject({
   state: v.literal("waiting"),
-  position: v.pipe(integer(1, 2 * LIMITS.waitersMax + LIMITS.leasesMax), v.description("1 is next.")),
+  position: v.pipe(integer(1, 2 * LIMITS.membersMax + LIMITS.leasesMax), v.description("1 is next.")),
   retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
   pollWithinMs: v.pipe(durationMs, v.description("Poll within this time to keep the place.")),
   condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
@@ -115,7 +115,7 @@ const Asleep = v.strictObject({ state: v.literal("asleep"), position: Waiting.en
 /** The place of an acquire in the queue. */
 const Queued = v.variant("state", [Waiting, Asleep]);
 
-const Notified = v.strictObject({ notified: integer(0, LIMITS.waitersMax) });
+const Notified = v.strictObject({ notified: integer(0, LIMITS.membersMax) });
 
 const LeaseSet = v.strictObject({
   leaseId: LeaseId,

@@ -45,8 +45,12 @@ export const LIMITS = {
   /** The body of an outcome request: a result with every character escaped, and the JSON around it. */
   outcomeBodyBytes: (6 * 256 + 16) * 1024,
   fingerprintChars: 128,
-  /** Waiters of one key, and their total size in bytes. DynamoDB charges every write by the size of the item. */
-  waitersMax: 100,
+  /**
+   * Waiters of one key, those of them that wait for a condition, and their total size in bytes. DynamoDB charges every write by the size of the
+   * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/064).
+   */
+  waitersMax: 32,
+  membersMax: 100,
   queueBytes: 15 * 1024,
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
   taskTokenChars: 2048,
@@ -55,9 +59,17 @@ export const LIMITS = {
   targetsMax: 20,
   /** The longest ARN of an execution that a lease is tied to. */
   executionArnChars: 1024,
-  /** A waiter polls again after this time for each place in the queue, up to the maximum. */
+  /** A member of the wait set polls again after this time for each place, and every waiter after the maximum at the latest. */
   pollStepMs: 200,
   pollMaxMs: 3500,
+  /** The shortest time to the next poll. */
+  pollLeastMs: 15,
+  /** The time from the end of a lease to the start of the next one: two writes, and half a poll. */
+  handOverMs: 15,
+  /** The length of a lease on a key of which none was released yet. */
+  unknownHeldMs: 45,
+  /** The shortest time after which a caller for whom the queue is full asks again. */
+  fullWaitMs: 1 * SECOND,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
   /** A grant beside others takes the next token if the last is at most this old. Restoring a table takes longer. */

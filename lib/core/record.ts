@@ -195,6 +195,9 @@ export interface LockRecord {
   readonly waitSet?: readonly Member[];
   /** The number of keep-alives written, which leave the version unchanged. Version and touches together identify a state of the queue and of the wait set. */
   readonly touches?: number;
+  /** The length of the lease that was released last, in ms, and of the one before: the pace of the queue. Absent: none was released yet. */
+  readonly heldMs?: number;
+  readonly heldBeforeMs?: number;
   /** The first reader that asked to become the writer, and the time until which its request counts. */
   readonly upgrading?: Upgrading;
   /** Tombstones, the latest end first; at most {@link LIMITS.tombstonesMax}. */

@@ -205,17 +205,17 @@ describe("a wait", () => {
       key.acquire(letter(number), { leaseMs: 100 * LEASE_MS });
       return key.wait(letter(number), letter(1000 + number));
     };
-    for (let number = 1; number < LIMITS.waitersMax; number++) expect(waitAs(number)).toMatchObject({ state: "waiting" });
-    key.acquire(letter(LIMITS.waitersMax), { leaseMs: 100 * LEASE_MS });
+    for (let number = 1; number < LIMITS.membersMax; number++) expect(waitAs(number)).toMatchObject({ state: "waiting" });
+    key.acquire(letter(LIMITS.membersMax), { leaseMs: 100 * LEASE_MS });
     key.ask(letter(2000));
-    expect(waitAs(LIMITS.waitersMax)).toMatchObject({
+    expect(waitAs(LIMITS.membersMax)).toMatchObject({
       code: "queue-full",
       retryAfterMs: LIMITS.pollMaxMs,
-      detail: `${LIMITS.waitersMax - 1} wait for conditions of k already`,
+      detail: `${LIMITS.membersMax - 1} wait for conditions of k already`,
     });
     expect(key.decision?.events).toEqual([]);
-    expect(key.record?.waitSet).toHaveLength(LIMITS.waitersMax - 1);
-    expect(key.at(TTL_MS).wait(letter(LIMITS.waitersMax), letter(3000))).toMatchObject({ state: "waiting" });
+    expect(key.record?.waitSet).toHaveLength(LIMITS.membersMax - 1);
+    expect(key.at(TTL_MS).wait(letter(LIMITS.membersMax), letter(3000))).toMatchObject({ state: "waiting" });
     expect(key.record?.waitSet).toHaveLength(1);
   });
 

@@ -17,12 +17,12 @@ function queueOf(count: number, owner = ""): QueueKey {
 }
 
 describe("a full queue", () => {
-  it("takes as many as may wait, and refuses the next with the time of a visit", () => {
+  it("takes as many as may wait, and refuses the next with the time in which half of them may have gone", () => {
     const key = queueOf(LIMITS.waitersMax);
     expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
     const { record } = key;
     const refused = key.ask(nth(LIMITS.waitersMax + 2));
-    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.pollMaxMs });
+    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.fullWaitMs });
     expect(key.record).toBe(record);
   });
 
@@ -50,7 +50,7 @@ describe("a full queue", () => {
   });
 
   it("is full before that when its owners have long names", () => {
-    const owner = "é".repeat(LIMITS.ownerChars / 2);
+    const owner = "€".repeat(LIMITS.ownerChars);
     const key = queueOf(LIMITS.waitersMax, owner);
     const { waiters = [] } = key.record ?? {};
     expect(waiters.length).toBeLessThan(LIMITS.waitersMax);
@@ -63,9 +63,9 @@ describe("a full queue", () => {
   });
 
   it("takes what fits to the last byte", () => {
-    const owner = "x".repeat(23);
-    expect(LIMITS.queueBytes % (137 + owner.length)).toBe(0);
-    const most = LIMITS.queueBytes / (137 + owner.length);
+    const owner = "€".repeat(125);
+    expect(LIMITS.queueBytes % (137 + bytesOf(owner))).toBe(0);
+    const most = LIMITS.queueBytes / (137 + bytesOf(owner));
     expect(queueOf(most, owner).record?.waiters).toHaveLength(most);
     expect(queueOf(most + 1, owner).record?.waiters).toHaveLength(most);
   });

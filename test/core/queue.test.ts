@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
 import { ID, permits, READER } from "./kinds-key.js";
+import { turnMs } from "../store/queue-fixture.js";
 import { QueueKey, queueOf } from "./queue-key.js";
 
 const { offerWindowMs: WINDOW_MS, waiterTtlMs: TTL_MS, waiterTtlStepMs: STEP_MS } = DEFAULTS;
@@ -25,9 +26,7 @@ describe("who waits is told", () => {
   it("to come the sooner the nearer it is, and never later than that", () => {
     const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ");
     const told = Array.from("BCDEFGHIJKLMNOPQRSTUVWXYZ").map((letter) => key.look(letter));
-    expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(
-      told.map((_, place) => Math.min((place + 1) * LIMITS.pollStepMs, VISIT_MS)),
-    );
+    expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(told.map((_, place) => turnMs(place + 1)));
     expect(new Set(told.map(({ pollWithinMs }) => pollWithinMs))).toEqual(new Set([VISIT_MS]));
   });
 
@@ -52,11 +51,11 @@ describe("who waits is told", () => {
   it("to come back in time to say that it is still there, while an offer stands unclaimed", () => {
     const key = queueOf("BC").at(1000);
     key.release("A");
-    expect(key.at(1500).look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: REPORT_MS - 500 });
+    expect(key.at(1500).look("C")).toMatchObject({ retryAfterMs: turnMs(1, 1000), pollWithinMs: REPORT_MS - 500 });
     expect(key.at(999 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 1, pollWithinMs: 1 });
     expect(key.at(1000 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: 0 });
-    expect(key.ask("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
-    expect(key.look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
+    expect(key.ask("C")).toMatchObject({ retryAfterMs: turnMs(1, 1000), pollWithinMs: VISIT_MS });
+    expect(key.look("C")).toMatchObject({ retryAfterMs: turnMs(1, 1000), pollWithinMs: VISIT_MS });
   });
 
   it("by the later clock, which comes first", () => {
@@ -105,7 +104,7 @@ describe("who waits is heard of", () => {
     const key = queueOf("BC").at(TTL_MS / 2);
     key.ask("C");
     key.release("A");
-    expect(key.at(TTL_MS / 2 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: LIMITS.pollStepMs, pollWithinMs: VISIT_MS });
+    expect(key.at(TTL_MS / 2 + REPORT_MS).look("C")).toMatchObject({ retryAfterMs: turnMs(1, TTL_MS / 2), pollWithinMs: VISIT_MS });
   });
 
   it("by the earlier clock when it is over, the later when it was", () => {
@@ -267,12 +266,12 @@ describe("whose turn it was holds", () => {
 
   it("as many readers at once as a key has leases, and not one more", () => {
     const key = queueOf("");
-    for (let order = 2; order <= 101; order++) key.ask(String.fromCharCode(64 + order), READER);
+    for (let order = 2; order <= 1 + LIMITS.waitersMax; order++) key.ask(String.fromCharCode(64 + order), READER);
     key.change("A", "shared");
-    expect(key.record?.offers).toHaveLength(100);
-    for (let order = 102; order <= 201; order++) key.ask(String.fromCharCode(64 + order), READER);
+    expect(key.record?.offers).toHaveLength(LIMITS.waitersMax);
+    for (let order = 2 + LIMITS.waitersMax; order <= LIMITS.leasesMax + 10; order++) key.ask(String.fromCharCode(64 + order), READER);
     const { holds = {}, offers = [], waiters = [] } = key.record ?? {};
-    expect([Object.keys(holds).length + offers.length, waiters.length]).toEqual([LIMITS.leasesMax, 51]);
+    expect([Object.keys(holds).length + offers.length, waiters.length]).toEqual([LIMITS.leasesMax, 10]);
   });
 
   it("once an asking reader is the only one left: a turn that nobody came for keeps it no longer", () => {

@@ -235,7 +235,7 @@ describe("the page's figures", () => {
       () =>
         `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
     ],
-    ["the looks of who is next", () => `polls every ${LIMITS.pollStepMs} ms at first`],
+    ["the looks of who is next", () => `polls when its turn is due by the lengths of the latest leases`],
     ["the looks of the last", () => `at least every ${LIMITS.pollMaxMs / SECOND_MS} s`],
     ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
     ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],

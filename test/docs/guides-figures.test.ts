@@ -60,16 +60,18 @@ describe("the guides' figures", () => {
     const source = readFileSync(join(ROOT, "test/client/acquire/queue-pace.slow.test.ts"), "utf8");
     const bounds = [...source.matchAll(/expect\((\w+)\)\.toBeLess\w+\((\d+)\)/g)].map(([, what, most]) => [what, Number(most)]);
     expect(bounds).toEqual([
-      ["perGrant", 5],
-      ["medianIdleMs", 150],
       ["perGrant", 7],
-      ["medianIdleMs", 200],
+      ["medianIdleMs", 60],
+      ["perGrant", 7],
+      ["medianIdleMs", 100],
     ]);
     expect(source).toContain("const LATENCY_MS = 8;");
     expect(Math.max(...[...source.matchAll(/clients: (\d+)/g)].map(([, clients]) => Number(clients)))).toBe(16);
-    for (const said of ["8 ms each way and up to 16 clients", "at most 5 requests for each grant", "at most 7 with holds of 200 ms"])
+    for (const said of ["8 ms each way and up to 16 clients", "at most 7 requests for each grant", "holds of up to 200 ms"])
       expect(WAITING).toContain(said);
-    expect(WAITING).toContain("less than 150 ms between two holders in the first case, 200 ms in the second");
+    expect(WAITING).toContain(
+      "less than 60 ms between two holders while holds are up to 50 ms long, and for less than 100 ms with holds of 200 ms",
+    );
   });
 
   it("of hand-overs in a row are the line's", () => {

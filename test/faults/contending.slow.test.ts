@@ -72,7 +72,7 @@ describe("sixteen processes that want one key six times each", () => {
   });
 
   it("for few requests each, on however busy a machine", async ({ annotate }) => {
-    // test/client/acquire/queue-pace.slow.test.ts counts them with simulated time: at most five.
+    // test/client/acquire/queue-pace.slow.test.ts counts them with simulated time: at most seven.
     await annotate(`${perGrant.toFixed(2)} requests to the engine per grant`);
     expect(perGrant).toBeLessThan(10);
   });

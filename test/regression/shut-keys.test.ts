@@ -60,7 +60,7 @@ describe("a queue of dead waiters", () => {
     const key = crowded();
     key.at(8000 + ALL_DEAD_MS);
     expect(inspection("k", key.record, key.reading).waiters).toEqual([]);
-    expect(key.record?.waiters).toHaveLength(100);
+    expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
   });
 
   it("keeps the key from a caller that only tries for two windows after the lease, however many there are", () => {

@@ -15,10 +15,15 @@ export const OPTIMISERS: readonly Bug[] = [
     edits: [["if (wait && seen.isInUse && isPlain(command))", "if (wait && command.leaseMs < 0 && seen.isInUse && isPlain(command))"]],
   },
   {
-    name: "wait estimator",
-    why: "a waiter polls when its turn is expected, by the pace of this process's recent waits",
-    file: "lib/client/acquire/wait-estimator.ts",
-    edits: [["const paceMs = this.#estimates.get(key);", "const paceMs = this.#estimates.get(`none of ${key}`);"]],
+    name: "pace of the queue",
+    why: "a waiter polls when its turn is expected, by the lengths of the latest leases",
+    file: "lib/core/lock/queue.ts",
+    edits: [
+      [
+        "return (Math.max(0, Math.min(heldMs, heldBeforeMs)) + LIMITS.handOverMs) / limit;",
+        "return heldMs < 0 ? limit : LIMITS.pollStepMs;",
+      ],
+    ],
   },
   {
     name: "local queue",

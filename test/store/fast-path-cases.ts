@@ -408,7 +408,7 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   },
   "as many wait as may, but one": (_, asked) => ({ waiters: others(LIMITS.waitersMax - 1).map((id) => waiter(id, asked)) }),
   "as many wait as may": (_, asked) => ({ waiters: others(LIMITS.waitersMax).map((id) => waiter(id, asked)) }),
-  "one who waits has a long name": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { owner: "o".repeat(200) })] }),
+  "one who waits has a long name": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { owner: "€".repeat(200) })] }),
   "as many hold as may, but one": (before, asked) => ({
     holds: {
       ...before.holds,

@@ -52,7 +52,7 @@ describe("a write that commutes", () => {
     expect(path).toBeDefined();
     expect(take(COMMON["append"]!, path)).toBe("written");
     // Each of these may belong before others, or changes the record's format.
-    for (const parts of [{ scope: "s" }, { priority: 1 }, { sleepMs: 60_000 }, { owner: "o".repeat(200) }])
+    for (const parts of [{ scope: "s" }, { priority: 1 }, { sleepMs: 60_000 }, { owner: "€".repeat(200) }])
       expect(leanWrite("append", { ...command, ...parts }, before!, reading, POLICY), JSON.stringify(parts)).toBeUndefined();
   });
 
@@ -122,7 +122,7 @@ describe("a fast path on a lock", () => {
     expect(asked({})).toBe("written");
     expect(take({ kind: "locks", before: kept, reading, command })).toBe("refused");
     // Each of these may come before others, or make the queue too large: it takes the path of a grant, in vain.
-    for (const parts of [{ scope: "s" }, { priority: 1 }, { mode: "shared" }, { owner: "o".repeat(200) }])
+    for (const parts of [{ scope: "s" }, { priority: 1 }, { mode: "shared" }, { owner: "€".repeat(200) }])
       expect(asked(parts), JSON.stringify(parts)).toBe("refused");
     // Who would be refused reads: permits of another limit, and who only tries.
     expect(asked({ limit: 2 })).toBe("none");

@@ -52,6 +52,8 @@ const FULL: LockRecord = {
     { leaseId: D, ...ASKS, mode: "shared", permits: 1, priority: 0, aliveUntilMs: 9, ttlMs: 15_000 },
     { leaseId: leaseId(5), ...ASKS, mode: "exclusive", aliveUntilMs: 8, ttlMs: 16_000 },
   ],
+  heldMs: 40,
+  heldBeforeMs: 41,
   tombstones: [
     { leaseId: "c", ending: "broken", fencingToken: 5 },
     { leaseId: "d", ending: "taken", outcome: "digest" },
@@ -97,7 +99,8 @@ describe("an item", () => {
         { g: { [leaseId(5)]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
       ],
       qi: [D, leaseId(5)],
-      qb: 1,
+      hl: 40,
+      hp: 41,
       x: 8,
       fv: FIRST_FORMAT,
       ug: { i: B, u: 4 },

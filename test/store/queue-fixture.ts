@@ -11,6 +11,11 @@ import { A, Fixture, LEASE_MS } from "./fixture.js";
 export const READER = { mode: "shared" } as const;
 export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
 
+/** The time of the first poll at a place, from 1, where the latest leases took this long. */
+export function turnMs(place: number, heldMs: number = LIMITS.unknownHeldMs): number {
+  return Math.min(LIMITS.pollMaxMs, Math.round((heldMs + LIMITS.handOverMs) * (place - 0.5)));
+}
+
 /** The answer to a waiter. */
 export const waiting = (position: number, retryAfterMs: number, pollWithinMs: number = LIMITS.pollMaxMs): Waiting => ({
   ok: true,

@@ -49,7 +49,7 @@ const hold: fc.Arbitrary<Hold> = fc.record(
     marginMs: fc.constantFrom(0, 1021, 173_801),
     requestHash: fc.constantFrom("", PARAMS),
     broken: fc.constantFrom("drain" as const, "forced" as const),
-    notified: fc.record({ fencingToken: time, sequence: fc.constantFrom(1, MOST), count: fc.nat(LIMITS.waitersMax) }),
+    notified: fc.record({ fencingToken: time, sequence: fc.constantFrom(1, MOST), count: fc.nat(LIMITS.membersMax) }),
     meta: fc.dictionary(text, fc.oneof(text, fc.double(), fc.constant(null))),
   },
   {

@@ -23,7 +23,6 @@ import type { Alarms } from "../lease/alarms.js";
 import type { Callers, RenewalBatcher } from "../lease/renewal-batcher.js";
 import { type InvocationContext, capBudgetMs } from "../invocation.js";
 import type { LeaseIds } from "./lease-ids.js";
-import type { WaitEstimator } from "./wait-estimator.js";
 import type { StopSignal } from "../transport/lazy-abort.js";
 import type { RetryGate } from "../transport/retry-gate.js";
 
@@ -33,7 +32,6 @@ export interface AcquireDeps extends Runtime {
   readonly ids: LeaseIds;
   /** The way to the service, for telemetry. @default HTTP */
   readonly transport?: "dynamodb" | "memory";
-  readonly waitEstimator: WaitEstimator;
   /** Tells the callers of the client apart, if it has several. */
   readonly callers?: Callers | undefined;
   /** Sends heartbeats together where that is possible. */
@@ -54,10 +52,7 @@ export interface AcquireDeps extends Runtime {
 }
 
 /** The dependencies that the creator of a client passes in. */
-export type OuterDeps = Omit<
-  AcquireDeps,
-  "waitEstimator" | "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "outage" | "context" | "track"
->;
+export type OuterDeps = Omit<AcquireDeps, "renewalBatcher" | "alarms" | "gate" | "refusedTakes" | "outage" | "context" | "track">;
 
 /** The parameters of one try, with the client's defaults filled in. */
 export interface AcquireParams extends AcquireParameters {

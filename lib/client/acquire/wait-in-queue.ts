@@ -2,7 +2,7 @@
  * Waits in a key's queue:
  *
  * 1. Ask for the key with `waitMs`: the answer is a lease or a place in the queue.
- * 2. Poll when it is worthwhile by the queue's recent pace, and in time to keep the place.
+ * 2. Poll at the pace of the latest leases, which the service knows, and in time to keep the place.
  * 3. A poll only reads. The waiter asks for the lease when its turn has come or is expected.
  * 4. The end of the wait cuts every pause. The request that follows asks for the lease, and is the last.
  * 5. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.
@@ -16,7 +16,6 @@ import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import { type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import { type AcquireDeps, type AcquireParams, cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
 import { type Answered, retry } from "../transport/retry.js";
 import { LockUnavailableError } from "../errors.js";
@@ -27,6 +26,12 @@ const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
 /** The part by which a caller without a place asks later than it is told to, at most. Each of its requests costs as much as the queue is long. */
 const SPREAD = 0.25;
+/** The growth of the pauses between polls without news, and the first such pause of who is next, as a share of what the service tells. */
+const IDLE_GROWTH = 1.5;
+const MOST_GROWTHS = 20;
+const NEXT_STEP = 0.3;
+/** The longest pause for each place, since a holder may have crashed. */
+const LONGEST_POLL_MS = 300;
 
 /**
  * The refusals that a new id or a later time can resolve. `lease-over` and `lease-id-time` are among them: an id can lose its place and by
@@ -67,11 +72,10 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: Acqu
   }
 }
 
-/** Gets the key at once or from a place in its queue, and records the time per grant in the estimator. */
+/** Gets the key at once or from a place in its queue. */
 async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
   const { key, leaseMs } = request;
-  const began = instantOf(deps.clock);
   let leaseId: LeaseId = "";
   const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
   const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask);
@@ -82,8 +86,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
   const place = { key, leaseId };
   try {
     const answered = await pollUntilTurn(place, answer, params, wait, deps, (options) => ask(leaseId, options));
-    if (answered.answer.ok) deps.waitEstimator.learn(key, elapsedMs(began, instantOf(deps.clock)) / answer.position);
-    else await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
+    if (!answered.answer.ok) await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
     await cancel(place, deps, isA(error, LockUnavailableError) && !signal?.aborted);
@@ -100,27 +103,21 @@ export async function pollUntilTurn(
   deps: AcquireDeps,
   ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
-  const { clock, random } = deps;
+  const { random } = deps;
   let seen: Waiting = first;
-  let [movedAt, seenMs]: [Instant, number | undefined] = [instantOf(clock), undefined];
   let asks = true;
   for (let idle = 0; ; idle++) {
     wait.answered(seen);
     // A poll that finds its turn after the end is not the last request.
     if (wait.isEnding() && (asks || seen.retryAfterMs > 0)) wait.end(`acquire ${place.key}`);
-    const delayMs = deps.waitEstimator.delayMs(place.key, seen, idle, seenMs) * (0.9 + 0.2 * random());
-    await wait.pause(Math.min(delayMs, seen.pollWithinMs), signal);
+    await wait.pause(Math.min(pollAfterMs(seen, idle) * (0.9 + 0.2 * random()), seen.pollWithinMs), signal);
     throwIfAborted(signal);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
     asks = wait.isEnding() || seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
-      const places = seen.position - answer.position;
-      if (places > 0) {
-        const now = instantOf(clock);
-        [idle, movedAt, seenMs] = [-1, now, elapsedMs(movedAt, now) / places];
-      }
+      if (answer.position < seen.position) idle = -1;
       seen = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
       // It did not poll in time and lost its place; it asks for a new one under the same id.
@@ -129,6 +126,16 @@ export async function pollUntilTurn(
       return { answer, ...when };
     }
   }
+}
+
+/**
+ * Returns the time until the next poll, in ms; `idle` is the number of consecutive polls without news. The service tells when the turn of this
+ * place is likely to come. Whoever is next then asks at growing steps of the lease's length. Those behind it can't be next before all ahead of
+ * them have had their turn, so each of their polls waits for that again.
+ */
+function pollAfterMs({ position, retryAfterMs }: Waiting, idle: number): number {
+  const step = idle === 0 ? 1 : (position === 1 ? NEXT_STEP : 1) * IDLE_GROWTH ** Math.min(idle - 1, MOST_GROWTHS);
+  return Math.min(retryAfterMs * step, LONGEST_POLL_MS * position);
 }
 
 function isWaiting(answer: Held | Waiting | Refusal): answer is Waiting {

@@ -35,6 +35,7 @@ import {
   placeOf,
   advanceQueue,
   needsKeepAlive,
+  stepMs,
   waiterFor,
   waitingView,
   withWaiter,
@@ -184,8 +185,11 @@ function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
   return refuse("limit-mismatch", { detail: `The key is in use with a limit of ${limit}, not ${command.limit}` });
 }
 
-function refuseFull({ waiters }: LockRecord, { key }: Acquire): Refusal {
-  return refuse("queue-full", { retryAfterMs: LIMITS.pollMaxMs, detail: `${waiters.length} wait for ${key} already` });
+/** Refuses a caller for whom the queue has no place. By the time that it is told, half of the queue may have moved on. */
+function refuseFull(record: LockRecord, { key }: Acquire): Refusal {
+  const { length } = record.waiters;
+  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(LIMITS.fullWaitMs, Math.round((stepMs(record) * length) / 2)));
+  return refuse("queue-full", { retryAfterMs, detail: `${length} wait for ${key} already` });
 }
 
 /** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
@@ -194,7 +198,7 @@ function claim(before: LockRecord, offer: Offer, command: Acquire, reading: Cloc
   const isOnly = Object.keys(before.holds).length + before.offers.length === 1;
   const isFree = command.limit === before.limit && command.scope === undefined && !offer.asleep;
   const commutes = isFree && (isAlone(command) ? isOnly : isCrowd(before));
-  return { ...granted({ record, events: [] }, command, reading, policy), ...(commutes && { commutes }) };
+  return { ...granted({ record, events: [] }, command, reading, policy, before.ttlAtSec), ...(commutes && { commutes }) };
 }
 
 /** Grants a new lease beside the present holders, whether or not some have expired: the result of a fast path that did only that. */
@@ -202,12 +206,13 @@ export function grantBeside(before: LockRecord, command: Acquire, reading: Clock
   return granted({ record: before, events: [] }, command, reading, policy);
 }
 
-/** Grants a new lease, beside those that are compatible with it. */
+/** Grants a new lease, beside those that are compatible with it. The record is collected no earlier than `leastTtlAtSec`. */
 function granted(
   now: Pick<AdvancedQueue, "record" | "events">,
   command: Acquire,
   reading: ClockReading,
   policy: LockPolicy,
+  leastTtlAtSec = 0,
 ): Decision<Acquire> {
   const { leaseId, limit } = command;
   // With another limit the key is granted only if no member is alive. A dead one must not come back: nobody could notify it then.
@@ -215,13 +220,13 @@ function granted(
   const others = Object.keys(rest.holds).length > 0;
   const alone = newHold(rest, command, reading, policy);
   const hold = others ? { ...alone, fencingToken: tokenBeside(rest, reading) } : alone;
-  const used = isUsed(rest, leaseId);
+  const least = isUsed(rest, leaseId) ? rest.ttlAtSec : leastTtlAtSec;
   const next = change({ ...rest, ...(others && upgrading && { upgrading }) }, reading, {
     holds: { ...rest.holds, [leaseId]: hold },
     fencingToken: hold.fencingToken,
     fenceFloor: others ? rest.fenceFloor : hold.fencingToken,
     limit,
-    ttlAtSec: used ? Math.max(rest.ttlAtSec, ttlAtSec(hold, policy)) : ttlAtSec(hold, policy),
+    ttlAtSec: Math.max(least, ttlAtSec(hold, policy)),
   });
   return { answer: grantAnswer(next, hold, command, reading), next, events: [...now.events, grantEvent(leaseId, hold)] };
 }

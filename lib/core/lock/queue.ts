@@ -10,7 +10,7 @@
  * the first in the queue is one of them. While the first is alive, writes that touch only the ends of the queue need no
  * read.
  *
- * A waiter polls at the latest every `pollMaxMs`, which is shorter than an offer's life. Polls only read. A waiter
+ * A waiter polls at the pace of the latest leases, and at the latest every `pollMaxMs`, which is shorter than an offer's life. Polls only read. A waiter
  * writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So every live
  * waiter is seen before this offer lapses, and the write that withdraws it also removes the dead waiters.
  *
@@ -84,8 +84,8 @@ export function withWaiter(waiters: readonly Waiter[], waiter: Waiter): readonly
 }
 
 /** True if there are more waiters than may queue, by number or by size. */
-export function isOverfull(waiters: readonly Waiter[]): boolean {
-  return waiters.length > LIMITS.waitersMax || waitersBytes(waiters) > LIMITS.queueBytes;
+export function isOverfull(waiters: readonly Waiter[], most: number = LIMITS.waitersMax): boolean {
+  return waiters.length > most || waitersBytes(waiters) > LIMITS.queueBytes;
 }
 
 /** Removes the waiters that were not seen in time. */
@@ -276,6 +276,14 @@ export function memberView(record: LockRecord, member: Member): Waiting {
   return { ok: true, state: "waiting", position: offers.length + place + 1, retryAfterMs, pollWithinMs: LIMITS.pollMaxMs, condition };
 }
 
+/**
+ * Returns the time for which a place is likely to last: as long as the shorter one of the last two leases, and its hand-over. Each length was
+ * measured by one process, and no age of a lease is: the clocks of two processes may differ by more than a lease takes.
+ */
+export function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, limit }: LockRecord): number {
+  return (Math.max(0, Math.min(heldMs, heldBeforeMs)) + LIMITS.handOverMs) / limit;
+}
+
 /** Returns a waiter's place, and the time of its next poll. */
 export function waitingView(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Waiting {
   const { offers, waiters } = record;
@@ -290,6 +298,6 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
     .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
     .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
   const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
-  const retryAfterMs = Math.min(LIMITS.pollStepMs * (place + 1), pollWithinMs);
+  const retryAfterMs = Math.min(Math.max(LIMITS.pollLeastMs, Math.round(stepMs(record) * (place + 0.5))), pollWithinMs);
   return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }

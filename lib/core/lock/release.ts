@@ -81,7 +81,12 @@ function end(
   const now = advance(ended, reading);
   const { run, ...rest } = now.record;
   const unstarted = run && givenUp(run);
-  const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, { ttlAtSec: touchedTtlAtSec(ended, dated, policy) });
+  const next = change({ ...rest, ...(unstarted && { run: unstarted }) }, dated, {
+    heldMs: dated.latestMs - hold.grantedAtMs,
+    // Before the first one, any length is longer.
+    heldBeforeMs: before.heldMs ?? dated.latestMs,
+    ttlAtSec: touchedTtlAtSec(ended, dated, policy),
+  });
   return { answer: { ok: true, state: STATE_OF[ending] }, next, events: [endedEvent(leaseId, hold, ending, dated), ...now.events] };
 }
 
@@ -91,7 +96,7 @@ function isOnly({ holds, offers }: LockRecord): boolean {
 }
 
 /**
- * Leaves the queue as it is. The first waiter polls within `pollStepMs`, and takes what there is for it. So those who leave at once need no
+ * Leaves the queue as it is. The first waiter polls soon, and takes what there is for it. So those who leave at once need no
  * order among them.
  */
 function leftToPolls(record: LockRecord): ReturnType<typeof advanceIfQueued> {

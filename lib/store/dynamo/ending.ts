@@ -46,8 +46,9 @@ function removal(command: Release, reading: ClockReading, policy: LockPolicy, se
     reading,
     [is.TTL_STANDS, ...(isCounted ? [is.COUNTED] : [])],
     // Sums that were right stay right, and others stay wrong: `cv` rises with `v`.
-    isCounted ? ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"] : [],
+    [is.HELD_FOR, ...(isCounted ? ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"] : [])],
     {
+      ":now": reading.latestMs,
       ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
       ...(isCounted && {
         ":permits": hold.permits,

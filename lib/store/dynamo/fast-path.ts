@@ -104,7 +104,10 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
     const { answer, commutes } = transition(seen.record, command, reading, policy);
     if (commutes) return commuting(command, seen.record, reading, policy);
     if (!answer.ok) return undefined;
-  } else if (wait && seen.isInUse && isPlain(command)) return append(command, reading, policy, seen.record);
+  } else if (wait && seen.isInUse && isPlain(command)) {
+    const isFull = (seen.record?.waiters.length ?? 0) >= LIMITS.waitersMax;
+    return isFull ? undefined : append(command, reading, policy, seen.record);
+  }
   // DynamoDB charges a refused write by the item's size too. Who only tries, and would most likely be refused, reads: holders and waiters
   // need the item's write units, and a read takes none of them.
   return seen.isLarge || (seen.isInUse && !wait) ? undefined : fastGrant(command, reading, policy);
@@ -163,9 +166,10 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
 function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): Write {
   const { leaseId, principal, requestHash } = command;
   const hold = newHold(seen, command, reading, policy);
+  const ttl = ttlOf(hold, policy, seen);
   return {
-    condition: [is.OFFERED_ALONE, is.CLOCK_ABOVE_FENCE, is.TTL_RISES, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET h.#me = :hold, f = :token, ff = :token, v = v + :one, ${is.X} = :ttl REMOVE ug`,
+    condition: [is.OFFERED_ALONE, is.CLOCK_ABOVE_FENCE, ttl.condition, is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${["h.#me = :hold", "f = :token", "ff = :token", "v = v + :one", ...ttl.update].join(", ")} REMOVE ug`,
     names: { "#me": leaseId },
     values: {
       ":by": principal,
@@ -280,7 +284,12 @@ const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
 function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
-  const handOver = ["h = if_not_exists(q[0].g, :nobody)", "ox = :now", "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)"];
+  const handOver = [
+    is.HELD_FOR,
+    "h = if_not_exists(q[0].g, :nobody)",
+    "ox = :now",
+    "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)",
+  ];
   const write = ending(
     command,
     reading,

@@ -15,6 +15,7 @@
  *   qv   number of keep-alives written                  ox   time of the release that made the offer
  *   ol   when the waiter of that offer was last seen
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
+ *   hl   length of the lease that was released last     hp   of the one before
  *
  *   cv   the version for which the sums of a crowd of readers or permits are right
  *   cp   their permits, with those offered  cb   bytes of the record
@@ -59,7 +60,10 @@ export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombsto
 export const NO_TOMBSTONE = { i: "", w: "" } as const;
 
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
-export const OPTIONAL: readonly string[] = ["cb", "co", "cp", "cv", "cw", "dl", "ff", "jt", "ol", "ox", "qb", "rl", "rn", "rz", "ug"];
+export const OPTIONAL: readonly string[] = [
+  ...["cb", "co", "cp", "cv", "cw", "dl", "ff", "hl", "hp", "jt"],
+  ...["ol", "ox", "qb", "rl", "rn", "rz", "ug"],
+];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
 export const QUEUE: readonly string[] = ["q", "qi", "cw"];
@@ -81,6 +85,7 @@ export function toItem(record: LockRecord): Item {
     f: record.fencingToken,
     ...(record.fenceFloor > 0 && { ff: record.fenceFloor }),
     lim: record.limit,
+    ...(record.heldMs !== undefined && { hl: record.heldMs, hp: record.heldBeforeMs }),
     v: record.version,
     fl: record.lowWatermark,
     ...Object.fromEntries(ring),
@@ -129,6 +134,7 @@ export function fromItem(item: Item): LockRecord {
     fencingToken: safeInteger(item["f"] ?? 0),
     fenceFloor: safeInteger(item["ff"] ?? 0),
     limit: safeInteger(item["lim"] ?? 1),
+    ...(item["hl"] !== undefined && { heldMs: safeInteger(item["hl"]), heldBeforeMs: safeInteger(item["hp"]) }),
     holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold, joined[shortId(leaseId)])])),
     offers: offers
       .map(([leaseId, offer]) => ({ leaseId, ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))

@@ -112,6 +112,8 @@ export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :seq
 export const TOUCHED_AS_SEEN = "qv = :touches";
 /** The same for a record without any keep-alive. */
 export const UNTOUCHED = "attribute_not_exists(qv)";
+/** Not a predicate: the length of the lease that ends, and of the one before. */
+export const HELD_FOR = "hp = if_not_exists(hl, :now), hl = :now - h.#me.a";
 /** The record has a format that this version knows. */
 export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
 

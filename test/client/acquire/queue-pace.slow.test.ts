@@ -81,16 +81,16 @@ describe("waiting in the queue", () => {
     { clients: 16, workMs: 0 },
     { clients: 16, workMs: 20 },
     { clients: 16, workMs: 50 },
-  ])("costs at most five requests a grant: $clients clients that work for $workMs ms", async (contention) => {
+  ])("costs at most seven requests a grant: $clients clients that work for $workMs ms", async (contention) => {
     const { perGrant, medianIdleMs } = await contend(contention);
-    expect(perGrant).toBeLessThanOrEqual(5);
+    expect(perGrant).toBeLessThanOrEqual(7);
     // No waiter sits through a fixed pause: the queue moves about as fast as its holders.
-    expect(medianIdleMs).toBeLessThan(150);
+    expect(medianIdleMs).toBeLessThan(60);
   });
 
   it("costs more where a hold is long, since whoever waits must say so every few seconds", async () => {
     const { perGrant, medianIdleMs } = await contend({ clients: 16, workMs: 200 });
     expect(perGrant).toBeLessThanOrEqual(7);
-    expect(medianIdleMs).toBeLessThan(200);
+    expect(medianIdleMs).toBeLessThan(100);
   });
 });

@@ -136,7 +136,7 @@ async function cameForward(edge: Edge, fail: Fail): Promise<void> {
   const { world, random } = edge;
   const holder = new Visitor(edge, fail);
   await holder.acquire(leaseId(1), { leaseMs: 10 * MINUTE });
-  const first = random.whole(30, 60);
+  const first = random.whole(15, 28);
   const served: number[] = [];
   let isEmptied = false;
   const waits = async (order: number): Promise<void> => {

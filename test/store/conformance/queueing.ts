@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
 import { SHORT_OWNER_BYTES } from "../../../lib/core/record-bytes.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { inLine, permits, QueueScene, waiting } from "../queue-fixture.js";
+import { inLine, permits, QueueScene, turnMs, waiting } from "../queue-fixture.js";
 import { A, B, C, D, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, START_MS } from "../fixture.js";
 
 const { offerWindowMs: OFFER_MS, waiterTtlMs: TTL_MS } = DEFAULTS;
@@ -25,8 +25,8 @@ export function queues(store: () => LockStore): void {
   it("queues in the order of arrival, says the place and when to come, and keeps what the turn needs", async () => {
     const lock = new QueueScene(store());
     const { version } = leaseIn(await lock.acquire(A));
-    expect(await lock.at(1, 400).queue(B, { by: "Q", owner: "checkout-7" })).toEqual(waiting(1, LIMITS.pollStepMs));
-    expect(await lock.at(2).queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.at(1, 400).queue(B, { by: "Q", owner: "checkout-7" })).toEqual(waiting(1, turnMs(1)));
+    expect(await lock.at(2).queue(C)).toEqual(waiting(2, turnMs(2)));
     const record = await lock.read();
     expect(record).toMatchObject({ version: version + 2, offers: [], tombstones: [] });
     expect(record?.waiters[0]).toEqual({
@@ -46,15 +46,15 @@ export function queues(store: () => LockStore): void {
   it("tells the same to who asks again or only looks, and writes nothing", async () => {
     const lock = await inLine(store(), B, C);
     const before = await lock.read();
-    expect(await lock.at(3).queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
-    expect(await lock.look(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.at(3).queue(C)).toEqual(waiting(2, turnMs(2)));
+    expect(await lock.look(C)).toEqual(waiting(2, turnMs(2)));
     expect(await lock.read()).toEqual(before);
   });
 
   it("refuses who will not wait, while others hold, are offered the key or wait; who is queued keeps its place", async () => {
     const lock = await inLine(store(), B, C);
     expect(await lock.at(5).acquire(D)).toMatchObject({ code: "locked", retryAfterMs: LEASE_MS + MARGIN_MS - 5 });
-    expect(await lock.ask(C, {})).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.ask(C, {})).toEqual(waiting(2, turnMs(2)));
     await lock.release(A);
     expect(await lock.acquire(D)).toMatchObject({ code: "locked", holders: [], retryAfterMs: OFFER_MS });
     expect(await lock.standing()).toEqual({ holds: [], offers: [B], waiters: [C] });
@@ -84,12 +84,12 @@ export function queues(store: () => LockStore): void {
     expect(offered).toMatchObject({ version: version + 1, holds: {}, offers: [{ leaseId: B, offeredAtMs: START_MS + 100 }] });
     expect(await lock.look(B)).toEqual(waiting(1, 0));
     // The others poll in time to stay alive, in case B doesn't come.
-    expect(await lock.look(C)).toEqual(waiting(2, LIMITS.pollStepMs, LIMITS.keepAliveAfterMs));
+    expect(await lock.look(C)).toEqual(waiting(2, turnMs(1, 100), LIMITS.keepAliveAfterMs));
 
     const lease = leaseIn(await lock.at(700, 50).queue(B));
     expect(lease).toMatchObject({ fencingToken: START_MS + 750, remainingMs: LEASE_MS, version: version + 2 });
     expect(await lock.standing()).toEqual({ holds: [B], offers: [], waiters: [C] });
-    expect(await lock.look(C)).toEqual(waiting(1, LIMITS.pollStepMs));
+    expect(await lock.look(C)).toEqual(waiting(1, turnMs(1, 100)));
   });
 
   it("gives a claim in the millisecond of the last grant a larger token", async () => {
@@ -108,7 +108,7 @@ export function queues(store: () => LockStore): void {
       expect(await lock.read()).toEqual(record);
       return [first, again];
     };
-    expect(await twice(() => lock.queue(D))).toEqual([waiting(3, 600), waiting(3, 600)]);
+    expect(await twice(() => lock.queue(D))).toEqual([waiting(3, turnMs(3)), waiting(3, turnMs(3))]);
     expect(await twice(() => lock.at(50).release(A))).toEqual(Array(2).fill({ ok: true, state: "released" }));
     const [claimed, again] = await twice(() => lock.at(60).queue(B));
     expect([outcomeOf(claimed), outcomeOf(again)]).toEqual(["granted", "replayed"]);
@@ -120,7 +120,7 @@ export function queues(store: () => LockStore): void {
   it("lets who leaves go for good: the others move up, and its turn is the next one's", async () => {
     const lock = await inLine(store(), B, C, D);
     expect(await lock.at(10).release(C)).toEqual({ ok: true, state: "never" });
-    expect(await lock.look(D)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.look(D)).toEqual(waiting(2, turnMs(2)));
     expect(await lock.queue(C)).toMatchObject({ code: "lease-over" });
     await lock.at(20).release(A);
     expect(await lock.at(30).release(B)).toEqual({ ok: true, state: "never" });
@@ -138,13 +138,13 @@ export function queues(store: () => LockStore): void {
     const lock = await inLine(store(), B, C);
     const before = await lock.read();
     const halfMs = 2 + TTL_MS / 2;
-    expect(await lock.at(halfMs - 1).look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.pollStepMs });
+    expect(await lock.at(halfMs - 1).look(C)).toMatchObject({ retryAfterMs: turnMs(2) });
     expect(await lock.at(halfMs).look(C)).toMatchObject({ position: 2, retryAfterMs: 0 });
-    expect(await lock.queue(C)).toEqual(waiting(2, 2 * LIMITS.pollStepMs));
+    expect(await lock.queue(C)).toEqual(waiting(2, turnMs(2)));
     const ttlMs = TTL_MS + DEFAULTS.waiterTtlStepMs;
     const heard = { ...before?.waiters[1], ttlMs, aliveUntilMs: START_MS + halfMs + ttlMs };
     expect(await lock.read()).toEqual({ ...before, touches: 1, waiters: [before?.waiters[0], heard] });
-    expect(await lock.look(C)).toMatchObject({ retryAfterMs: 2 * LIMITS.pollStepMs });
+    expect(await lock.look(C)).toMatchObject({ retryAfterMs: turnMs(2) });
   });
 
   it("takes over from a dead holder when its margin is over, for who is first and no earlier", async () => {
@@ -166,16 +166,19 @@ export function queues(store: () => LockStore): void {
     expect(await lock.at(10).queue(B)).toMatchObject({ how: "granted" });
   });
 
-  it("takes no more than a hundred, tells the next to come later, and has room again when one has gone", async () => {
+  it("takes no more than have a place, tells the next to come later, and has room again when one has gone", async () => {
     const lock = new QueueScene(store());
     await lock.acquire(A);
     for (let order = 1; order <= LIMITS.waitersMax; order++) await lock.queue(leaseId(order + 100));
     const before = await lock.read();
-    const full = { code: "queue-full", definite: true, retry: "later", retryAfterMs: LIMITS.pollMaxMs };
+    const full = { code: "queue-full", definite: true, retry: "later", retryAfterMs: LIMITS.fullWaitMs };
     expect(await lock.queue(D)).toMatchObject(full);
     expect(await lock.read()).toEqual(before);
-    expect(await lock.queue(leaseId(200))).toMatchObject({ position: LIMITS.waitersMax, retryAfterMs: LIMITS.pollMaxMs });
-    await lock.release(leaseId(150));
+    expect(await lock.queue(leaseId(100 + LIMITS.waitersMax))).toMatchObject({
+      position: LIMITS.waitersMax,
+      retryAfterMs: turnMs(LIMITS.waitersMax),
+    });
+    await lock.release(leaseId(120));
     expect(await lock.queue(D)).toMatchObject({ position: LIMITS.waitersMax });
     expect(await lock.queue(C)).toMatchObject(full);
   });
