@@ -14,7 +14,7 @@ export interface Invocation {
   readonly invokedFunctionArn?: string | undefined;
 }
 
-/** What the callers of an alias may do: a client's operations, on keys with this prefix if there is one. */
+/** The right of an alias's callers: a client's operations, on keys with this prefix if there is one. */
 export interface AliasGrant {
   readonly prefix?: string | undefined;
 }

@@ -19,12 +19,12 @@ export const RESERVED = { acquire: 20, hold: 21, admin: 5 };
 
 /** A stack of the run. */
 export interface Variant {
-  /** Who calls: roles that sign, or clients of a user pool that send tokens. */
+  /** The callers: roles that sign, or clients of a user pool that send tokens. */
   readonly callers: "iam" | "tokens";
   /** True if it runs the conformance. */
   readonly conforms: boolean;
   readonly props: (stack: Stack) => LockServiceProps;
-  /** What stands beside the service. */
+  /** Creates other resources beside the service. */
   readonly beside?: (stack: Stack, locks: LockService) => void;
 }
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
-import { Annotations, Match, Template } from "aws-cdk-lib/assertions";
-import { afterAll, onTestFinished, TestRunner, vi } from "vitest";
+import { Template } from "aws-cdk-lib/assertions";
+import { afterAll, onTestFinished, TestRunner } from "vitest";
 import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
@@ -62,13 +62,10 @@ export function synthesizeOwn(
   return Template.fromStack(stack);
 }
 
-/** The warnings of a stack, without the ids that the CDK puts behind them. The CDK prints them too. */
+/** The warnings of a stack, without the ids that the CDK puts behind them. */
 export function warningsOf(stack: Stack): readonly string[] {
-  // eslint-disable-next-line no-restricted-globals -- the CDK prints the warnings that this returns
-  const printing = vi.spyOn(console, "error").mockReturnValue();
-  const found = Annotations.fromStack(stack).findWarning("*", Match.anyValue());
-  printing.mockRestore();
-  return found.map(({ entry }) => (entry.data as string).replace(/ \[ack: .*\]$/, ""));
+  const metadata = stack.node.findAll().flatMap(({ node }) => node.metadata);
+  return metadata.filter(({ type }) => type === "aws:cdk:warning").map(({ data }) => (data as string).replace(/ \[ack: .*\]$/, ""));
 }
 
 /** The outcome of a run of the app. */

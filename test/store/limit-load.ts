@@ -29,7 +29,7 @@ export interface Load {
   readonly waitMs?: number;
 }
 
-/** What came of the takes. */
+/** The counts of a load. */
 export interface Counts {
   readonly writesPerTake: number;
   readonly granted: number;
@@ -40,6 +40,7 @@ export interface Counts {
 }
 
 /** Plays a load. `change` is applied to each condition on its way. */
+// Over 60 lines: one world, whose parts share its state.
 export async function play(load: Load, change: (condition: string) => string = (condition) => condition): Promise<Counts> {
   const world = new World(START_MS);
   const random = new Random(1);
