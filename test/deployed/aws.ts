@@ -86,3 +86,10 @@ export async function assume(role: string, RoleSessionName = "one"): Promise<Cre
   const [accessKeyId, secretAccessKey, sessionToken] = ["AccessKeyId", "SecretAccessKey", "SessionToken"].map((name) => inXml(xml, name));
   return { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey!, sessionToken: sessionToken! };
 }
+
+/** Invokes a function and waits for what it returns. @throws Error with the function's own */
+export async function invoke<T>(name: string, event: object): Promise<T> {
+  const answer = await lambda<T & { readonly errorMessage?: string }>("POST", `/2015-03-31/functions/${name}/invocations`, event);
+  if (answer.errorMessage !== undefined) throw new Error(answer.errorMessage);
+  return answer;
+}

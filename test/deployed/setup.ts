@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
+import { build } from "esbuild";
 import { bundleHosted } from "../../bin/console/bundle.js";
 import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import { ACCOUNT, type Emulator, REGION, RUN_DIRECTORY, startEmulator } from "./emulator.js";
+import { FUNCTIONS_DIRECTORY } from "./variants.js";
 
 const ROOT_DIRECTORY = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -49,12 +51,21 @@ export async function deploy(
   return JSON.parse(readFileSync(outputs, "utf8")) as Stacks;
 }
 
+/** Bundles the service's functions, and those of the run. */
+export async function bundle(): Promise<void> {
+  const functions = { entryPoints: [join(ROOT_DIRECTORY, "test/deployed/functions.ts")], outfile: join(FUNCTIONS_DIRECTORY, "index.js") };
+  await Promise.all([
+    ...[bundleFunction(), bundleAgent(), bundleHosted(join(ROOT_DIRECTORY, "infra/console"))],
+    build({ ...functions, bundle: true, platform: "node", target: "node20", logLevel: "error" }),
+  ]);
+}
+
 export const APP = "test/deployed/app.ts";
 
 export default async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const emulator = await startEmulator();
   try {
-    await Promise.all([bundleFunction(), bundleAgent(), bundleHosted(join(ROOT_DIRECTORY, "infra/console"))]);
+    await bundle();
     await cdk(emulator.env, "bootstrap", `aws://${ACCOUNT}/${REGION}`, "--app", "");
     provide("stacks", await deploy(emulator.env, APP, ["--all"]));
     provide("endpoint", emulator.endpoint);

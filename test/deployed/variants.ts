@@ -2,20 +2,48 @@
  * The stacks of the run, a row for each: the options of its lock service, and who calls it. The rows with `conforms` are asked the whole
  * conformance by all their callers.
  */
+import { join } from "node:path";
 import { CfnOutput, Duration, RemovalPolicy, type Stack } from "aws-cdk-lib";
 import { OAuthScope, ResourceServerScope, UserPool } from "aws-cdk-lib/aws-cognito";
 import { AccountRootPrincipal, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
+import { Code, Function, type FunctionProps, Runtime } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
+import {
+  Choice,
+  Condition,
+  DefinitionBody,
+  Fail,
+  type IChainable,
+  Pass,
+  StateMachine,
+  Wait,
+  WaitTime,
+} from "aws-cdk-lib/aws-stepfunctions";
 import { LockService } from "../../infra/lock-service.js";
+import { LockedSection, type SectionLock } from "../../infra/step-functions.js";
 import type { LockServiceProps } from "../../infra/props.js";
+import { RUN_DIRECTORY } from "./emulator.js";
+
+/** The bundle of functions.ts. */
+export const FUNCTIONS_DIRECTORY = join(RUN_DIRECTORY, "functions");
 
 /** The prefix of the client that may use no other keys. */
 export const CLIENT_PREFIX = "ORDER_";
-/** A rate that the tests of a stage exceed, and that no test of the conformance reaches. */
-export const THROTTLE = { rateLimit: 200, burstLimit: 100 };
+/** A rate that a busy machine exceeds too. */
+export const THROTTLE = { rateLimit: 3, burstLimit: 5 };
 /** The functions' reserved concurrency, in the stack that has some. */
 export const RESERVED = { acquire: 20, hold: 21, admin: 5 };
+
+/** The durable functions, whose names are those of their handlers. */
+const DURABLE = ["locked", "once"] as const;
+const DURABLE_CONFIG = { durableConfig: { executionTimeout: Duration.days(2), retentionPeriod: Duration.days(14) } };
+/** The state machines: one whose section waits asleep, one that asks once, and one whose lease is tied to its execution. */
+const MACHINES = {
+  waits: { leaseMs: 900_000, waitMs: 3_600_000 },
+  asks: { leaseMs: 60_000, waitMs: 0 },
+  tied: { leaseMs: 180_000, waitMs: 3_600_000, tied: true },
+} as const;
 
 /** A stack of the run. */
 export interface Variant {
@@ -30,9 +58,53 @@ export interface Variant {
 
 /** The stacks by their names. */
 export const VARIANTS: Readonly<Record<string, Variant>> = {
-  iam: { callers: "iam", conforms: true, props: () => ({}), beside: (stack, locks) => void locks.grantDirect(roleOf(stack, "direct")) },
+  iam: {
+    callers: "iam",
+    conforms: true,
+    props: () => ({}),
+    beside(stack, locks) {
+      locks.grantDirect(roleOf(stack, "direct"));
+      const checkout = functionOf(stack, "checkout");
+      locks.grantClient(checkout, { prefix: CLIENT_PREFIX });
+      new CfnOutput(stack, "checkoutName", { value: checkout.functionName });
+    },
+  },
+  // Its functions' roles are changed by a test, and its acquire function is broken by another.
+  changed: { callers: "iam", conforms: false, props: () => ({}) },
   "tenant-role": { callers: "iam", conforms: true, props: () => ({ tenant: "role" }) },
-  "tenant-account": { callers: "iam", conforms: false, props: () => ({ tenant: "account" }) },
+  "tenant-account": {
+    callers: "iam",
+    conforms: false,
+    props: () => ({ tenant: "account", throttle: THROTTLE, acquireThrottle: THROTTLE }),
+  },
+  sleepers: {
+    callers: "iam",
+    conforms: false,
+    props(stack) {
+      const functions = DURABLE.map((id) => functionOf(stack, id, DURABLE_CONFIG));
+      return { wake: { functions, stateMachines: [StateMachine.fromStateMachineName(stack, "Known", "tied")] } };
+    },
+    beside(stack, locks) {
+      for (const id of DURABLE) {
+        const durable = stack.node.findChild(id) as Function;
+        locks.grantClient(durable);
+        new CfnOutput(stack, `${id}Name`, { value: durable.functionName });
+      }
+      for (const [name, options] of Object.entries(MACHINES)) {
+        const section = new LockedSection(stack, name, {
+          service: locks,
+          key: "{% $states.input.key %}",
+          work: (lock) => workOf(stack, name, lock),
+          ...options,
+        });
+        const machine = new StateMachine(stack, `${name}Machine`, {
+          stateMachineName: name,
+          definitionBody: DefinitionBody.fromChainable(section),
+        });
+        new CfnOutput(stack, `${name}Arn`, { value: machine.stateMachineArn });
+      }
+    },
+  },
   tokens: { callers: "tokens", conforms: true, props: (stack) => ({ jwt: userPool(stack), console: true }) },
   all: {
     callers: "iam",
@@ -40,7 +112,6 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
     props: (stack) => ({
       ...{ alarmTopic: new Topic(stack, "Topic"), reservedConcurrency: RESERVED, metricPrefixes: ["ORDER_"], tracing: true, wake: true },
       encryptionKey: new Key(stack, "Key", { removalPolicy: RemovalPolicy.DESTROY }),
-      ...{ throttle: THROTTLE, acquireThrottle: THROTTLE },
     }),
     beside: (_stack, locks) => void locks.alarmOnMissedTick("nightly", { within: Duration.hours(25) }),
   },
@@ -63,6 +134,20 @@ export function make(stack: Stack, { callers, props, beside }: Variant): void {
     locks.grantClient(roleOf(stack, "client"), { prefix: CLIENT_PREFIX });
   }
   beside?.(stack, locks);
+}
+
+/** A function of functions.ts, which setup.ts bundles. */
+function functionOf(stack: Stack, id: string, more: Partial<FunctionProps> = {}): Function {
+  const code = Code.fromAsset(FUNCTIONS_DIRECTORY);
+  return new Function(stack, id, { runtime: Runtime.NODEJS_24_X, handler: `index.${id}`, code, timeout: Duration.seconds(30), ...more });
+}
+
+/** The work of a section: it waits for the seconds of its input, then fails if its input says so, and returns its fencing token. */
+function workOf(stack: Stack, name: string, { fencingToken }: SectionLock): IChainable {
+  const work = Wait.jsonata(stack, `${name} work`, { time: WaitTime.seconds("{% $states.input.seconds %}") });
+  const end = Pass.jsonata(stack, `${name} end`, { outputs: { fencingToken: `{% ${fencingToken} %}` } });
+  const fails = Fail.jsonata(stack, `${name} fails`, { error: "CardDeclined", cause: "a test" });
+  return work.next(Choice.jsonata(stack, `${name} how`).when(Condition.jsonata("{% $states.input.fails = true %}"), fails).otherwise(end));
 }
 
 /** A role that the account may assume, with a name by which a test finds it. */

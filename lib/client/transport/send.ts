@@ -2,6 +2,7 @@
  * Sends one HTTP request and reads its whole answer: by Node's own http where there is Node, because it takes less CPU than `fetch`
  * (docs/performance.md), else by `fetch`.
  */
+import type { LookupFunction } from "node:net";
 import { brand } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { nodeModules } from "../../core/node-modules.js";
@@ -73,6 +74,9 @@ function byFetch(fetchIt: typeof fetch): Send {
   };
 }
 
+/** A name below localhost. It is this machine, which Node's resolver doesn't know: https://www.rfc-editor.org/rfc/rfc6761#section-6.3 */
+const LOOPBACK_NAME = /^https?:\/\/[\w.-]+\.localhost(?=[:/?#]|$)/i;
+
 /** Sends through the global agents of `node:http` and `node:https`: their connections are kept, and a proxy that is set there is used. */
 function byNode(load: typeof process.getBuiltinModule): Send {
   return (url, { method, headers, body }, options) =>
@@ -80,7 +84,10 @@ function byNode(load: typeof process.getBuiltinModule): Send {
       const { request } = /^https:/i.test(url) ? load("node:https") : load("node:http");
       const stop = stopSignalOf(options);
       // Firewalls refuse requests that don't say who sends them.
-      const sent = request(url, { method, headers: { "user-agent": "holdfast", ...headers } }, (response) => {
+      const lookup = LOOPBACK_NAME.test(url) && {
+        lookup: ((_name, ...rest) => load("node:dns").lookup("localhost", ...rest)) as LookupFunction,
+      };
+      const sent = request(url, { method, headers: { "user-agent": "holdfast", ...headers }, ...lookup }, (response) => {
         let text = "";
         response.setEncoding("utf8");
         response.on("data", (chunk: string) => void ((text += chunk).length > ANSWER_MAX_CHARS && response.destroy(new RangeError())));

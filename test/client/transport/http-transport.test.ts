@@ -486,6 +486,13 @@ describe("a request is sent", () => {
     long.close();
   });
 
+  it("to this machine if the host is a name below localhost, which Node's resolver doesn't know", async () => {
+    server.answer({ status: 200, body: LEASE });
+    const url = server.url.replace("127.0.0.1", "abc123.execute-api.localhost");
+    expect(await httpApi({ url }).check(REF)).toMatchObject({ ok: true });
+    expect(server.received.at(-1)?.headers.host).toBe(new URL(url).host);
+  });
+
   it("over TLS if the URL says so", async () => {
     const TLS_HANDSHAKE = 22;
     const firstBytes: (number | undefined)[] = [];

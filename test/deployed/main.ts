@@ -1,0 +1,35 @@
+/**
+ * `npm run try`: this repository's stack, deployed into an emulator of AWS on this machine until Ctrl-C. A file has the variables of a shell
+ * that uses it.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { REGION, RUN_DIRECTORY, startEmulator, ACCOUNT } from "./emulator.js";
+import { bundle, cdk, deploy } from "./setup.js";
+
+const PORT = 4566;
+const say = (line: string): void => console.log(line);
+
+say("Starting the emulator");
+const emulator = await startEmulator(PORT);
+const end = (): void => void emulator.stop().then(() => process.exit());
+process.on("SIGINT", end).on("SIGTERM", end);
+say("Bootstrapping the account, and deploying the stack holdfast-dev");
+await bundle();
+await cdk(emulator.env, "bootstrap", `aws://${ACCOUNT}/${REGION}`, "--app", "");
+const { "holdfast-dev": outputs = {} } = await deploy(emulator.env, "infra/app.ts", ["--all"]);
+const variables = { ...emulator.env, HOLDFAST_URL: outputs["Url"], HOLDFAST_LOG_GROUP: outputs["LogGroupName"] };
+const file = join(RUN_DIRECTORY, "env.sh");
+writeFileSync(
+  file,
+  Object.entries(variables)
+    .map(([name, value]) => `export ${name}=${value}\n`)
+    .join(""),
+);
+say(`The API is at ${outputs["Url"]}. In another shell:
+
+  . ${file}
+  npx holdfast --sign ls
+  npx holdfast --sign ui
+
+Ctrl-C ends it all.`);
