@@ -1,6 +1,6 @@
 /**
  * `holdfast`: the lock client over HTTP. It imports no package: it needs only Node's built-in modules (node:async_hooks,
- * node:crypto, node:events; node:http and node:https, or `fetch` where they are missing).
+ * node:crypto; node:http and node:https, or `fetch` where they are missing).
  */
 import { type ClientOptions, checkClient } from "./client/client-options.js";
 import type { LockClient } from "./client/lock-client.js";

@@ -58,15 +58,24 @@ export class LockTimeoutError extends LockError {
   readonly position: number | undefined;
   /** The time waited, in ms. */
   readonly waitedMs: number;
+  /** The key, with the client's prefix; the keys of a set, separated by spaces; undefined if the wait was for something else. */
+  readonly key: string | undefined;
 
   constructor(
     message: string,
-    { holders = [], position, waitedMs = 0, ...details }: LockErrorDetails & Awaited & { readonly waitedMs?: number },
+    {
+      holders = [],
+      position,
+      waitedMs = 0,
+      key,
+      ...details
+    }: LockErrorDetails & Awaited & { readonly waitedMs?: number; readonly key?: string | undefined },
   ) {
     super(message, details);
     this.holders = holders;
     this.position = position;
     this.waitedMs = waitedMs;
+    this.key = key;
   }
 }
 
@@ -100,18 +109,9 @@ export class LockLostError extends LockError {
   }
 }
 
-/**
- * The reason of a hold that was given back: made with every release, and seen by those alone who look at the signal
- * afterwards. It has no stack, whose making took as long as the release itself; that of who is told is in what they throw.
- */
+/** The reason of a hold that was given back. */
 export function releasedError(key: string): LockLostError {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return new LockLostError(`${key}: released`, "released");
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
+  return new LockLostError(`${key}: released`, "released");
 }
 
 /** A limit has no room for the take within its `waitMs`. Nothing was taken. */

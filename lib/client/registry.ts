@@ -2,10 +2,15 @@
  * The acquires that a client has in progress and the leases that it holds. The caller's signal can cancel an acquire. Closing the client
  * cancels all of them and waits until their cleanup is done. The registry of a client includes those of its views.
  */
-import { setMaxListeners } from "node:events";
 import type { HeldLease } from "./lease/lease.js";
 import type { LockLostError } from "./errors.js";
 import { type StopSignal, LazyAbort } from "./transport/lazy-abort.js";
+
+/** The listeners of a caller's signal, and the one that the signal has. */
+interface Heard {
+  readonly listeners: Set<() => void>;
+  readonly tell: () => void;
+}
 
 /** The leases and acquires of one client. */
 export class Registry {
@@ -15,11 +20,14 @@ export class Registry {
   readonly #ofKey = new Map<string, number>();
   readonly #acquires = new Map<LazyAbort, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
+  /** The listeners of each caller's signal, which all views share. */
+  readonly #heard: WeakMap<AbortSignal, Heard>;
   #closedBy: Error | undefined;
 
   /** @param whole the registry of the client of which this one is a view */
   constructor(whole?: Registry) {
     this.#whole = whole;
+    this.#heard = whole ? whole.#heard : new WeakMap();
   }
 
   /** The reason with which it was closed; undefined while it is open. */
@@ -65,9 +73,7 @@ export class Registry {
   async run<T>(signal: AbortSignal | StopSignal | undefined, acquire: (giveUp: LazyAbort) => Promise<T>): Promise<T> {
     const giveUp = new LazyAbort();
     const forward = (): void => giveUp.abort(signal?.reason);
-    // A single signal, such as a request's or a server's, can belong to any number of acquires.
-    if (signal instanceof EventTarget) setMaxListeners(0, signal);
-    signal?.addEventListener("abort", forward, { once: true });
+    const stopListening = this.#listen(signal, forward);
     if (signal?.aborted) forward();
     if (this.closedBy) giveUp.abort(this.closedBy);
     const acquired = this.#whole ? this.#whole.run(giveUp, acquire) : acquire(giveUp);
@@ -76,8 +82,27 @@ export class Registry {
       return await acquired;
     } finally {
       this.#acquires.delete(giveUp);
-      signal?.removeEventListener("abort", forward);
+      stopListening();
     }
+  }
+
+  /**
+   * Calls `listener` when `signal` aborts. Returns what ends that. A single signal, such as a server's, can belong to any number of acquires, and
+   * Node warns of more than ten listeners: the signal has one for all.
+   */
+  #listen(signal: AbortSignal | StopSignal | undefined, listener: () => void): () => void {
+    if (!(signal instanceof EventTarget)) {
+      signal?.addEventListener("abort", listener);
+      return () => signal?.removeEventListener("abort", listener);
+    }
+    const heard = this.#heard.get(signal) ?? { listeners: new Set(), tell: () => heard.listeners.forEach((one) => one()) };
+    if (heard.listeners.size === 0) signal.addEventListener("abort", heard.tell, { once: true });
+    heard.listeners.add(listener);
+    this.#heard.set(signal, heard);
+    return () => {
+      heard.listeners.delete(listener);
+      if (heard.listeners.size === 0) signal.removeEventListener("abort", heard.tell);
+    };
   }
 
   /**

@@ -34,7 +34,7 @@ const SEEN_LASTS_MS = 1000;
 const WAITED_LEASES = DEFAULTS.waitMs / DEFAULTS.leaseMs;
 
 /** The reasons for which this side ends a lease on purpose. */
-const GIVEN_UP: ReadonlySet<LockLostError["reason"]> = new Set(["released", "transferred", "closed"]);
+const GIVEN_UP: ReadonlySet<LockLostError["reason"] | undefined> = new Set(["released", "transferred", "closed"]);
 
 /** The release states of a hold that was lost before. After a grant, `unknown` and `never` count as lost, unless the release was repeated. */
 const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"]);
@@ -193,6 +193,7 @@ export class Session {
     signal?: StopSignal,
     mostMs = CALL_BUDGET_MS,
   ): Promise<A> {
+    if (this.registry.closedBy) throw closedError();
     const budgetMs = capBudgetMs(mostMs, this.context);
     const { answer } = await retry(attempt, { attemptMs: Math.max(SHORT_ATTEMPT_MS, budgetMs / 2), budgetMs, signal }, this.deps);
     if (!answer.ok) throw errorOf(answer, what);
@@ -229,7 +230,8 @@ export class Session {
       return await wait();
     } catch (error) {
       const hint = isAround ? AROUND : uses.some(({ key }) => this.registry.has(key)) ? OWN : "";
-      throw isA(error, LockTimeoutError) && hint !== "" ? new LockTimeoutError(error.message + hint, error) : error;
+      if (!isA(error, LockTimeoutError)) throw error;
+      throw new LockTimeoutError(error.message + hint, Object.assign({}, error, { key: uses.map(({ key }) => key).join(" ") }));
     }
   }
 
@@ -306,9 +308,8 @@ export class Session {
 
   #ended(lease: HeldLease): void {
     if (!this.registry.delete(lease)) return;
-    const { reason } = lease.ending;
-    const wasReleased = isA(reason, LockLostError) && GIVEN_UP.has(reason.reason);
-    this.emit(wasReleased ? "released" : "lost", lease, wasReleased ? undefined : reason);
+    if (GIVEN_UP.has(lease.endReason)) this.emit("released", lease);
+    else this.emit("lost", lease, lease.ending.reason);
   }
 }
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { KeyPart } from "../../core/key.js";
 import { key as keyOf } from "../key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
-import { type AcquireOptions, refused, whole, withDefaults } from "../options.js";
+import { type AcquireOptions, checkKey, refused, whole, withDefaults } from "../options.js";
 
 /** The client calls that a handle uses. */
 type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
@@ -50,6 +50,7 @@ const MOST_SEGMENTS = 1000;
  */
 function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
   whole(1, MOST_SEGMENTS)("segments", count);
+  checkKey(key);
   const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
   const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);
   const first = (): number => Math.floor(random() * count);

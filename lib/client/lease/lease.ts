@@ -63,6 +63,7 @@ export class HeldLease implements Lease, WaitingLease {
   /** The number of checkpoints saved. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
+  #endReason: LockLostError["reason"] | undefined;
   #released: Promise<LeaseState> | undefined;
   isWaiting = false;
   #notify: Notify | undefined;
@@ -241,7 +242,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   endWait(error: LockLostError): void {
-    this.#end(error.reason === "released" ? "released" : "lost", error);
+    this.#end(error.reason === "released" ? "released" : "lost", error.reason, () => error);
   }
 
   async detach(options: { readonly leaseMs?: number | undefined } = {}): Promise<string> {
@@ -249,7 +250,7 @@ export class HeldLease implements Lease, WaitingLease {
     this.assertHeld();
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
-    this.#end("released", new LockLostError(`${key}: detached`, "transferred"));
+    this.#end("released", "transferred", () => new LockLostError(`${key}: detached`, "transferred"));
     const handed = transferHold(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
     this.#deps.track(handed);
     const { answer } = await handed;
@@ -266,29 +267,34 @@ export class HeldLease implements Lease, WaitingLease {
   /** True if an attempt of the release had no answer: it may have ended the hold, and the key may have forgotten the id since. */
   wasReleaseRepeated = false;
 
+  /** The reason for which the hold ended; undefined while it is held. To read it makes no error. */
+  get endReason(): LockLostError["reason"] | undefined {
+    return this.#endReason;
+  }
+
   /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
-    const { reason } = this.#lost;
-    return !this.isHeld() && !(isA(reason, LockLostError) && (reason.reason === "released" || reason.reason === "transferred"));
+    return !this.isHeld() && this.#endReason !== "released" && this.#endReason !== "transferred";
   }
 
   /** Ends the hold because its client closes; the release is sent afterwards. */
   abandon(): void {
-    this.#end("released", new LockLostError(`${this.key}: the client was closed`, "closed"));
+    this.#end("released", "closed", () => new LockLostError(`${this.key}: the client was closed`, "closed"));
   }
 
   /** Stops treating the lease as held, for this reason. The signal aborts and the keep-alive stops at once. */
   lose(error: LockLostError): void {
-    this.#end("lost", error);
+    this.#end("lost", error.reason, () => error);
   }
 
-  #end(over: "lost" | "released", error: LockLostError): void {
+  #end(over: "lost" | "released", reason: LockLostError["reason"], errorOf: () => LockLostError): void {
     if (this.#over) return;
     this.#over = over;
+    this.#endReason = reason;
     this.keeper?.end();
-    this.#lost.abort(error);
+    this.#lost.abortBy(errorOf);
     this.#deps.onEnd(this);
-    if (error.reason !== "released") this.#handoff?.over();
+    if (reason !== "released") this.#handoff?.over();
   }
 
   /** Ends the hold of a run whose work is done. Returns its lease in another object, which is kept alive while the outcome is recorded. */
@@ -296,12 +302,12 @@ export class HeldLease implements Lease, WaitingLease {
     const kept = new HeldLease(this.#view, this.#deadline.sentAt, { kind: this.kind }, { ...this.#deps, onEnd: () => undefined });
     if (this.isHeld()) this.keeper?.keep(kept);
     else kept.abandon();
-    this.#end("released", releasedError(this.key));
+    this.#end("released", "released", () => releasedError(this.key));
     return kept;
   }
 
   async #release(): Promise<LeaseState> {
-    this.#end("released", releasedError(this.key));
+    this.#end("released", "released", () => releasedError(this.key));
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";

@@ -29,6 +29,7 @@ export class LazyAbort implements StopSignal {
   }
   #aborted = false;
   #reason: unknown;
+  #makeReason: (() => unknown) | undefined;
   #listeners: Set<() => void> | undefined;
   #controller: AbortController | undefined;
 
@@ -37,24 +38,32 @@ export class LazyAbort implements StopSignal {
   }
 
   get reason(): unknown {
+    const make = this.#makeReason;
+    this.#makeReason = undefined;
+    if (make) this.#reason = make();
     return this.#reason;
   }
 
   /** The AbortSignal, for callers and for transports. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#aborted) this.#controller.abort(this.#reason);
+    if (this.#aborted) this.#controller.abort(this.reason);
     return this.#controller.signal;
   }
 
   abort(reason?: unknown): void {
+    this.abortBy(() => reason);
+  }
+
+  /** Aborts with a reason that is made when it is first read: an error's stack takes as long to make as a release to send. */
+  abortBy(makeReason: () => unknown): void {
     if (this.#aborted) return;
     this.#aborted = true;
-    this.#reason = reason;
+    this.#makeReason = makeReason;
     const listeners = this.#listeners;
     this.#listeners = undefined;
     listeners?.forEach((listener) => listener());
-    this.#controller?.abort(reason);
+    this.#controller?.abort(this.reason);
   }
 
   /** Calls `listener` once, when it aborts; never if it has aborted already. */

@@ -325,3 +325,14 @@ describe("it is no wait for oneself", () => {
     expect(value).toBe(KEY);
   });
 });
+
+describe("the error of a wait in vain", () => {
+  it("has the key, so an inner one is told from the outer's", async () => {
+    const { clock, locks, rival } = createHarness({ prefix: "shop:" });
+    await rival.acquire("shop:inner");
+    const work = locks.withLock("outer", () => locks.withLock("inner", WAIT, () => "never"));
+    await expect(clock.settle(work)).rejects.toMatchObject({ name: "LockTimeoutError", key: "shop:inner" });
+    const set = locks.withLocks(["a", "inner"], WAIT, () => "never");
+    await expect(clock.settle(set)).rejects.toMatchObject({ name: "LockTimeoutError", key: "shop:a shop:inner" });
+  });
+});
