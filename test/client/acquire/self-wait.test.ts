@@ -145,19 +145,25 @@ describe("a job of another caller, in a pool whose worker was started under the 
   /** Starts the pool's worker under the lock of A, which holds on for a second, and returns what the job of B came to. */
   async function jobOfB<T>({ locks, clock }: Harness, job: () => Promise<T>): Promise<T> {
     const pool = new Pool();
+    const passes = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
     const a = locks.withLock(KEY, async () => {
-      void pool.run(async () => undefined);
-      await new Promise<void>((resolve) => clock.after(1000, resolve));
+      void pool.run(() => passes(10));
+      await passes(1000);
     });
     await clock.advance(0);
-    const b = pool.run(async () => undefined).then(() => pool.run(job));
-    const [done] = await clock.settle(Promise.all([b, a]));
+    // The worker is still at the first job, and begins this one after it.
+    const [done] = await clock.settle(Promise.all([pool.run(job), a]));
     return done;
   }
 
-  it("waits for the key and gets it, in place of an error", async () => {
+  it("waits for the key and gets it, in place of an error, and the listener is told", async () => {
     const harness = createHarness();
     expect(await jobOfB(harness, () => harness.locks.withLock(KEY, { waitMs: 5000 }, () => "ran"))).toBe("ran");
+    expect(selfWaits(harness.events)).toEqual([KEY]);
+  });
+
+  it("control: it is in the context of A, whose lease no runtime can tell from its own", async () => {
+    expect(await jobOfB(createHarness(), async () => currentLease()?.isHeld())).toBe(true);
   });
 
   it("started by work that has ended has no lease, and is told nothing", async () => {
