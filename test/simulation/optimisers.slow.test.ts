@@ -29,7 +29,7 @@ const SCENES: readonly (readonly [what: string, play: (module: Module) => Promis
 const EARNS: Readonly<Record<string, readonly [scene: string, saves: (cost: Cost) => number]>> = {
   "recent-records cache": ["16 processes, 5 leases of 20 ms each", ({ writes }) => writes],
   "blind enqueue": ["3 processes, 5 leases of 200 ms each", ({ writes }) => writes],
-  "wait estimator": ["8 processes, 4 leases of 2 s each", ({ reads }) => reads],
+  "pace of the queue": ["16 processes, 5 leases of 20 ms each", ({ lastedMs }) => lastedMs],
   "local queue": ["16 callers in one process, 5 leases of 20 ms each", ({ calls }) => calls],
   "renewal batching": ["300 leases in one process, renewed for a minute", ({ calls }) => calls],
 };
