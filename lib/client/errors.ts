@@ -1,5 +1,5 @@
 /** The SDK's errors. `code`, `definite` and `retry` come from the service's registry if the service answered. */
-import { brand, hasInstance } from "../core/brand.js";
+import { brand, hasInstance, isA } from "../core/brand.js";
 import type { HolderView, LostReason, Refusal, RetryAdvice } from "../core/errors.js";
 
 /** The details of every error of the SDK. */
@@ -197,6 +197,11 @@ export class RunFailedError extends LockError {
     this.attempt = attempt;
     this.data = data;
   }
+}
+
+/** True if the call ended without an answer: in an outage, or since its invocation ended before one could come. */
+export function isUnanswered(error: unknown): boolean {
+  return isA(error, LockUnavailableError) || (isA(error, LockError) && error.code === "invocation-ends");
 }
 
 const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);

@@ -17,7 +17,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, LeaseRef, NotifyRequest } from "../../core/api/locks.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import { conditionChars } from "../../core/request-limits.js";
-import { errorOf, LockError, LockLostError, LockTimeoutError, LockUnavailableError, releasedError } from "../errors.js";
+import { errorOf, isUnanswered, LockError, LockLostError, LockTimeoutError, releasedError } from "../errors.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "../invocation.js";
 import type { WaitOptions } from "../lease/lease-types.js";
 import { CHECKS, checkOptions, checkText } from "../options.js";
@@ -193,7 +193,7 @@ async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what
   }
   if (wait.wasCutShort) throw wait.over(what);
   const refused = !granted.answer.ok && errorOf(granted.answer, what);
-  if (refused && (isA(refused, LockUnavailableError) || refused.retry === "never")) throw refused;
+  if (refused && (isUnanswered(refused) || refused.retry === "never")) throw refused;
   return false;
 }
 
@@ -206,7 +206,7 @@ async function cancelPlace({ place, bounds, deps }: WaitParts): Promise<Ended | 
 async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: boolean): Promise<LockError> {
   const { lease, ref, params, bounds, what, deps } = parts;
   const refused = errorOf(answer, what);
-  if (isA(refused, LockUnavailableError)) await cancel(ref, deps, ambiguous);
+  if (isUnanswered(refused)) await cancel(ref, deps, ambiguous);
   else if (!isA(refused, LockLostError)) {
     // First no late duplicate may free the key, and none may have come since.
     const ended = await cancelPlace(parts);

@@ -14,7 +14,6 @@
  * the key. Joining and leaving take
  * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
  */
-import { isA } from "../../core/brand.js";
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held } from "../../core/commands.js";
 import { refuseLocally } from "../../core/errors.js";
@@ -25,7 +24,7 @@ import type { Timer } from "../../core/time.js";
 import { type AcquireDeps, type AcquireParams, abortError, cancel, ensureFresh, transferHold, tryOnce } from "./acquire.js";
 import { LazyAbort } from "../transport/lazy-abort.js";
 import { type Answered, boundsFor, retry, timeLimit } from "../transport/retry.js";
-import { LockUnavailableError, timeoutOf } from "../errors.js";
+import { isUnanswered, timeoutOf } from "../errors.js";
 import { Heap } from "./heap.js";
 import { SharedWait } from "./shared-wait.js";
 import { untilGranted } from "./wait-in-queue.js";
@@ -402,7 +401,7 @@ class LocalQueue {
     waiter.deps.track(ended);
     giveUp.abort(error);
     this.#pendingWait?.hurry();
-    if (isA(error, LockUnavailableError)) waiter.reject(error);
+    if (isUnanswered(error)) waiter.reject(error);
     else void ended.then(() => waiter.reject(error));
   }
 }

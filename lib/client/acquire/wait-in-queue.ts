@@ -10,7 +10,6 @@
  * If the queue is full, the key is requested again after the time that the service gives; if the caller may not use it, repeatedly with growing
  * pauses.
  */
-import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
@@ -18,7 +17,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { type AcquireDeps, type AcquireParams, cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./acquire.js";
 import { type Answered, retry } from "../transport/retry.js";
-import { LockUnavailableError } from "../errors.js";
+import { isUnanswered } from "../errors.js";
 import type { Wait } from "./wait.js";
 
 /** The pauses without a queue: the first, which doubles each time up to the longest, with jitter. */
@@ -89,7 +88,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AcquireDeps): Pr
     if (!answered.answer.ok) await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
-    await cancel(place, deps, isA(error, LockUnavailableError) && !signal?.aborted);
+    await cancel(place, deps, isUnanswered(error) && !signal?.aborted);
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { renewAfterMs } from "../../core/renewal.js";
 import { tryOnce } from "../acquire/acquire.js";
 import type { Stoppable } from "../transport/lazy-abort.js";
 import { boundsFor, pause } from "../transport/retry.js";
-import { LockError, LockLostError, LockUnavailableError } from "../errors.js";
+import { isUnanswered, LockError, LockLostError } from "../errors.js";
 import { type Session, CALL_BUDGET_MS } from "../session.js";
 import { capWaitMs } from "../invocation.js";
 import type { HeldLease, Lease } from "../lease/lease.js";
@@ -65,7 +65,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!goesOn()) return undefined;
       // A refusal that may pass counts as not granted, and so does a lease that was lost before it reached this code.
       if (!isA(error, LockError) || error.retry === "never") throw error;
-      const isOutage = isA(error, LockUnavailableError) || isA(error, LockLostError);
+      const isOutage = isUnanswered(error) || isA(error, LockLostError);
       // Once for each outage.
       if (failedAttempts === 0) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);

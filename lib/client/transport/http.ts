@@ -90,6 +90,8 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
   }
 
   return async ({ method, path, body, headers: asks }, callOptions) => {
+    // The error itself is not passed on: it may quote the URL, whose leaseId proves a hold.
+    const quotable = (cause: unknown): string => withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...asks, ...(text !== undefined && { "content-type": "application/json" }) };
@@ -100,8 +102,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
     } catch (cause) {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
-      const why = withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
-      return unsent(code, { definite: true, detail: `The request was not signed: ${why}`, cause });
+      return unsent(code, { definite: true, detail: `The request was not signed: ${quotable(cause)}` });
     }
     const wrong = Object.entries<unknown>(headers).find(([name, value]) => !isHeader(name, value));
     if (wrong) return unsent("not-configured", { definite: true, detail: `The header ${JSON.stringify(wrong[0])} ${wrongIn(wrong[1])}` });
@@ -115,7 +116,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
         return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
       // What a `fetch` of the caller's did before it failed is not known.
       if (isDefect(cause))
-        return unsent("not-configured", { detail: `What sends the request failed: ${String(cause)}`, definite: false, cause });
+        return unsent("not-configured", { detail: `What sends the request failed: ${quotable(cause)}`, definite: false });
       throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
     }
     atNobody = Number.NEGATIVE_INFINITY;
