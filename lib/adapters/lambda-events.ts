@@ -6,7 +6,7 @@ import { isA } from "../core/brand.js";
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
 import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/events.js";
 import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
-import { type Tick, type TickOptions, type TickResult, checkTick, runKeyOf } from "../client/jobs/tick.js";
+import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
 import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
 import { type Limiter, limitAll } from "../client/limiter.js";
 import type { LockClient } from "../client/lock-client.js";
@@ -189,9 +189,7 @@ export function scheduleHandler<T, Event extends ScheduleEvent = ScheduleEvent>(
   work: (tick: Tick, event: Event) => Promise<T> | T,
 ): (event: Event, context: unknown) => Promise<ScheduleResult<T>> {
   checkClient(locks);
-  // Checked once here; otherwise every occurrence would fail.
   checkKey(name);
-  checkKey(runKeyOf(name, new Date(0)));
   checkTick({ ...options, occurrence: new Date(0) });
   checkFunction("work", work);
 

@@ -10,7 +10,6 @@ import { type WhenUnavailable, checkWork } from "../client/options.js";
 import type { Run } from "../client/run/run-once.js";
 import { type RunOptions, checkRun } from "../client/run/run-options.js";
 import { currentRun, runOnce } from "../client/wrap/once.js";
-import { prefixOf } from "../client/session.js";
 import { checkMade } from "../client/wrap/wrap-method.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
 import { type KeyOptions, type RequestParts, comparedOf, isSafe, requestKeys } from "./request.js";
@@ -121,7 +120,7 @@ export function once<Asked extends readonly unknown[], Response>({
     maxAttempts = 0,
     ...run
   } = options;
-  const keys = requestKeys({ service, caller }, prefixOf(locks));
+  const keys = requestKeys({ service, caller });
 
   function runOf({ asked, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
     if (!keyFor && !request)

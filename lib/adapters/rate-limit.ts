@@ -88,7 +88,7 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
   checkLimit(options, "locks");
   const { locks, name, rates, cost = 1, whenUnavailable, timeoutMs = TIMEOUT_MS } = options;
   const session = sessionOf("locks", locks);
-  const keys = requestKeys<readonly [Request]>(options, session.options.prefix);
+  const keys = requestKeys<readonly [Request]>(options);
   const policies = policiesOf(name, rates);
   const costMax = Math.min(...rates.map(({ count, burst = count }) => burst));
   const isCost = (units: unknown): boolean => Number.isSafeInteger(units) && (units as number) >= 1 && (units as number) <= costMax;

@@ -6,8 +6,7 @@
 import { fromEnvironment } from "../client/environment.js";
 import { InvalidRequestError } from "../client/errors.js";
 import { checkKey, refused } from "../client/options.js";
-import { bounded, keyWithin, markedKey } from "../core/key.js";
-import { keyChars } from "../core/request-limits.js";
+import { keyWithin, markedKey } from "../core/key.js";
 
 /** The options for the parts of a key that a request doesn't choose. `Asked` are the arguments by which the application sees a request. */
 export interface KeyOptions<Asked extends readonly unknown[]> {
@@ -79,12 +78,8 @@ export function isSafe(method: string): boolean {
   return SAFE.includes(method);
 }
 
-/**
- * Returns the maker of keys with these options.
- * @param prefix the client's, which it prepends to each key: both together are no longer than a key
- * @throws InvalidRequestError naming the invalid option
- */
-export function requestKeys<Asked extends readonly unknown[]>({ service, caller }: KeyOptions<Asked>, prefix = ""): RequestKeys<Asked> {
+/** Returns the maker of keys with these options. @throws InvalidRequestError naming the invalid option */
+export function requestKeys<Asked extends readonly unknown[]>({ service, caller }: KeyOptions<Asked>): RequestKeys<Asked> {
   const name = service ?? fromEnvironment("AWS_LAMBDA_FUNCTION_NAME");
   if (name === undefined)
     throw new InvalidRequestError(
@@ -95,20 +90,18 @@ export function requestKeys<Asked extends readonly unknown[]>({ service, caller 
   if (caller !== "none" && typeof caller !== "function")
     throw refused("caller", caller, 'it must be a function that names the caller of a request, or "none"');
   const callersOf = (asked: Asked): readonly string[] => (caller === "none" ? [] : [callerOf(caller(...asked))]);
-  // Without a prefix the key fits already, also one that was cut.
-  const fit = (key: string): string => (prefix === "" ? key : bounded(key, keyChars - prefix.length));
   return {
     ofRequest(asked, target, own) {
-      return fit(markedKey(name, MARK, ...callersOf(asked), target.method || UNKNOWN, placeOf(target).route, own));
+      return markedKey(name, MARK, ...callersOf(asked), target.method || UNKNOWN, placeOf(target).route, own);
     },
     ofLimit(asked, limit, rates) {
-      return fit(markedKey(name, LIMIT_MARK, limit, rates, ...callersOf(asked)));
+      return markedKey(name, LIMIT_MARK, limit, rates, ...callersOf(asked));
     },
     ofEvent(named) {
       checkKey(named);
       if (MARKED.test(named))
         throw refused("key", named, "a key that key() makes doesn't begin like this; requests over HTTP have such keys");
-      return fit(keyWithin(name, named));
+      return keyWithin(name, named);
     },
   };
 }

@@ -27,7 +27,10 @@ export interface LockClientEvent {
 
 /** Options of every client. */
 export interface ClientOptions {
-  /** Prepended to every key unchanged, e.g. `"billing:"`. */
+  /**
+   * Prepended to every key, e.g. `"billing:"`; at most 100 characters. A key that begins with it is taken as it is, so what a list, a lease
+   * or an event has as its key is what every call takes. A key that would be too long is cut as {@link key} cuts it.
+   */
   readonly prefix?: string | undefined;
   /** The default owner of leases: a label for people. */
   readonly owner?: string | undefined;
@@ -48,10 +51,13 @@ export interface ClientOptions {
   readonly closeOnSigterm?: boolean | undefined;
 }
 
+/** The longest prefix. A key that is too long behind it is cut, and ends with a hash. */
+const PREFIX_CHARS = 100;
+
 const OPTIONS: Checks<ClientOptions> = {
   prefix(name, value) {
-    if (value !== "" && !(typeof value === "string" && isKey(`${value}:`)))
-      throw new InvalidRequestError("prefix: must be characters of A-Z a-z 0-9 . _ : ~ -", name);
+    if (value !== "" && !(typeof value === "string" && value.length <= PREFIX_CHARS && isKey(`${value}:`)))
+      throw new InvalidRequestError(`prefix: must be at most ${PREFIX_CHARS} characters of A-Z a-z 0-9 . _ : ~ -`, name);
   },
   ...{ owner: CHECKS.owner, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs },
   ...{ onEvent: ofType("function"), closeOnSigterm: ofType("boolean") },

@@ -4,6 +4,7 @@
  */
 import { isA } from "../core/brand.js";
 import type { Held, LeaseState } from "../core/commands.js";
+import { prefixed } from "../core/key.js";
 import { type Named, pick } from "../core/members.js";
 import type { HolderView, Refusal } from "../core/errors.js";
 import type { CallOptions, Kind } from "../core/api/locks.js";
@@ -70,12 +71,6 @@ export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal):
   return !answer.ok && answer.code === "not-found" && answer.field !== "url" ? { ok: true } : answer;
 }
 
-/** Returns what a client prepends to each key. Something else that stands for a client, as in a test, prepends nothing. */
-export function prefixOf(client: unknown): string {
-  const session = (client as WithSession | undefined)?.[SESSION];
-  return session?.options.prefix ?? "";
-}
-
 /** The shared state of a client, or of a view of it for one invocation. */
 export class Session {
   /** Told of each heartbeat when it begins, if a wrapper measures them. */
@@ -110,9 +105,8 @@ export class Session {
 
   /** Returns the key with the client's prefix. A value that isn't text is refused, so there is never a lock called `undefined`. */
   keyOf(name: unknown): string {
-    const key = typeof name === "string" ? (this.options.prefix ?? "") + name : name;
-    checkKey(key);
-    return key;
+    checkKey(name);
+    return prefixed(this.options.prefix ?? "", name);
   }
 
   /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
@@ -208,7 +202,9 @@ export class Session {
     ask: (query: Options & { readonly prefix: string }, call: CallOptions) => Promise<Page | Refusal>,
   ): Promise<Omit<Page, "ok">> {
     checkOptions(what, options, checks);
-    const prefix = (this.options.prefix ?? "") + (options.prefix ?? "");
+    const { prefix: own = "" } = this.options;
+    const { prefix: given = "" } = options;
+    const prefix = given.startsWith(own) ? given : own + given;
     const { ok: _ok, ...page } = await this.ask(what, (call) => ask({ ...options, prefix }, call));
     return page;
   }

@@ -46,6 +46,11 @@ export function bounded(whole: string, mostChars = LIMITS.keyChars): string {
   return whole.slice(0, mostChars - HASH_CHARS - ESCAPE.length) + ESCAPE + hash;
 }
 
+/** Returns the key of `name` for callers whose keys begin with `prefix`. A name that begins with it is the key, as lists return it. */
+export function prefixed(prefix: string, name: string): string {
+  return name.startsWith(prefix) ? name : prefix + bounded(name, LIMITS.keyChars - prefix.length);
+}
+
 /** Splits a key made by {@link key} into model and id: the text before and after its first `_`. */
 export function partsOfKey(text: string): { readonly model: string; readonly id: string } {
   const at = text.indexOf(SEPARATOR);

@@ -105,15 +105,6 @@ describe("with a client that prepends a prefix to every key", () => {
     const limit = limitRequests<string>({ locks, service: "shop", name: "all", caller: of, rates });
     expect(await limit("u".repeat(255))).not.toHaveProperty("refused");
   });
-
-  it("a key is as without it if both fit, else it still begins with the service and is of one header only", () => {
-    const keyOf = (own: string, prefix?: string) => requestKeys({ service: "shop", caller: "none" }, prefix).ofRequest([], POST, own);
-    const fits = "k".repeat(199 - keyOf("k", "billing:").length - "billing:".length + 1);
-    expect(keyOf(fits, "billing:")).toBe(keyOf(fits));
-    const cut = ["a", "b"].map((end) => keyOf(`${fits}kkkk${end}`, "billing:"));
-    expect([new Set(cut).size, ...cut.map((one) => one.length + "billing:".length)]).toEqual([2, 200, 200]);
-    expect(cut.every((one) => one.startsWith("shop_~http_"))).toBe(true);
-  });
 });
 
 describe("the service", () => {

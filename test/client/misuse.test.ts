@@ -67,6 +67,7 @@ describe("a client that is made in the wrong form", () => {
     ["an option that there isn't", "uri", http({ url, uri: 1 }), "is not an option of createLockClient"],
     ["an owner that is a number", "owner", http({ url, owner: 5 })],
     ["a prefix that no key may begin with", "prefix", http({ url, prefix: "a b" })],
+    ["a prefix that leaves no room for a key", "prefix", http({ url, prefix: "p".repeat(101) })],
     ["a prefix that is a number", "prefix", http({ url, prefix: 5 })],
     ["a listener that is none", "onEvent", http({ url, onEvent: "x" })],
     ["a signer that is none", "sign", http({ url, sign: {} })],

@@ -1,6 +1,6 @@
 /** Lock handles: a key with its options, as a mutex, semaphore, read-write lock or segments. They have no state of their own. */
 import { createHash } from "node:crypto";
-import type { KeyPart } from "../../core/key.js";
+import { type KeyPart, bounded } from "../../core/key.js";
 import { key as keyOf } from "../key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "../lock-client.js";
 import { type AcquireOptions, checkKey, refused, whole, withDefaults } from "../options.js";
@@ -51,8 +51,8 @@ const MOST_SEGMENTS = 1000;
 function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
   whole(1, MOST_SEGMENTS)("segments", count);
   checkKey(key);
-  const keys = Array.from({ length: count }, (_, index) => `${key}:${index}`);
-  const segment = (index: number): LockHandle => handleOf(client, `${key}:${index % count}`, defaults);
+  const keys = Array.from({ length: count }, (_, index) => bounded(`${key}:${index}`));
+  const segment = (index: number): LockHandle => handleOf(client, bounded(`${key}:${index % count}`), defaults);
   const first = (): number => Math.floor(random() * count);
   return {
     keys,

@@ -7,7 +7,7 @@ import { seemsHeldAround } from "../wrap/surrounding.js";
 import type { Locks } from "./locks.js";
 import { occurrenceOf } from "./occurrence.js";
 import { type Flights, checkRefresh, refresh, refreshed } from "./refresh.js";
-import { checkTick, runKeyOf, tick } from "./tick.js";
+import { checkTick, tick } from "./tick.js";
 
 /** The member through which this package's wrappers reach the same client without its scope. Other packages can't name it. */
 export const UNSCOPED = Symbol("unscoped");
@@ -28,17 +28,16 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
       const key = session.keyOf(name);
       checkRefresh(options);
       // A renewal that asks for the value that it renews waits for the key as long as any, and not for the end of its own flight.
-      if (flights.has(name) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), name, options, session.deps);
-      return refresh(locks(), flights, name, options, session);
+      if (flights.has(key) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), key, options, session.deps);
+      return refresh(locks(), flights, key, options, session);
     },
 
     async tick(name, options, work) {
-      session.keyOf(name);
+      const key = session.keyOf(name);
       checkTick(options);
       checkWork("tick", "work", work);
       const occurrence = occurrenceOf(options, session.deps.clock.wallMs());
-      session.keyOf(runKeyOf(name, occurrence.at));
-      return tick(locks(), name, occurrence, options, work);
+      return tick(locks(), key, occurrence, options, work);
     },
 
     limiter(name, options) {

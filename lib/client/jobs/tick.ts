@@ -7,6 +7,7 @@
  * 3. An occurrence that finds the lock held is skipped, and one that nobody began in time is too late. Either is a final failure of its run.
  */
 import { brand, isA } from "../../core/brand.js";
+import { bounded } from "../../core/key.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { HolderView } from "../../core/errors.js";
@@ -149,7 +150,7 @@ function neverRuns(error: unknown): { readonly name: string; readonly data: unkn
 
 /** Returns the key of an occurrence's run. The time has a fixed length, so different names and times never share a key. */
 export function runKeyOf(name: string, occurrence: Date): string {
-  return `${name}_${occurrence.toISOString()}`;
+  return bounded(`${name}_${occurrence.toISOString()}`);
 }
 
 /** @throws InvalidRequestError if the outcome would be forgotten while late callers still name this occurrence. */

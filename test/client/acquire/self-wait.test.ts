@@ -74,7 +74,7 @@ describe("inside of a withLock", () => {
     const nested = await locks.withLock(KEY, () => locks.withLock("ORDER_2", ({ key }) => key));
     expect(nested).toBe("ORDER_2");
     const { locks: billing } = createHarness({ prefix: "billing:" });
-    expect(await billing.withLock(KEY, () => billing.withLock(`billing:${KEY}`, ({ key }) => key))).toBe(`billing:billing:${KEY}`);
+    expect(await billing.withLock(KEY, () => billing.withLock(`shop:${KEY}`, ({ key }) => key))).toBe(`billing:shop:${KEY}`);
   });
 });
 
