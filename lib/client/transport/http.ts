@@ -90,7 +90,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
   }
 
   return async ({ method, path, body, headers: asks }, callOptions) => {
-    // The error itself is not passed on: it may quote the URL, whose leaseId proves a hold.
+    // An error may quote the URL, whose leaseId proves a hold.
     const quotable = (cause: unknown): string => withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
     const url = base + path;
     const text = body && JSON.stringify(body);
@@ -116,7 +116,11 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
         return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
       // What a `fetch` of the caller's did before it failed is not known.
       if (isDefect(cause))
-        return unsent("not-configured", { detail: `What sends the request failed: ${quotable(cause)}`, definite: false });
+        return unsent("not-configured", {
+          detail: `What sends the request failed: ${quotable(cause)}`,
+          definite: false,
+          ...(quotesNothing(cause) && { cause }),
+        });
       throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
     }
     atNobody = Number.NEGATIVE_INFINITY;
@@ -306,6 +310,12 @@ function describe(cause: unknown): string {
   const inner = cause.cause instanceof Error ? cause.cause : cause;
   const { code } = inner as NodeJS.ErrnoException;
   return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
+}
+
+/** True if nothing of the error names an id. */
+function quotesNothing(cause: unknown): boolean {
+  const whole = cause instanceof Error ? `${cause.message} ${cause.stack}` : String(cause);
+  return withoutIds(whole) === whole;
 }
 
 /** True for a mistake in what sends the requests, such as a `fetch` of the caller's that reads a member of undefined: no retry mends it. */
