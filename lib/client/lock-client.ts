@@ -115,7 +115,7 @@ export interface LockClient extends AsyncDisposable {
    * Returns a value that is shared and expensive or dangerous to renew, such as an OAuth token, and renews it once for all if it is not
    * fresh. A fresh value costs no request. Nothing of it is stored by the service. Concurrent callers of this client share one refresh, with
    * the first one's options. A scope doesn't make it reentrant. Don't close the client during a renewal: that ends its lease.
-   * @throws the error of `read`, `renew` or `save`; LockTimeoutError if another caller still renews it after `waitMs`; LockLostError if the
+   * @throws the error of `read`, `renew` or `save`; RunFailedError while a failure is remembered (`keepFailureMs`); LockTimeoutError if another caller still renews it after `waitMs`; LockLostError if the
    *   lease was lost during the renewal, whose value is not saved then; LockUnavailableError if the value is not fresh and there was no
    *   response; AbortError if `signal` aborts.
    */

@@ -11,9 +11,13 @@
  * that renews would not learn of the death.
  */
 import { type Backoff, backoffMs } from "../../core/backoff.js";
+import { isA } from "../../core/brand.js";
+import { bounded } from "../../core/key.js";
 import type { Ending } from "../../core/record.js";
+import * as LIMITS from "../../core/request-limits.js";
 import { abortError } from "../acquire/acquire.js";
-import { type Check, type Checks, CHECKS, checkOptions, checkWork } from "../options.js";
+import { FinalError, RunFailedError } from "../errors.js";
+import { type Check, type Checks, CHECKS, checkOptions, checkWork, ms } from "../options.js";
 import type { Registry } from "../registry.js";
 import type { Session } from "../session.js";
 import { type Runtime, pause } from "../transport/retry.js";
@@ -48,6 +52,13 @@ export interface RefreshOptions<T> {
   readonly leaseMs?: number | undefined;
   /** The time to wait for another process that renews the value, in ms. @default the client's `waitMs`, else 45 000 */
   readonly waitMs?: number | undefined;
+  /**
+   * The time in ms, 1 min to 365 d, for which a failure is remembered if `renew` throws a {@link FinalError}, such as for a refresh token that
+   * the provider has revoked: until then every caller whose value is not fresh gets a RunFailedError, and `renew` is not called. Other
+   * errors are not remembered. The service stores the name and message of the error, as of a run. It costs a request before each renewal.
+   * @default 0, which remembers none
+   */
+  readonly keepFailureMs?: number | undefined;
   /** Ends this caller's wait with an AbortError, and not that of others. A renewal that has begun goes on. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -57,7 +68,11 @@ export type Flights = Map<string, Flight>;
 
 const isCalled: Check = (name, value) => checkWork(name, name, value, "it must be a function");
 const CALLS = { read: isCalled, isFresh: isCalled, renew: isCalled, save: isCalled };
-const OPTIONS: Checks<RefreshOptions<never>> = { ...CALLS, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs, signal: CHECKS.signal };
+const OPTIONS: Checks<RefreshOptions<never>> = {
+  ...CALLS,
+  ...{ leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
+  keepFailureMs: (name, value) => void (value === 0 || ms(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs)(name, value)),
+};
 
 /** The pauses between two reads of who waits: the first, which doubles up to the longest, with jitter. */
 const READS: Backoff = { firstMs: 100, longestMs: 1000 };
@@ -129,7 +144,7 @@ class Flight {
 export async function refreshed<T>(
   locks: Locks,
   key: string,
-  { read, isFresh, renew, save, leaseMs, waitMs, signal }: RefreshOptions<T>,
+  { read, isFresh, renew, save, leaseMs, waitMs, keepFailureMs = 0, signal }: RefreshOptions<T>,
   runtime: Runtime,
 ): Promise<T> {
   const current = await read();
@@ -146,7 +161,8 @@ export async function refreshed<T>(
       granted.abort();
       const old = await read();
       if (old !== undefined && isFresh(old)) return old;
-      const value = await renew(old, { signal: lease.signal, interrupted: () => wasInterrupted(locks, key) });
+      const renewal: Renewal = { signal: lease.signal, interrupted: () => wasInterrupted(locks, key) };
+      const value = await rememberingFailure(locks, key, keepFailureMs, () => renew(old, renewal));
       lease.assertHeld();
       await save(value, { fencingToken: lease.fencingToken });
       return value;
@@ -158,6 +174,25 @@ export async function refreshed<T>(
     throw error;
   } finally {
     signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Returns what `renew` does. A final failure is the outcome of a run, for `keepMs`. @throws RunFailedError while one is remembered */
+async function rememberingFailure<T>(locks: Locks, key: string, keepMs: number, renew: () => Promise<T> | T): Promise<T> {
+  if (keepMs === 0) return renew();
+  // `key()` makes no such key of other parts.
+  const runKey = bounded(`${key}_~refresh`);
+  const last = await locks.runs.get(runKey);
+  if (last?.error) throw new RunFailedError(key, last.error, last.attempt);
+  try {
+    return await renew();
+  } catch (error) {
+    const fail = (): never => {
+      throw error;
+    };
+    // A failure that can't be recorded is the same failure to this caller.
+    if (isA(error, FinalError)) await locks.runOnce(runKey, { keepResultMs: keepMs, waitMs: 0 }, fail).catch(() => undefined);
+    throw error;
   }
 }
 

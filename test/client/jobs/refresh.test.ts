@@ -1,6 +1,6 @@
 /** A shared value is renewed once for all processes and callers, and a process that dies, freezes or gives up harms no other. */
 import { describe, expect, it } from "vitest";
-import { InvalidRequestError, LockLostError, LockTimeoutError, LockUnavailableError } from "../../../lib/index.js";
+import { FinalError, InvalidRequestError, LockLostError, LockTimeoutError, LockUnavailableError } from "../../../lib/index.js";
 import { createLockClient } from "../../../lib/testing.js";
 import { cutOff, HOUR_MS, Partner, TOKEN } from "./provider.js";
 
@@ -103,6 +103,45 @@ describe("if the one that renews it", () => {
     const results = await partner.clock.settle(Promise.allSettled(processes.map((locks) => partner.ask(locks, renew))));
     expect(statuses(results)).toEqual(["rejected", "fulfilled", "fulfilled"]);
     expect(partner.refreshes).toBe(1);
+  });
+
+  const invalid: Parameters<Partner["ask"]>[1] = { renew: () => Promise.reject(new FinalError("invalid_grant")) };
+  const six = (partner: Partner, more: Parameters<Partner["ask"]>[1]) => {
+    let asked = 0;
+    const renew = (): Promise<never> => (asked++, Promise.reject(new FinalError("invalid_grant")));
+    const callers = Array.from({ length: 6 }, (_, index) => partner.ask(partner.process(`p${index}`), { ...more, renew }));
+    return partner.clock.settle(Promise.allSettled(callers)).then((results) => ({ asked, results }));
+  };
+
+  it("fails for good, that is remembered for keepFailureMs: six processes ask the provider once", async () => {
+    const partner = new Partner();
+    const { asked, results } = await six(partner, { keepFailureMs: 120_000 });
+    expect([asked, new Set(statuses(results))]).toEqual([1, new Set(["rejected"])]);
+    const names = results
+      .map((result) => (result as PromiseRejectedResult).reason as Error)
+      .map(({ name, message }) => `${name}: ${message}`);
+    expect(names.sort()).toEqual(["FinalError: invalid_grant", ...Array<string>(5).fill(`RunFailedError: ${TOKEN}: invalid_grant`)]);
+    const { refresh } = partner.stored ?? {};
+    await partner.clock.advance(121_000);
+    expect(await partner.clock.settle(partner.ask(partner.process("later"), { keepFailureMs: 120_000 }))).not.toMatchObject({ refresh });
+  });
+
+  it("control: without keepFailureMs each of them asks", async () => {
+    expect((await six(new Partner(), {})).asked).toBe(6);
+  });
+
+  it("fails for good, a fresh value is returned all the same; and another error is not remembered", async () => {
+    const partner = new Partner();
+    const keep = { keepFailureMs: 120_000 };
+    await expect(
+      partner.clock.settle(partner.ask(partner.first, { ...keep, renew: () => Promise.reject(new Error("503")) })),
+    ).rejects.toThrow("503");
+    await partner.clock.settle(partner.ask(partner.first, keep));
+    const before = partner.stored;
+    await partner.clock.advance(HOUR_MS);
+    await expect(partner.clock.settle(partner.ask(partner.first, { ...keep, ...invalid }))).rejects.toThrow("invalid_grant");
+    partner.stored = { ...before!, expiresAtMs: partner.clock.wallMs() + HOUR_MS };
+    expect(await partner.clock.settle(partner.ask(partner.process("p1"), keep))).toEqual(partner.stored);
   });
 
   it.each([
