@@ -83,7 +83,7 @@ it("a refusal because of the clocks says how far apart they are, and when to ask
   expect(refuseBySkew({ earliestMs: NOW_MS, latestMs: NOW_MS + 12_345 })).toMatchObject({
     code: "clock-skew",
     retryAfterMs: 1000,
-    detail: "The service's clocks are 12345 ms apart",
+    detail: "The deciding process's clock is 12345 ms from that of the table or the gateway",
   });
 });
 

@@ -43,9 +43,12 @@ export function isSkewed({ earliestMs, latestMs }: ClockReading): boolean {
   return latestMs - earliestMs > DEFAULTS.clockGuardMs;
 }
 
-/** Returns the refusal of what these clocks can't decide. Other functions' clocks, or the same ones later, can. */
+/**
+ * Returns the refusal of what these clocks can't decide. Other functions' clocks, or the same ones later, can. The process that decides is
+ * the service's, or the caller's own if it goes straight to the table.
+ */
 export function refuseBySkew({ earliestMs, latestMs }: ClockReading): Refusal {
-  const detail = `The service's clocks are ${latestMs - earliestMs} ms apart`;
+  const detail = `The deciding process's clock is ${latestMs - earliestMs} ms from that of the table or the gateway`;
   return refuse("clock-skew", { retryAfterMs: SKEW_RETRY_MS, detail });
 }
 
