@@ -240,7 +240,7 @@ export function checkNames(what: string, options: unknown, known: readonly strin
  * client to refuse.
  */
 export function withDefaults<Options extends object>(defaults: Options, options: Options): Options {
-  if (typeof options !== "object") return options;
+  if (typeof options !== "object" || (options as unknown) === null) return options;
   return { ...defaults, ...given(options) };
 }
 

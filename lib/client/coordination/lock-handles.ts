@@ -12,8 +12,8 @@ type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 export function handleCalls(client: Locks, random: () => number): Pick<LockClient, "mutex" | "semaphore" | "readWrite" | "segments"> {
   return {
     mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
-    semaphore(name, defaults: Partial<AcquireOptions> = {}) {
-      if (defaults.limit === undefined) throw refused("limit", defaults.limit, "a semaphore needs one");
+    semaphore(name, defaults: Partial<AcquireOptions> | null = {}) {
+      if (defaults?.limit === undefined) throw refused("limit", defaults?.limit, "a semaphore needs one");
       return handleOf(client, name, { ...defaults, mode: "exclusive" });
     },
     readWrite: (name, defaults = {}) => ({
@@ -29,8 +29,8 @@ function handleOf(client: Locks, key: string, defaults: AcquireOptions): LockHan
   return {
     key,
     tryAcquire(options = {}) {
-      const { waitMs: _waits, ...now } = withDefaults<AcquireOptions>(defaults, options);
-      return client.tryAcquire(key, now);
+      const { waitMs: _waits, ...once } = defaults;
+      return client.tryAcquire(key, withDefaults(once, options));
     },
     acquire: (options = {}) => client.acquire(key, withDefaults(defaults, options)),
     withLock<T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {

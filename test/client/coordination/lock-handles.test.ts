@@ -71,6 +71,16 @@ describe("a handle", () => {
     await expect(locks.mutex(KEY, { lease: 5 } as object).acquire()).rejects.toMatchObject({ field: "lease" });
   });
 
+  it.each<[options: unknown]>([[null], [7], ["x"]])("refuses the options %j, as its client does", async (options) => {
+    const { locks } = createHarness();
+    const refused = { name: "InvalidRequestError" };
+    const mutex = locks.mutex(KEY);
+    await expect(async () => mutex.tryAcquire(options as object)).rejects.toMatchObject(refused);
+    await expect(async () => mutex.acquire(options as object)).rejects.toMatchObject(refused);
+    await expect(async () => mutex.withLock(options as object, () => 1)).rejects.toMatchObject(refused);
+    expect(() => locks.semaphore(KEY, options as never)).toThrow(expect.objectContaining(refused));
+  });
+
   it("is of its client's view: of a scope it is reentrant, of a prefix it is within it", async () => {
     const { locks } = createHarness({ prefix: "billing:" });
     const mutex = locks.scope("request-0123456789").mutex(KEY);
