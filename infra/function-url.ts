@@ -1,5 +1,5 @@
 /**
- * The second door to the service: function URLs, which have no charge of their own (decision 070). One more function has the same code. Each
+ * The second door to the service: function URLs, which have no charge of their own (decision 063). One more function has the same code. Each
  * grant has an alias of that function, with a URL of its own. IAM decides who may call the URL; the alias's name says which keys its callers
  * may use, and the function refuses everything else (lambda/function-url.ts).
  *

@@ -44,7 +44,7 @@ export interface LockServiceProps {
   /**
    * True for a second door: `grantClient(fn, { via: "function-url" })` gives a client a function URL, which has no charge of its own, instead
    * of the API's. It has no throttle but its function's reserved concurrency, no access log, and serves neither operators nor tokens
-   * (decision 070). @default false
+   * (decision 063). @default false
    */
   readonly functionUrl?: boolean | FunctionUrlOptions | undefined;
   /** Your own domain for the API. @default the API's own address */

@@ -1,5 +1,5 @@
 /**
- * The rule of the function URLs (decision 070). IAM lets a caller use a URL or not, and sees neither method nor path. So each grant has an
+ * The rule of the function URLs (decision 063). IAM lets a caller use a URL or not, and sees neither method nor path. So each grant has an
  * alias of the function with a URL of its own, and the alias's name says which keys its callers may use. Lambda says by which alias the
  * function was invoked. Without an alias that `aliasOf` gives, nothing is served.
  */

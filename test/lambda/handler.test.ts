@@ -210,7 +210,7 @@ describe("a store that fails", () => {
   it("asks the holder of a lease to come back sooner than others, so that a crowd doesn't take its lease", async () => {
     const { ask, newId } = directService({ store: failing(new StoreUnavailable("slow down", true, true)) });
     const pauseMs = async (routeKey: string, body?: object): Promise<unknown> =>
-      (await ask(routeKey, { leaseId: newId(), ...(body && { body }) })).body["retryAfterMs"];
+      (await ask(routeKey, { leaseId: newId(), ...(body && { body }) })).body.retryAfterMs;
     expect(await pauseMs(ACQUIRE)).toBe(500);
     expect(await pauseMs(RENEW, {})).toBe(50);
     expect(await pauseMs(RELEASE)).toBe(50);

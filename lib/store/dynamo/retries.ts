@@ -114,7 +114,7 @@ export function standardRetries(maxAttempts: number, { clock, random }: Deps): R
 
 /**
  * Sends until an attempt is answered, or `retries` allows no further one. The error has the number of attempts. A throttled request is not
- * sent again here: it certainly did nothing, and its caller paces what comes next by how urgent it is (decision 062).
+ * sent again here: it certainly did nothing, and its caller paces what comes next by how urgent it is (decision 059).
  */
 export async function sendUntilAnswered<Answer>(attempt: () => Promise<Answer>, retries: RetryStrategy, clock: Clock): Promise<Answer> {
   let token = await retries.acquireInitialRetryToken("");

@@ -37,7 +37,7 @@ describe("of all who want the value", () => {
     const read = (): Promise<typeof partner.stored> => (++reads === 2 ? Promise.reject(new Error("the store")) : partner.read());
     const second = partner.ask(partner.process("p1"), { read });
     const [renewed, same] = await partner.clock.settle(Promise.all([first, second]));
-    expect(same?.refresh).toBe(renewed?.refresh);
+    expect(same.refresh).toBe(renewed.refresh);
     expect(partner.refreshes).toBe(1);
   });
 
