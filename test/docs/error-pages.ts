@@ -105,7 +105,9 @@ export function clientCodes(): readonly Thrown[] {
   const own = thrownByTheClient().filter(({ code }) => !(code in ERRORS));
   const unexplained = own.filter(({ code }) => !(code in CLIENT_ADVICE));
   if (unexplained.length > 0) throw new Error(`Not explained: ${unexplained.map(({ code }) => code).join(", ")}`);
-  return own.toSorted((a, b) => (a.code < b.code ? -1 : 1));
+  // A code that is thrown in several places is not definite if it isn't so in one.
+  const codes = [...new Set(own.map(({ code }) => code))].toSorted();
+  return codes.map((code) => own.find((one) => one.code === code && one.definite !== "true") ?? own.find((one) => one.code === code)!);
 }
 
 interface Explained {

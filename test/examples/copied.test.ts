@@ -8,7 +8,10 @@ const read = (...path: readonly string[]): string => readFileSync(join(ROOT, ...
 const { exports: entries } = JSON.parse(read("package.json")) as {
   readonly exports: Readonly<Record<string, unknown>>;
 };
-const FOLDERS = readdirSync(join(ROOT, "examples"), { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+/** The examples in TypeScript; the others are one file to copy, and import nothing of ours. */
+const FOLDERS = readdirSync(join(ROOT, "examples")).filter((folder) =>
+  readdirSync(join(ROOT, "examples", folder)).some((file) => file.endsWith(".ts")),
+);
 
 /** The published name of an entry's source: `../../lib/middy.js` is `holdfast/middy`. */
 function publishedAs(source: string): string {

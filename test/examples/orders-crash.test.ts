@@ -90,7 +90,7 @@ describe("a function that dies while it pays", () => {
     const order = await placed();
     const since = local.provider.moved.length;
     await diesAt("write", "before", (shop) => tell(PAY, order, shop));
-    headers = { "idempotency-key": `${camera}, another tab` };
+    headers = { "idempotency-key": `${camera}-another-tab` };
     expect(await tell(PAY, order)).toMatchObject({ status: 200, body: { status: "PAID" } });
     expect(moved(since)).toEqual([2 * PRICE]);
   });
@@ -233,7 +233,7 @@ describe("stock that two transactions meet at", () => {
     expect([met.struck, await local.pieces(camera)]).toEqual([3, STOCK - 2]);
 
     const always = proxy.plan(conflict, { when, times: 99 });
-    headers = { "idempotency-key": `${camera}, again` };
+    headers = { "idempotency-key": `${camera}-again` };
     expect(await tell(PLACE, undefined, shop)).toMatchObject({ status: 423, body: { error: "busy" }, headers: { "retry-after": "1" } });
     expect([always.struck, await local.pieces(camera)]).toEqual([6, STOCK - 2]);
     isBusy = false;
