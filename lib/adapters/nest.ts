@@ -128,9 +128,10 @@ export function Idempotent<Request extends NodeRequest = NodeRequest>(
   options: Partial<IdempotentOptions<Request>> = {},
 ): (target: object, name?: string | symbol, descriptor?: PropertyDescriptor) => void {
   return (target, _name, descriptor) => {
+    metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
+    // The watched method has the metadata of its original, which is protected too where a caller keeps the descriptor to itself.
     if (descriptor) descriptor.value = watched(descriptor.value as Callable);
     else for (const method of methodsOf((target as { readonly prototype: object }).prototype)) Object.defineProperty(...method);
-    metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
   };
 }
 

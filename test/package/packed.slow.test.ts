@@ -47,7 +47,7 @@ function linksOf(page: string): readonly string[] {
 describe("the package", () => {
   it("has what is run and its types, and no source, test or map of ours", () => {
     const built = /^dist\/(?:(?:cjs\/)?(?:lib|lambda)|cjs\/infra|infra\/local|bin)\/.*\.(?:js|d\.ts)$/;
-    const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|CHANGELOG\.md|LICENSE|package\.json|examples\/.*\.(?:ts|json))$/;
+    const read = /^(?:docs\/.*\.(?:md|svg)|(?:.*\/)?README\.md|CHANGELOG\.md|LICENSE|package\.json|examples\/.*\.(?:ts|json|java|py))$/;
     const odd = packed.files.filter((path) => !built.test(path) && !read.test(path));
     const modules = ["index.mjs", "openapi.mjs", "sdk.mjs"].flatMap((file) => [file, `${file}.map`]);
     const functions = [...modules, "licences.txt"].sort().map((file) => `infra/function/${file}`);
@@ -166,8 +166,8 @@ describe("the client's weight", () => {
     return gzipSync(outputFiles[0]!.contents, { level: 9 }).length;
   };
 
-  it("over HTTP, all that createLockClient can do, is at most 31 KB gzipped", async () => {
-    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(31_000);
+  it("over HTTP, all that createLockClient can do, is at most 34 KB gzipped", async () => {
+    expect(await gzippedBytes('export { createLockClient } from "holdfast";')).toBeLessThanOrEqual(34_000);
   });
 
   it("is paid for what is imported: a key alone is a small part of it", async () => {
