@@ -7,7 +7,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { isatty } from "node:tty";
 import { CliError } from "../cli-error.js";
 import { statusOfSignal } from "../exit-codes.js";
-import { systemClock } from "../../lib/core/time.js";
 import type { Ending } from "./guard.js";
 import { type Watchdog, startWatchdog } from "./watchdog.js";
 
@@ -94,7 +93,9 @@ export class Child {
   async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
     const { stdout } = this.#process;
     if (!stdout) return;
-    const course = { isOver: false, isPassing: false };
+    // Loaded on use: `holdfast --version` loads nothing of the library.
+    const { systemClock } = await import("../../lib/core/time.js");
+    const course = { isOver: this.#process.exitCode !== null || this.#process.signalCode !== null, isPassing: false };
     let [leftMs, leftBytes, sinceMs] = [LAST_WORDS_MS, PIPE_BYTES_MAX, 0];
     let silence: NodeJS.Timeout | undefined;
     // The time in which output is passed on doesn't count: a reader may be slow.
@@ -103,6 +104,7 @@ export class Child {
       sinceMs = systemClock.monotonicMs();
       silence = setTimeout(() => stdout.destroy(), Math.max(0, leftMs));
     };
+    if (course.isOver) awaitMore();
     this.#process.once("exit", () => {
       course.isOver = true;
       awaitMore();

@@ -46,8 +46,8 @@ export const LIMITS = {
   outcomeBodyBytes: (6 * 256 + 16) * 1024,
   fingerprintChars: 128,
   /**
-   * Waiters of one key, those of them that wait for a condition, and their total size in bytes. DynamoDB charges every write by the size of the
-   * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/064).
+   * Waiters of one key that poll, those that sleep or wait for a condition, and their total size in bytes. DynamoDB charges every write by the size of the
+   * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/061).
    */
   waitersMax: 32,
   membersMax: 100,

@@ -28,7 +28,7 @@ describe("the command line", () => {
       code: 2,
       stdout: "",
       stderr:
-        'bench: there is no "latency", only cycles and waiters and buyers and takeover and leases and growth and crowd and memory and weight and simulation and costs and schemas\n',
+        'bench: there is no "latency", only cycles and waiters and buyers and takeover and leases and growth and crowd and crowds and memory and weight and simulation and costs and schemas\n',
     });
   });
 

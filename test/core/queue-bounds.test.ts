@@ -33,6 +33,15 @@ describe("a full queue", () => {
     expect(key.ask(nth(LIMITS.waitersMax + 1))).toMatchObject({ state: "waiting", position: LIMITS.waitersMax });
   });
 
+  it("has more places for those who sleep, who ask for nothing; control: not for one more of them, nor for one who polls", () => {
+    const key = queueOf(0);
+    for (let order = 0; order < LIMITS.membersMax; order++) {
+      expect(key.ask(nth(order + 2), { sleepMs: 100 * LEASE_MS })).toMatchObject({ state: "waiting" });
+    }
+    expect(key.ask(nth(300), { sleepMs: 100 * LEASE_MS })).toMatchObject({ code: "queue-full" });
+    expect(key.ask(nth(301))).toMatchObject({ code: "queue-full" });
+  });
+
   it("has room again when somebody left, was offered the key, or was not heard of", () => {
     const left = queueOf(LIMITS.waitersMax);
     left.release("D");

@@ -86,7 +86,7 @@ describe("the guides", () => {
     const [before = ""] = text.split("```");
     expect(blocks("ts").length + blocks("sh").length).toBeGreaterThan(0);
     expect(before.split(" ").length).toBeLessThan(120);
-    expect(text.split(" ").length).toBeLessThan(1900);
+    expect(text.split(" ").length).toBeLessThan(2100);
   });
 });
 

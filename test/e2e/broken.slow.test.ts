@@ -158,7 +158,7 @@ describe("a service that", () => {
   it.each<[mistake: string, test: string, mistaken: (target: WholeTarget) => Partial<Target>]>([
     ["does not know its callers apart", "is refused everything that is the holder's", () => ({ asAnother: good.fetch })],
     ["does not know its accounts apart", "meets nobody", () => ({ asStranger: good.asAnother })],
-    ["shows one account the runs of another", "has runs and lists of its own", () => ({ asStranger: good.asAnother })],
+    ["shows one account the runs of another", "one of another namespace has runs of its own", () => ({ asStranger: good.asAnother })],
   ])("%s fails: %s", async (_mistake, name, mistaken) => {
     const { close: _shared, ...rest } = good;
     await tried(name, { ...rest, ...mistaken(good) });

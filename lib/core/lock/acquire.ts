@@ -87,7 +87,9 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
-  if (isOverfull(now.record.waiters)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
+  // Who sleeps asks for nothing meanwhile.
+  const most = arrived.asleep ? LIMITS.membersMax : LIMITS.waitersMax;
+  if (isOverfull(now.record.waiters, most)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
   const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;
   return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }), ...(commutes && { commutes }) };

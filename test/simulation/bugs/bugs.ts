@@ -88,8 +88,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/client/lease/lease.ts",
     breaks: "S1",
     edits: [
-      ['Promise<LeaseState> {\n    this.#end("released", releasedError(this.key));', "Promise<LeaseState> {"],
-      ["return answer.state;", 'this.#end("released", releasedError(this.key));\n    return answer.state;'],
+      ['Promise<LeaseState> {\n    this.#end("released", "released", () => releasedError(this.key));', "Promise<LeaseState> {"],
+      ["return answer.state;", 'this.#end("released", "released", () => releasedError(this.key));\n    return answer.state;'],
     ],
   },
   {
@@ -136,8 +136,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/client/lease/lease.ts",
     edits: [
       [
-        "    this.#over = over;\n    this.keeper?.end();\n    this.#lost.abort(error);\n",
-        "    this.#lost.abort(error);\n    this.#over = over;\n    this.keeper?.end();\n",
+        "    this.#over = over;\n    this.#endReason = reason;\n    this.keeper?.end();\n    this.#lost.abortBy(errorOf);\n",
+        "    this.#lost.abortBy(errorOf);\n    this.#over = over;\n    this.#endReason = reason;\n    this.keeper?.end();\n",
       ],
     ],
   },

@@ -84,7 +84,7 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "the runner treats the run as held while its outcome is sent: once it is answered, the next one runs beside it",
     file: "lib/client/lease/lease.ts",
     breaks: "R1",
-    edits: [['else kept.abandon();\n    this.#end("released", releasedError(this.key));', "else kept.abandon();"]],
+    edits: [['else kept.abandon();\n    this.#end("released", "released", () => releasedError(this.key));', "else kept.abandon();"]],
   },
   {
     name: "checkpoints-as-they-come",
