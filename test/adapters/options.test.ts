@@ -127,7 +127,6 @@ const ADAPTERS: readonly (readonly [
     [
       [{ locks: {} }, "locks: must be a client"],
       [{ name: "night job" }, 'key: "night job" given'],
-      [{ name: "n".repeat(176) }, "key: "],
       [{ overlap: "wait" }, 'overlap: "wait" given'],
       [{ everyMs: 3_600_000 }, "occurrence: tick needs one of occurrence, everyMs, cron, not occurrence and everyMs"],
     ],
