@@ -226,6 +226,6 @@ function ofWeight({ httpBytes, table, sdk }: WeightFigures): readonly Target[] {
 }
 
 function costUsd(): number | undefined {
-  const row = /^\| nobody else wants it .*\$([\d.]+) +\| \$[\d.]+ +\|$/m.exec(readPage("docs/costs.md"));
+  const row = /^\| nobody else wants it .*\$([\d.]+) +\| \$[\d.]+ +\| \$[\d.]+ +\|$/m.exec(readPage("docs/costs.md"));
   return row ? Number(row[1]) : undefined;
 }
