@@ -32,6 +32,7 @@ export type Ended =
  * many bytes. Output is read until nothing came for this long in all, in ms, or until it is more.
  */
 const LAST_WORDS_MS = 1000;
+const TICK_MS = 50;
 const PIPE_BYTES_MAX = 2 ** 20;
 
 /** A running command. */
@@ -93,39 +94,25 @@ export class Child {
   async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
     const { stdout } = this.#process;
     if (!stdout) return;
-    // Loaded on use: `holdfast --version` loads nothing of the library.
-    const { systemClock } = await import("../../lib/core/time.js");
-    const course = { isOver: this.#process.exitCode !== null || this.#process.signalCode !== null, isPassing: false };
-    let [leftMs, leftBytes, sinceMs] = [LAST_WORDS_MS, PIPE_BYTES_MAX, 0];
-    let silence: NodeJS.Timeout | undefined;
+    const course = { isOver: false, isPassing: false };
+    let [leftMs, leftBytes] = [LAST_WORDS_MS, PIPE_BYTES_MAX];
+    this.#process.once("exit", () => void (course.isOver = true));
     // The time in which output is passed on doesn't count: a reader may be slow.
-    const awaitMore = (): void => {
-      if (!course.isOver || course.isPassing) return;
-      sinceMs = systemClock.monotonicMs();
-      silence = setTimeout(() => stdout.destroy(), Math.max(0, leftMs));
-    };
-    if (course.isOver) awaitMore();
-    this.#process.once("exit", () => {
-      course.isOver = true;
-      awaitMore();
-    });
+    const silence = setInterval(() => {
+      if (course.isOver && !course.isPassing && (leftMs -= TICK_MS) <= 0) stdout.destroy();
+    }, TICK_MS);
     try {
       for await (const chunk of stdout as AsyncIterable<Buffer>) {
-        clearTimeout(silence);
-        if (course.isOver) {
-          leftMs -= systemClock.monotonicMs() - sinceMs;
-          leftBytes -= chunk.length;
-        }
+        if (course.isOver) leftBytes -= chunk.length;
         course.isPassing = true;
         await onOutput(chunk);
         course.isPassing = false;
         if (leftBytes < 0) break;
-        awaitMore();
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error;
     } finally {
-      clearTimeout(silence);
+      clearInterval(silence);
     }
   }
 }

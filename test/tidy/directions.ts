@@ -81,8 +81,6 @@ const ROOMS: readonly Room[] = [
   { of: "bin/console/", files: [ENTRY, "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander", "esbuild"] },
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
-  // What a command leaves behind is waited for, for a second.
-  { of: "bin/exec/child.ts", files: ["bin/", "lib/core/time.ts"], packages: [ANY_NODE] },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];

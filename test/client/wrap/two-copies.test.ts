@@ -75,5 +75,6 @@ describe("an error of the other copy", () => {
 });
 
 it("refuses a class without a brand, which no other copy would know", () => {
+  // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a class without a brand is what is tested
   expect(() => isA({}, class Unbranded {})).toThrow("Unbranded has no brand");
 });
