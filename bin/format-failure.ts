@@ -2,7 +2,7 @@
  * Formats failures in one or two lines with an exit status: what happened, whether the change may have been made, and advice. The refusal's
  * own fields decide that, not just the type of the error.
  */
-import { type LockError, key as keyOf } from "../lib/index.js";
+import type { LockError } from "../lib/index.js";
 import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
 import { type Where, AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "./duration.js";
@@ -160,10 +160,14 @@ function ofCommand(message: string, command: string): string {
   return RUNNING.includes(command) ? named : named.replace(ALONE, command);
 }
 
-/** Names a valid key in place of the SDK's call that makes it from these parts; nothing if the message doesn't have them all. */
+/**
+ * Names a valid key in place of the SDK's call that makes it from these parts; nothing if the message doesn't have them all, or one has
+ * characters that the call would escape.
+ */
 function keyFrom(parts: string): string {
   if (parts.startsWith("...")) return "";
-  return `; ${keyOf(...(JSON.parse(`[${parts}]`) as (string | number)[]))} is one`;
+  const key = (JSON.parse(`[${parts}]`) as (string | number)[]).join("_");
+  return /^[\w.:-]+$/.test(key) ? `; ${key} is one` : "";
 }
 
 /** Rewrites the SDK's option names into those of the command line. */
