@@ -87,7 +87,7 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
     createDefaultStage: false,
     defaultAuthorizer: authorizerFor(jwt),
     defaultIntegration: integrations.acquire,
-    // Who may break a hold may use the locks too, as with `grantAdmin`.
+    // The right to break a hold includes the right to use the locks, as with `grantAdmin`.
     ...(jwt?.scopes && { defaultAuthorizationScopes: [...new Set([...jwt.scopes, ...adminScopes])] }),
   });
   const routeKeys = [...ROUTE_KEYS, ...PATHS.map((path) => `ANY ${path}`)];

@@ -87,7 +87,7 @@ async function begun(
   const options = { waitMs, maxAttempts, signal };
   if (tickMs === undefined) return view.runOnce<unknown>(key, { ...options, keepResultMs, payload }, work);
   const keepMs = keepResultMs === "forever" ? keepResultMs : Math.max(keepResultMs, tickMs);
-  // What starts this command decides when: a crontab's 3 o'clock is in the day that began at midnight.
+  // The caller of this command decides when: a crontab's 3 o'clock is in the day that began at midnight.
   const result = await view.tick<unknown>(key, { ...options, everyMs: tickMs, maxLateMs: tickMs, keepMs }, work);
   if (result.how === "running") throw stillRun(args);
   if (result.how === "skipped" || result.how === "too-late") {

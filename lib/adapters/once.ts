@@ -199,7 +199,7 @@ export async function attempt<Under, Response>(
   };
   try {
     const response = await call(perform);
-    // What is stored of a response may be less than the response.
+    // Less of a response may be stored than was sent.
     return progress.stage === "before"
       ? { how: "answered", ran: false, response }
       : { how: "answered", ran: true, response: progress.response as Response };

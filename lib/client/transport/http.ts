@@ -114,7 +114,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
       if (CONNECT_ERRORS.includes(why)) return nobody(why);
       if (UNTRUSTED.test(why))
         return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
-      // What a `fetch` of the caller's did before it failed is not known.
+      // A `fetch` of the caller's may have sent the request before it failed.
       if (isDefect(cause))
         return unsent("not-configured", {
           detail: `What sends the request failed: ${quotable(cause)}`,

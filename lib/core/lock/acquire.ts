@@ -87,7 +87,7 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
-  // Who sleeps asks for nothing meanwhile.
+  // A waiter that sleeps sends no polls.
   const most = arrived.asleep ? LIMITS.membersMax : LIMITS.waitersMax;
   if (isOverfull(now.record.waiters, most)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
   const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;

@@ -224,7 +224,7 @@ class DynamoStore implements LockStore {
       return compareAndSet(seen, command, clocks, this.#writesTo(address), this.#deps);
     }
     const result = await this.#decidedBy(address, command, reading, fast).catch(async (error: unknown) => {
-      // Who only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes.
+      // A caller that only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes.
       const isOnlyTrying = command.type === "acquire" && !command.wait;
       if (!isOnlyTrying || isA(error, KeyContended) || !(isA(error, StoreUnavailable) && error.throttled && error.definite)) throw error;
       return { written: false, seen: await this.read(address) } as const;
