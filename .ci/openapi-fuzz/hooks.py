@@ -19,7 +19,7 @@ LEASE_ID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}
 KEY = "^(?!"
 META_BYTES = 1024
 TASK_TOKEN = "Holdfast-Task-Token"
-FILL_MAX_MS = 366 * 24 * 3_600_000
+FILL_MAX_MS = 31 * 24 * 3_600_000
 # Requests of different sequences meet at some of the keys, and most keys are free at first.
 KEYS = st.integers(0, 999).map(lambda number: f"ORDER_{number}")
 
@@ -55,7 +55,7 @@ def before_load_schema(context, raw_schema):
 
 
 def rates_fit(body):
-    """No rate has a burst below the cost, or one that takes over a year to fill."""
+    """No rate has a burst below the cost, or one that takes over 31 days to fill."""
     cost = body.get("cost", 1)
     for rate in body["rates"]:
         burst = rate.get("burst", rate["count"])
