@@ -32,7 +32,7 @@ const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functi
 const WAITING = [
   "test/{chaos,faults,soak}/*.slow.test.ts",
   "test/bin/{console-*,ending,in-terminal,lease-lost,once,watch}.slow.test.ts",
-  "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted,upgrade/rolling}.slow.test.ts",
+  "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
 /** The options by which files are compiled. */
 const TSCONFIGS = ["tsconfig.json", "examples/frameworks/tsconfig.json"];
@@ -52,7 +52,7 @@ const SIZED = [
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
   ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
-  ...["chaos", "upgrade/rolling", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once", "faults"],
+  ...["chaos", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once", "faults"],
   ...["client/run/runs.test", "e2e/conformance.test", "client/conformance"],
 ].map((beginning) => `/test/${beginning}`);
 

@@ -45,7 +45,6 @@ export function endOf(line: Told, format = formatDuration): { readonly why: stri
   const own = event === "ended" && name in ENDS ? reason.slice(name.length).replace(/^: /, "") : reason;
   const why = isLost ? "lease ran out" : event === "skipped" ? "it did not ask again in time" : own;
   if (heldMs === undefined) return { why, held: "" };
-  if (name === "taken" && lapsedMs === 0) return { why: `${why}, taken after ${format(heldMs)}`, held: "" };
   const held = `held ${SEEN_LATER.includes(name) ? "at most " : ""}${format(heldMs - lapsedMs)}`;
   return { why, held: name === "taken" ? `${held}, taken ${format(lapsedMs)} later` : held };
 }

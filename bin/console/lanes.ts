@@ -162,25 +162,20 @@ function next(lane: Lane, line: Line): Lane {
 }
 
 function ended(lane: Lane, line: Line): Lane {
-  const { atMs, reason = "", heldMs, fencingToken } = line;
+  const { atMs, reason = "", heldMs, lapsedMs = 0, fencingToken } = line;
   const [name = "", ...words] = reason.split(": ");
   const kind: EndKind = ENDS.find((end) => end === name) ?? "unknown";
   const why = words.join(": ");
   // A line is a little later than what it tells, so the earlier of two beginnings counts. A log may begin in the middle of a hold.
   const fromMs = Math.min(lane.hold?.fromMs ?? Infinity, heldMs === undefined ? Infinity : atMs - heldMs);
   if (fromMs < Infinity) {
-    const end = { ...endTimeOf(line, kind, fromMs), kind, why };
-    const hold = { ...lane.hold, fromMs, ...(fencingToken !== undefined && { fencingToken }), toMs: end.afterMs ?? end.atMs };
+    // A lease that ran out did so before the line.
+    const end = { atMs: atMs - lapsedMs, kind, why };
+    const hold = { ...lane.hold, fromMs, ...(fencingToken !== undefined && { fencingToken }), toMs: end.atMs };
     return { ...lane, hold, end };
   }
   const end = { atMs, kind, why };
   return lane.wait ? { ...lane, wait: { ...lane.wait, toMs: atMs }, end } : lane;
-}
-
-/** Returns the time at which a hold ended: a lease that ran out did so before the line. A service of an older version doesn't tell when. */
-function endTimeOf({ atMs, lapsedMs }: Line, kind: EndKind, fromMs: number): Pick<LaneEnd, "atMs" | "afterMs"> {
-  if (lapsedMs !== undefined) return { atMs: atMs - lapsedMs };
-  return kind === "taken" || kind === "expired" ? { atMs, afterMs: fromMs } : { atMs };
 }
 
 /** Returns the wait of a grant that no line of a queue precedes, if it took time: the caller asked again and again. */

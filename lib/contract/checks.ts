@@ -108,8 +108,8 @@ export const isInspection = row<Inspection>({
   recent: orNone(listOf(row({ askedAgoMs: isCount, ending: isText }))),
   lapsed: orNone(listOf(row({ ...members("fencingToken heldMs endedAgoMs", isCount), owner: isText }))),
 });
-/** A page of keys. A service of an older version doesn't tell the namespace. */
-export const isList = row<Body<Listed>>({ items: listOf(isInspection), cursor, namespace: orNone(isText) });
+/** A page of keys. */
+export const isList = row<Body<Listed>>({ items: listOf(isInspection), cursor, namespace: isText });
 /** A run, as anybody sees it. */
 export const isRun = row<RunView>({
   ...members("key state", isText),

@@ -148,9 +148,6 @@ describe("lanes", () => {
     const granted = line(0, "granted", "a", token(1));
     const [seen] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, lapsedMs: 40_000, reason: "taken" })]);
     expect([seen?.hold?.toMs, seen?.end]).toEqual([3000, { atMs: 3000, kind: "taken", why: "" }]);
-    // A service of an older version doesn't tell when.
-    const [old] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, reason: "taken" })]);
-    expect([old?.hold?.toMs, old?.end]).toEqual([0, { atMs: 43_000, afterMs: 0, kind: "taken", why: "" }]);
     const [released] = lanesOf([granted, line(2000, "ended", "a", { ...token(1), heldMs: 2000, reason: "released" })]);
     expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released", why: "" }]);
     // The line of its grant came 300 ms late.

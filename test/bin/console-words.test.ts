@@ -180,7 +180,6 @@ describe("a line of the log in words", () => {
       "lost",
       { why: "lease ran out", held: "held at most 3s, taken 40s later" },
     ],
-    ["the same, by an older service", { reason: "taken", heldMs: 43_000 }, "lost", { why: "lease ran out, taken after 43s", held: "" }],
     ["a late release", { reason: "expired", heldMs: 5000, lapsedMs: 2000 }, "lost", { why: "lease ran out", held: "held at most 3s" }],
     ["a break", { reason: "broken: its machine: gone", heldMs: 3000 }, "broken", { why: "its machine: gone", held: "held at most 3s" }],
     ["a waiter that leaves", { reason: "cancelled" }, "gave up", { why: "", held: "" }],

@@ -83,7 +83,6 @@ const LENIENT: readonly (readonly [path: RegExp, reason: string])[] = [
   [/(?:^|\.)(?:key|leaseId)$/, "compared with the request, which is checked"],
   [/(?:^|\.)(?:state|ending|code|reason)$/, "a newer service may have further words"],
   [/^(?:type|title|status)$|\.(?:breaking|offered)$/, "not read, or only to be shown"],
-  [/namespace$/, "not told by an older service"],
   [/^results\./, "checked one by one, by the result's own status"],
   [/(?:^|\.)(?:permits|holdCount|attempt|position|leaseMs|limit|holdersOmitted)$/, "bounds are the service's"],
   [/(?:^|\.)(?:takeover|resultOmitted|retryable)$/, "false is as good as absent"],

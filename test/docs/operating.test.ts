@@ -11,7 +11,6 @@ import { METRIC_NAMESPACE, METRICS } from "../../infra/metrics.js";
 import { BREAKER } from "../../lib/client/transport/breaker.js";
 import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { all, only } from "../infra/resources.js";
 import { devTemplate } from "../infra/synthesize.js";
@@ -22,7 +21,6 @@ const PATH = "docs/operating.md";
 const PAGE = readPage(PATH);
 const TEXT = oneLine(PAGE);
 const SECOND_MS = 1000;
-const FORMATS: number = FORMAT_VERSION;
 const template = devTemplate();
 const COMMANDS = [...PAGE.matchAll(/^```sh[^\n]*\n([\s\S]*?)^```$/gm)].map(([, block = ""]) => block).join("");
 
@@ -191,7 +189,6 @@ describe("the page's figures", () => {
       `two heartbeats may fail before the third is late, ${(2 * renewAfterMs(DEFAULTS.leaseMs)) / SECOND_MS} s of a lease of ${DEFAULTS.leaseMs / SECOND_MS} s`,
     ],
     ["the TTL attribute", `AttributeName=${TABLE.ttlAttribute}`],
-    ["the formats", FORMATS > 2 ? "?" : "There are two formats so far"],
   ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence));
 });
 

@@ -13,7 +13,6 @@ import { type Backend, type Surroundings, NAMESPACE, POLICY } from "./backend.js
 import { DynamoTable } from "./dynamo/table.js";
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { droppedFrom, newerClient } from "./newer-version.js";
-import { olderClient } from "./older-version.js";
 import { type ValueMap, isList, isMap, membersSize } from "./dynamo/values.js";
 import { drawClockError } from "./faults.js";
 import type { Process } from "./world.js";
@@ -24,8 +23,6 @@ const TABLE_NAME = "simulated";
 export interface DynamoBackend extends Backend {
   /** The same backend for processes of the next version, which adds fields to everything it writes. */
   readonly newer: Backend;
-  /** The same backend for processes of the version that knew no sleepers. */
-  readonly older: Backend;
   /** Returns a client for one process, and a store on it: for a client that watches the table's clock. */
   clientFor(process: Process): { readonly client: DynamoDBClient; readonly store: LockStore };
 }
@@ -92,7 +89,6 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
   return {
     ...backend,
     newer: { ...backend, storeFor: (process) => storeOn(newerClient(shared, process), process) },
-    older: { ...backend, storeFor: (process) => storeOn(olderClient(shared, process), process) },
     clientFor(process) {
       const client = new TableClient(shared, process);
       return { client: client as unknown as DynamoDBClient, store: storeOn(client, process) };

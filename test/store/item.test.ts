@@ -4,17 +4,7 @@ import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { addTombstone } from "../../lib/store/dynamo/predicates.js";
 import { shortId } from "../../lib/store/dynamo/crowd-item.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
-import {
-  FIRST_FORMAT,
-  FORMAT_VERSION,
-  fromItem,
-  itemKey,
-  NO_TOMBSTONE,
-  payloadKey,
-  shardKey,
-  toItem,
-  TOMBSTONES,
-} from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, fromItem, itemKey, NO_TOMBSTONE, payloadKey, shardKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import { plain, plainItem } from "../../lib/store/dynamo/attribute-value.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { recordBytes, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
@@ -102,7 +92,7 @@ describe("an item", () => {
       hl: 40,
       hp: 41,
       x: 8,
-      fv: FIRST_FORMAT,
+      fv: FORMAT_VERSION,
       ug: { i: B, u: 4 },
       rn: {
         ...{ s: "running", a: 2, t: true, ph: "f", k: 60_000, c: { d: "c", n: 1, t: "1", q: 4 } },
@@ -114,7 +104,7 @@ describe("an item", () => {
 
   it("of a record with as little as possible has no more, and is read as that", () => {
     expect(toItem(EMPTY)).toStrictEqual({
-      ...{ h: {}, f: 2, lim: 1, v: 1, fl: "", q: [], qi: [], x: 3, fv: FIRST_FORMAT },
+      ...{ h: {}, f: 2, lim: 1, v: 1, fl: "", q: [], qi: [], x: 3, fv: FORMAT_VERSION },
       ...Object.fromEntries(TOMBSTONES.map((name) => [name, NO_TOMBSTONE])),
     });
     expect(fromItem(toItem(EMPTY))).toStrictEqual(EMPTY);
@@ -132,16 +122,15 @@ describe("an item", () => {
     expect(toItem({ ...record, holds: { [A]: HOLD } })).not.toHaveProperty("cv");
   });
 
-  it("has the second format while somebody sleeps, and a mark while the key is offered to a sleeper", () => {
+  it("has a mark for each sleeper, and one while the key is offered to a sleeper", () => {
     const queued: LockRecord = { ...EMPTY, waiters: [FULL.waiters[1]!, { ...FULL.waiters[0]!, ttlMs: 0, asleep: true }] };
-    expect(toItem(queued)).toMatchObject({ fv: FORMAT_VERSION, q: [{}, { z: 1, g: { [D]: { z: 1 } } }] });
+    expect(toItem(queued)).toMatchObject({ q: [{}, { z: 1, g: { [D]: { z: 1 } } }] });
     expect(toItem(queued)).not.toHaveProperty("dl");
     expect(fromItem(toItem(queued))).toStrictEqual(queued);
     const offered: LockRecord = { ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", asleep: true, offeredAtMs: 5 }] };
-    expect(toItem(offered)).toMatchObject({ fv: FORMAT_VERSION, dl: "1" });
+    expect(toItem(offered)).toMatchObject({ dl: "1" });
     expect(fromItem(toItem(offered))).toStrictEqual(offered);
     const awake: LockRecord = { ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 }] };
-    expect(toItem(awake)).toMatchObject({ fv: FIRST_FORMAT });
     expect(toItem(awake)).not.toHaveProperty("dl");
   });
 

@@ -130,8 +130,8 @@ export interface Listed {
   readonly ok: true;
   readonly items: readonly Inspection[];
   readonly cursor?: string;
-  /** The namespace that was listed. Absent from a service of an older version. */
-  readonly namespace?: string;
+  /** The namespace that was listed. */
+  readonly namespace: string;
 }
 
 /** The parameters that every process must share that decides on the same records. */

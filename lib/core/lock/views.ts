@@ -39,7 +39,7 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
   });
 }
 
-/** A holder as an inspection shows it: with what a person needs to judge its lease. Its fields are absent from a service of an older version. */
+/** A holder as an inspection shows it: with what a person needs to judge its lease. */
 export interface InspectedHolder extends HolderView {
   /** The lease's length, in ms. */
   readonly leaseMs?: number;

@@ -28,7 +28,7 @@ import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
 import { endAnyway, ending, leave, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
-import { FIRST_FORMAT, FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
+import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
@@ -93,7 +93,7 @@ function commuting(command: Command, record: LockRecord, reading: ClockReading, 
 
 function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
   const { leaseId, wait } = command;
-  // A waiter that sleeps changes the record's format, and is granted nothing at once. The claim for it changes the format back.
+  // A waiter that sleeps is granted nothing at once, and its mark must leave the queue with it.
   if (command.sleepMs !== undefined || seen.asleep.has(leaseId)) return undefined;
   if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
     return isAlone(command) ? fastClaim(command, reading, policy, seen.record) : claimBeside(command, reading, policy, seen.record);
@@ -199,7 +199,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
     condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.KNOWN_FORMAT].join(" AND "),
     update:
       `SET h = :h, f = :token, ff = :token, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
-      `${is.X} = :ttl, fv = :first, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
+      `${is.X} = :ttl, fv = :format, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +
       (crowd
         ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, co = :zero, jt = :jt REMOVE ug"
         : " REMOVE cv, cp, cb, co, jt, ug"),
@@ -214,7 +214,6 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
       ...(crowd && { ":cp": crowd.cp, ":cb": crowd.cb, ":jt": crowd.jt }),
       ":ttl": ttl,
       ":format": FORMAT_VERSION,
-      ":first": FIRST_FORMAT,
       ":zero": 0,
       ":one": 1,
       ":none": [],

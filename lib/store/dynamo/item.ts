@@ -26,10 +26,9 @@
  * read. It writes its own time to `ox`, and the time at which the waiter was last seen to `ol`: the later one counts.
  * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
  * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
- * waiters are long, 2 if the rest of the record leaves little room. Earlier versions wrote 1 for both.
+ * waiters are long, 2 if the rest of the record leaves little room.
  *
- * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. While there is one, the record has the second format: a
- * version that knows only the first would let an offer to it lapse after seconds. No fast path makes or claims an offer to it.
+ * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. No fast path makes or claims an offer to it.
  *
  * layout.ts has the attributes inside the parts. Attributes that a newer version of the same format adds beside these stay
  * as they are, since a record is written attribute by attribute.
@@ -37,7 +36,7 @@
  * A large payload of a run has an item of its own: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { Hold, LockRecord, Member, Offer, Waiter } from "../../core/record.js";
+import type { Hold, LockRecord, Member, Waiter } from "../../core/record.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
@@ -49,9 +48,7 @@ import { TABLE } from "./table.js";
 export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
 
 /** The major version of this layout. A reader refuses a newer one. */
-export const FORMAT_VERSION = 2;
-/** The format of every item but those of {@link FORMAT_VERSION}, which earlier versions must refuse. */
-export const FIRST_FORMAT = 1;
+export const FORMAT_VERSION = 1;
 
 /** The attributes of tombstones, latest first. */
 export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
@@ -96,16 +93,12 @@ export function toItem(record: LockRecord): Item {
     }),
     ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
-    ...(record.offers.some(isAsleep) && { dl: "1" }),
-    fv: [...record.offers, ...record.waiters].some(isAsleep) ? FORMAT_VERSION : FIRST_FORMAT,
+    ...(record.offers.some(({ asleep }) => asleep) && { dl: "1" }),
+    fv: FORMAT_VERSION,
     ...(record.upgrading && { ug: UPGRADING.toItem(record.upgrading) }),
     ...(record.run && { rn: RUN.toItem(record.run) }),
     ...(isCrowd(record) && { cv: record.version, ...sumsOf(record) }),
   };
-}
-
-function isAsleep({ asleep }: Offer | Waiter): boolean {
-  return asleep === true;
 }
 
 /** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
@@ -119,7 +112,7 @@ export function waiterToItem(waiter: Waiter): Item {
  * @throws NewerFormat when a newer major version wrote it.
  */
 export function fromItem(item: Item): LockRecord {
-  const format = Number(item["fv"] ?? FIRST_FORMAT);
+  const format = Number(item["fv"] ?? FORMAT_VERSION);
   if (format > FORMAT_VERSION) {
     throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
   }

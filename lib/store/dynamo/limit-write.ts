@@ -17,7 +17,7 @@ import { chargeUs, fillMs, hasRates, latestFitUs, nowMsOf, ratesText } from "../
 import type { LockPolicy } from "../../core/record.js";
 import { type ClockReading, toSecondsUp } from "../../core/time.js";
 import { NewerFormat } from "../port.js";
-import { FIRST_FORMAT, FORMAT_VERSION } from "./item.js";
+import { FORMAT_VERSION } from "./item.js";
 import type { Item } from "./layout.js";
 import { type Write, KNOWN_FORMAT, X } from "./predicates.js";
 
@@ -67,9 +67,9 @@ export function takeWrite(known: StoredLimit | undefined, take: Take, reading: C
   const part = known && !hasRates(known.record, rates) ? beginAnew(take, reading) : addTake(known, take, reading, choice);
   return {
     condition: `${KNOWN_FORMAT} AND ${part.condition}`,
-    update: `SET gp = :rates, ${X} = :ttl, fv = :first, ${part.update}`,
+    update: `SET gp = :rates, ${X} = :ttl, fv = :format, ${part.update}`,
     names: {},
-    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ":first": FIRST_FORMAT, ...part.values },
+    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ...part.values },
   };
 }
 

@@ -27,13 +27,6 @@ export const SLEEP_BUGS: readonly Bug[] = [
     edits: [["{ ...release, onlyWaiting: true }", "release"]],
   },
   {
-    name: "sleepers-in-the-first-format",
-    why: "the record keeps the first format while somebody sleeps: a version that knows no sleepers lets their offers lapse after 5 s",
-    file: "lib/store/dynamo/item.ts",
-    breaks: "L8",
-    edits: [["fv: [...record.offers, ...record.waiters].some(isAsleep) ? FORMAT_VERSION : FIRST_FORMAT,", "fv: FIRST_FORMAT,"]],
-  },
-  {
     name: "offer-lapses-as-a-pollers",
     why: "an offer to a sleeper lapses after 5 s, before any agent sweeps",
     file: "lib/core/lock/expiry.ts",

@@ -1,7 +1,7 @@
 /**
  * Sleepers in a world of their own, beside a history's other clients: clients wait asleep for keys that others poll for and hold, change
  * their minds and die. Agents sweep, at the same time too; they freeze and end at any instant, and what they tell is throttled or lost, or
- * its answer is. One function may have the version that knew no sleepers. An agent never ends a lease whose holder it or another told, and
+ * its answer is. An agent never ends a lease whose holder it or another told, and
  * what it tells is true (S18). A sleeper keeps its place for its time, and an offer for two sweeps; without faults each hears that it has
  * the key, or that it never will (L8).
  */
@@ -40,8 +40,6 @@ const BOUND_MS = 2 * Math.max(...SLEEPS_MS);
 const SWEEPS_MS = 30_000;
 /** The share of the table's answers to an agent after which it freezes. */
 const FROZEN = 0.2;
-/** The share of histories in which a function has the version before. */
-const OLDER = 0.4;
 
 /** Whom an agent tells: as a task of Step Functions, it takes one answer while it waits. */
 interface Target {
@@ -95,11 +93,7 @@ function sceneOf(seed: number): Scene {
   const sleepers = createMemorySleepers();
   const clockError = (mostMs: number): number => drawClockError(random, mostMs, mix.clocksAtExtremes);
   const gateways = [0, 1].map(() => new Process(world, { wallErrorMs: clockError(mix.gatewayErrorMs) }));
-  const older = dynamo && random.chance(OLDER) ? dynamo.older : undefined;
-  const handlers = [0, 1, 2].map((index) => {
-    const isOlder = older !== undefined && index === 2;
-    return makeHandler(around, isOlder ? older : backend, `function-${index}`, isOlder ? undefined : sleepers);
-  });
+  const handlers = [0, 1, 2].map((index) => makeHandler(around, backend, `function-${index}`, sleepers));
   const network = new Network(world, random, faultProfile, gateways, handlers);
   network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
@@ -231,7 +225,7 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
     ...{ clocks, clock: process, log: () => undefined },
     onFailure: (error) => {
       // A process that stood still has no time left.
-      const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|NewerFormat|Told|NoTime)/.test((error as Error).name);
+      const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|Told|NoTime)/.test((error as Error).name);
       if (!isExpected) oracle.fail("internal", `agent: ${String(error)}`);
     },
   };

@@ -1,0 +1,102 @@
+/**
+ * Two versions of the function on one table, forward and back. No version was released yet, so the old one is this tree, and the next one
+ * is this tree with the edits that a next version might bring: a new option of an acquire, which is stored with the hold, and an attribute
+ * beside it. From the first release on, the old version can be the released package: its `dist/infra/function` is such a bundle.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { bundleFunction } from "../../infra/bundle.js";
+import { closingAfterEach } from "../adapters/app-server.js";
+import { startChild } from "../support/child.js";
+import { type Edit, type Edits, editedSources } from "../support/edited-sources.js";
+import { freshTable } from "../support/engine.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+
+const ITEM = "lib/store/dynamo/item.ts";
+const LAYOUT = "lib/store/dynamo/layout.ts";
+/** The option `note` of an acquire, which takes the way of `meta`; and an attribute beside the record's parts. */
+const NEXT: readonly Edit[] = [
+  ["meta: true };", "meta: true, note: true };", "lib/core/details.ts"],
+  ["meta: v.optional(meta) }", "meta: v.optional(meta), note: v.optional(text(100)) }", "lib/contract/fields.ts"],
+  ['  notified: part("nt", NOTIFIED),', '  notified: part("nt", NOTIFIED),\n  note: optional(plain("nn")),', LAYOUT],
+  ["return {\n    h: Object.fromEntries([", "return {\nnx: 1,\nh: Object.fromEntries([", ITEM],
+];
+const NEWER_FORMAT: Edit = ["FORMAT_VERSION = 1;", "FORMAT_VERSION = 2;", ITEM];
+/** The old version with a mistake: it drops the attributes that it doesn't know. */
+const FORGETFUL: Edit = ["(unknown.length > 0 &&", "(unknown.length < 0 &&", LAYOUT];
+/** Two bundles and two processes. */
+const LIMIT_MS = 240_000;
+const QUEUED = { priority: 5 };
+
+const open = closingAfterEach();
+
+/** Serves a version on the table. Returns the answer to a request about a lease of one key. */
+async function serve(env: Readonly<Record<string, string>>, ...edits: readonly Edit[]) {
+  const directory = await mkdtemp(join(tmpdir(), "holdfast-version-"));
+  const version: Edits = { name: "another version", edits };
+  const files = edits.map(([, , file]) => file);
+  await bundleFunction(directory, undefined, edits.length > 0 ? [editedSources(files, () => version)] : []);
+  const child = startChild("service.ts", import.meta.url, { directory }, env);
+  open({ close: () => child.kill().then(() => rm(directory, { recursive: true })) });
+  const { url } = await child.reported("ready");
+  return async (
+    method: string,
+    leaseId: string,
+    { end = "", ...options }: { readonly end?: string; readonly [option: string]: unknown } = {},
+  ) => {
+    const body = method === "PUT" && { body: JSON.stringify(options) };
+    const headers = { "content-type": "application/json", prefer: "wait=0" };
+    const response = await fetch(`${url}/v1/locks/ORDER_1/leases/${leaseId}${end}`, { method, headers, ...body });
+    const text = await response.text();
+    return { status: response.status, ...(text !== "" && (JSON.parse(text) as object)) };
+  };
+}
+
+/** A table, with this version and another on it. */
+async function twoVersions(old: readonly Edit[], next: readonly Edit[]) {
+  const { env, client } = await freshTable();
+  client.destroy();
+  const ids = [0, 1, 2].map(() => leaseIdAt(Date.now())) as [string, string, string];
+  return { old: await serve(env, ...old), next: await serve(env, ...next), ids };
+}
+
+it("serve each other's leases and places, forward and back, and the old one keeps newer attributes", { timeout: LIMIT_MS }, async () => {
+  const { old, next, ids } = await twoVersions([], NEXT);
+  const [first, second, third] = ids;
+  expect(await old("PUT", first)).toMatchObject({ status: 201 });
+  expect(await old("PUT", second, QUEUED)).toMatchObject({ status: 202, position: 1 });
+  expect(await next("POST", first, { end: "/renew" })).toMatchObject({ status: 200 });
+  expect(await next("PUT", third, { note: "new" })).toMatchObject({ status: 202, position: 2 });
+  expect(await next("DELETE", first)).toMatchObject({ status: 204 });
+  expect(await next("PUT", second, QUEUED)).toMatchObject({ status: 201 });
+  // Back.
+  expect(await old("DELETE", second)).toMatchObject({ status: 204 });
+  expect(await next("PUT", third, { note: "new" })).toMatchObject({ status: 201, note: "new" });
+  expect(await old("POST", third, { end: "/renew" })).toMatchObject({ status: 200 });
+  // A waiter with a priority comes and leaves, for each of which the old version writes the whole record.
+  const visitor = leaseIdAt(Date.now());
+  expect(await old("PUT", visitor, QUEUED)).toMatchObject({ status: 202 });
+  expect(await old("DELETE", visitor)).toMatchObject({ status: 204 });
+  expect(await next("GET", third)).toMatchObject({ status: 200, note: "new" });
+  expect(await old("PUT", leaseIdAt(Date.now()), { note: "x" })).toMatchObject({ status: 400, field: "note", definite: true });
+});
+
+it("control: the next one misses its attribute if the old one drops what it doesn't know", { timeout: LIMIT_MS }, async () => {
+  const { old, next, ids } = await twoVersions([FORGETFUL], NEXT);
+  const [first, second] = ids;
+  expect(await next("PUT", first, { note: "new" })).toMatchObject({ status: 201 });
+  expect(await old("PUT", second, QUEUED)).toMatchObject({ status: 202 });
+  expect(await next("GET", first)).not.toHaveProperty("note");
+});
+
+it("the old one leaves a key alone that has a newer format", { timeout: LIMIT_MS }, async () => {
+  const { old, next, ids } = await twoVersions([], [NEWER_FORMAT]);
+  const [first, second] = ids;
+  expect(await next("PUT", first)).toMatchObject({ status: 201 });
+  for (const [method, options] of [["POST", { end: "/renew" }], ["PUT"], ["GET"], ["DELETE"]] as const)
+    expect(await old(method, first, options), method).toMatchObject({ status: 503, code: "newer-format" });
+  expect(await old("PUT", second)).toMatchObject({ status: 503, code: "newer-format" });
+  expect(await next("DELETE", first)).toMatchObject({ status: 204 });
+});
