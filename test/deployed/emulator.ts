@@ -20,7 +20,7 @@ const DIRECTORY = here("../../.engine/ministack");
 export const RUN_DIRECTORY = join(DIRECTORY, "run");
 const PYTHON = join(DIRECTORY, "venv/bin/python");
 const REQUIREMENTS = here("requirements.txt");
-const OFF_FILE = join(RUN_DIRECTORY, "off");
+const OFF_DIRECTORY = join(RUN_DIRECTORY, "off");
 const START_MS = 60_000;
 
 /** The account's own credentials and Region, for the CDK and for what an administrator does. */
@@ -73,7 +73,7 @@ export async function startEmulator(port = 0): Promise<Emulator> {
       ...{ PATH: process.env["PATH"], HOME: process.env["HOME"] },
       ...{ AWS_ACCESS_KEY_ID: ROOT.accessKeyId, AWS_SECRET_ACCESS_KEY: ROOT.secretAccessKey },
       ...{ AUTH: "true", GATEWAY_PORT: String(chosen), BIND_HOST: "127.0.0.1", MINISTACK_HOST: "localhost", IOT_MTLS_ENABLED: "0" },
-      ...{ TMPDIR: RUN_DIRECTORY, STATE_DIR: join(RUN_DIRECTORY, "state"), SHIM_OFF: OFF_FILE },
+      ...{ TMPDIR: RUN_DIRECTORY, STATE_DIR: join(RUN_DIRECTORY, "state"), SHIM_OFF: OFF_DIRECTORY },
     },
     stdio: ["ignore", log, log],
     // A group of its own, with the functions' processes: they end together.
@@ -116,12 +116,14 @@ async function freePort(wanted: number): Promise<number> {
   return port;
 }
 
-/** Runs `work` while rows of emulator.py are switched off. */
-export async function without<T>(rows: readonly string[], work: () => Promise<T>): Promise<T> {
-  writeFileSync(OFF_FILE, rows.join("\n"));
+/** Runs `work` while a row of emulator.py is switched off. Tests run beside each other, so each row has a file of its own. */
+export async function without<T>(row: string, work: () => Promise<T>): Promise<T> {
+  mkdirSync(OFF_DIRECTORY, { recursive: true });
+  const file = join(OFF_DIRECTORY, row);
+  writeFileSync(file, "");
   try {
     return await work();
   } finally {
-    rmSync(OFF_FILE);
+    rmSync(file);
   }
 }

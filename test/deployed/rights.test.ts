@@ -67,7 +67,7 @@ describe("grantDirect", () => {
 
   it("control: without the emulator's row of leading keys, the policy lets nobody in", async () => {
     const { locks } = await direct();
-    expect(await without(["leading_keys"], () => refusalOf(() => locks.acquire("DIRECT_2")))).toBe("not-configured");
+    expect(await without("leading_keys", () => refusalOf(() => locks.acquire("DIRECT_2")))).toBe("not-configured");
     await locks.close();
   });
 });

@@ -203,7 +203,7 @@ describe("the agent", () => {
 
   it("control: where a stopped execution's token is taken, the key stays held for the sleeper that is gone", async () => {
     const key = freshKey();
-    await without(["closed_task"], async () => {
+    await without("closed_task", async () => {
       const first = await start("waits", { key, seconds: 6 });
       await until(key, 1, 0);
       const stopped = await start("waits", { key, seconds: 0 });
