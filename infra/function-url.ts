@@ -99,7 +99,7 @@ export class FunctionUrls {
     });
     return {
       // `https://HOST/`, without the slash at its end.
-      url: Fn.join("", ["https://", Fn.select(2, Fn.split("/", url))]),
+      url: Fn.join("//", [Fn.select(0, Fn.split("/", url)), Fn.select(2, Fn.split("/", url))]),
       // AWS asks for both actions since October 2025: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
       rights: [
         right("lambda:InvokeFunctionUrl", { StringEquals: { "lambda:FunctionUrlAuthType": "AWS_IAM" } }),

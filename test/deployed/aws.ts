@@ -7,12 +7,14 @@ import { ACCOUNT, REGION, ROOT } from "./emulator.js";
 const JSON_SERVICES = {
   dynamodb: "DynamoDB_20120810",
   logs: "Logs_20140328",
+  monitoring: "GraniteServiceVersion20100801",
+  sqs: "AmazonSQS",
   states: "AWSStepFunctions",
   cognito: "AWSCognitoIdentityProviderService",
 } as const;
 const SIGNED_AS: Readonly<Record<string, string>> = { cognito: "cognito-idp" };
 /** The versions of the services with AWS's query protocol. */
-const QUERY_SERVICES = { iam: "2010-05-08", sts: "2011-06-15", monitoring: "2010-08-01", cloudformation: "2010-05-15" } as const;
+const QUERY_SERVICES = { iam: "2010-05-08", sts: "2011-06-15", cloudformation: "2010-05-15" } as const;
 
 /** An error of AWS, with its name. */
 export class AwsError extends Error {
@@ -63,21 +65,23 @@ export function query(service: keyof typeof QUERY_SERVICES, Action: string, para
 }
 
 /** Calls Lambda. @throws AwsError */
-export async function lambda<T>(
-  method: string,
-  path: string,
-  request?: object,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<T> {
+export async function lambda<T>(method: string, path: string, request?: object, credentials: Credentials = ROOT): Promise<T> {
   const body = request && JSON.stringify(request);
-  const message = { service: "lambda", method, path, headers: { "content-type": "application/json", ...headers } };
-  const text = await send({ ...message, ...(body !== undefined && { body }) }, ROOT);
+  const message = { service: "lambda", method, path, headers: { "content-type": "application/json" } };
+  const text = await send({ ...message, ...(body !== undefined && { body }) }, credentials);
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
 /** The text of an element of XML. */
 export function inXml(xml: string, name: string): string {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
+}
+
+/** The name of the function behind the function URLs of a stack. The construct doesn't show it. */
+export async function urlFunctionOf(StackName: string): Promise<string> {
+  const xml = await query("cloudformation", "DescribeStackResources", { StackName });
+  const members = xml.split("<member>").filter((member) => /^LocksUrlFunction(?!Role)/.test(inXml(member, "LogicalResourceId")));
+  return inXml(members[0] ?? "", "PhysicalResourceId");
 }
 
 /** Assumes a role, as a session with that name. */
@@ -87,9 +91,10 @@ export async function assume(role: string, RoleSessionName = "one"): Promise<Cre
   return { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey!, sessionToken: sessionToken! };
 }
 
-/** Invokes a function and waits for what it returns. @throws Error with the function's own */
-export async function invoke<T>(name: string, event: object): Promise<T> {
-  const answer = await lambda<T & { readonly errorMessage?: string }>("POST", `/2015-03-31/functions/${name}/invocations`, event);
+/** Invokes a function, perhaps by a qualifier (`NAME:ALIAS`), and waits for what it returns. @throws Error with the function's own */
+export async function invoke<T>(name: string, event: object, credentials?: Credentials): Promise<T> {
+  const path = `/2015-03-31/functions/${encodeURIComponent(name)}/invocations`;
+  const answer = await lambda<T & { readonly errorMessage?: string }>("POST", path, event, credentials);
   if (answer.errorMessage !== undefined) throw new Error(answer.errorMessage);
   return answer;
 }

@@ -3,13 +3,29 @@ import { inject } from "vitest";
 import type { Caller, Deployed } from "../e2e/deployed.js";
 import { assume, call } from "./aws.js";
 import { REGION } from "./emulator.js";
-import { CLIENT_PREFIX, type Variant } from "./variants.js";
+import { CLIENT_PREFIX, PREFIXES, type Variant } from "./variants.js";
 
 /** The outputs of a stack. */
 export function outputsOf(stack: string): Readonly<Record<string, string>> {
   const outputs = inject("stacks")[stack];
   if (!outputs) throw new Error(`There is no stack ${stack}`);
   return outputs;
+}
+
+/** A way to a service: its API, or its function URLs. */
+export type Door = "api" | "function-url";
+
+/** The function URL of a stack for the keys of a prefix, or for all keys. */
+export function urlOf(stack: string, prefix?: (typeof PREFIXES)[number]): string {
+  return outputsOf(stack)[prefix === undefined ? "AllKeysUrl" : `PrefixUrl${PREFIXES.indexOf(prefix)}`] ?? "";
+}
+
+/** The callers of a stack, by one of its doors. */
+export async function deployedBy(door: Door, stack: string, variant: Variant): Promise<Deployed> {
+  const deployed = await deployedOf(stack, variant);
+  if (door === "api") return deployed;
+  const client = { ...deployed.client!, url: urlOf(stack, CLIENT_PREFIX) };
+  return { ...deployed, url: urlOf(stack), servesOperators: false, client };
 }
 
 /** The deployed API of a stack, with all its callers. */

@@ -19,7 +19,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime, sigv4
-from ministack.services import apigateway, lambda_durable, lambda_svc
+from ministack.services import apigateway, cloudwatch, lambda_durable, lambda_svc
 from ministack.services import stepfunctions as states
 from ministack.services.cloudformation import provisioners
 
@@ -142,7 +142,7 @@ def signed_body():
     """A signature is of the body that was sent, whatever the header `x-amz-content-sha256` says."""
 
     def documents(original, signature, method, path, query, headers, body, **more):
-        if signature.service == "execute-api" and "x-amz-content-sha256" in headers and not is_off("signed_body"):
+        if signature.service in ("execute-api", "lambda") and "x-amz-content-sha256" in headers and not is_off("signed_body"):
             headers = {**headers, "x-amz-content-sha256": hashlib.sha256(body).hexdigest()}
         return original(signature, method, path, query, headers, body, **more)
 
@@ -195,6 +195,106 @@ def absent_path_parameters():
         return original(record, event, *args, **more)
 
     replace(lambda_svc, "_execute_function_with_config_scope", execute)
+
+
+@row("/lambda/latest/dg/urls-configuration.html")
+def address_of_a_function_url():
+    """A function URL leads to Lambda. Here it leads to this machine, as the addresses of APIs do."""
+
+    def attributes(original, config):
+        made = original(config)
+        host = made["FunctionUrl"].split("//")[1].replace(".on.aws/", f".localhost:{PORT}")
+        return {**made, "FunctionUrl": f"http://{host}/"}
+
+    replace(provisioners, "_lambda_url_attributes", attributes)
+
+
+@row("/lambda/latest/dg/urls-auth.html")
+def rights_of_a_function_url():
+    """Its callers sign for `lambda` in its Region, and need `lambda:InvokeFunction` by a function URL too."""
+
+    async def handle(original, host, path, method, headers, body, query_params, **more):
+        parsed = app._parse_lambda_url(host, path)
+        signed = headers.get("authorization", "")
+        if parsed and signed and f"/{REGION}/lambda/aws4_request" not in signed:
+            return 403, {"Content-Type": "application/json"}, b'{"Message":"Credential should be scoped to correct service: \'lambda\'."}'
+        if parsed and signed and not is_off("rights_of_a_function_url"):
+            resource, _, _ = app._function_url_auth_target(parsed[0])
+            by_url = {"resource_arn": resource, "service_context": {"lambda:InvokedViaFunctionUrl": "true"}}
+            denied = app._enforce_data_plane("lambda", "lambda:InvokeFunction", headers, query_params, "", **by_url)
+            if denied:
+                return denied
+        return await original(host, path, method, headers, body, query_params, **more)
+
+    replace(app, "_handle_lambda_url_request", handle)
+
+
+@row("/lambda/latest/dg/urls-invocation.html")
+def event_of_a_function_url():
+    """The event has the caller, and the path as it was sent. The function is invoked by the URL's alias."""
+    raw_path_of_request = contextvars.ContextVar("raw_path", default=None)
+
+    async def handle(original, *args, raw_path=None, **more):
+        raw_path_of_request.set(raw_path)
+        return await original(*args, raw_path=raw_path, **more)
+
+    replace(app, "_handle_special_data_plane_request", handle)
+
+    def event(original, url_id, account_id, region, method, path, headers, body, query_params, **more):
+        made = original(url_id, account_id, region, method, path, headers, body, query_params, **more)
+        made["rawPath"] = made["requestContext"]["http"]["path"] = raw_path_of_request.get() or path
+        made["requestContext"]["authorizer"] = {"iam": apigateway._iam_caller_identity_v2(headers, query_params)}
+        return made
+
+    replace(lambda_svc, "_build_function_url_event", event)
+
+    def execute(original, record, event, *args, **more):
+        context = event.get("requestContext") if isinstance(event, dict) else None
+        found = isinstance(context, dict) and ".lambda-url." in context.get("domainName", "") and lambda_svc.resolve_function_url(context["apiId"])
+        if found and found[3]:
+            arn = f"arn:aws:lambda:{found[1]}:{found[0]}:function:{found[2]}:{found[3]}"
+            record = {**record, "config": {**record["config"], "FunctionArn": arn}}
+        return original(record, event, *args, **more)
+
+    replace(lambda_svc, "_execute_function_with_config_scope", execute)
+
+
+@row("/lambda/latest/dg/gettingstarted-limits.html")
+def largest_body_of_a_function_url():
+    """Lambda takes at most 6 MB."""
+    most = 6 * 1024 * 1024
+
+    async def handle(original, host, path, method, headers, body, query_params, **more):
+        if app._parse_lambda_url(host, path) and len(body or b"") > most:
+            return 413, {"Content-Type": "application/json"}, b'{"Message":"Request Entity Too Large"}'
+        return await original(host, path, method, headers, body, query_params, **more)
+
+    replace(app, "_handle_lambda_url_request", handle)
+
+
+@row("/AmazonCloudWatch/latest/monitoring/alarm-evaluation.html")
+def metric_of_an_alarm():
+    """An alarm evaluates its own metric, dimensions included, and treats missing data as it says. Here, whenever a metric is put."""
+
+    def evaluate(_original, alarm):
+        dimensions = {one["Name"]: one["Value"] for one in alarm.get("Dimensions") or []}
+        values = cloudwatch._metrics.get((alarm.get("Namespace"), alarm.get("MetricName"), cloudwatch._dims_key(dimensions))) or []
+        since = time.time() - alarm.get("Period", 60) * alarm.get("EvaluationPeriods", 1)
+        recent = [one for one in values if one["Timestamp"] >= since]
+        before, limit = alarm["StateValue"], alarm.get("Threshold", 0)
+        if recent:
+            statistic = alarm.get("ExtendedStatistic") or alarm.get("Statistic", "Average")
+            value = cloudwatch._stat_value(cloudwatch._calc_stats(recent), statistic, recent)
+            rings = {"GreaterThanThreshold": value > limit, "LessThanThreshold": value < limit}[alarm["ComparisonOperator"]]
+        else:
+            rings = {"breaching": True, "notBreaching": False}.get(alarm.get("TreatMissingData"), before == "ALARM")
+        after = "ALARM" if rings else "OK"
+        if after != before:
+            alarm["StateValue"] = after
+            cloudwatch._record_history(alarm["AlarmName"], before, after, "a metric")
+            cloudwatch._dispatch_alarm_actions(alarm, before, after, "a metric")
+
+    replace(cloudwatch, "_evaluate_alarm", evaluate)
 
 
 execution_of_task = contextvars.ContextVar("execution", default=None)

@@ -13,8 +13,8 @@ import { signerOf, targetOf } from "../e2e/deployed.js";
 import { openFixture } from "../e2e/fixture.js";
 import { listed } from "../e2e/suite.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import { assume, call, inXml, invoke, lambda, query } from "./aws.js";
-import { deployedOf, outputsOf } from "./callers.js";
+import { assume, call, inXml, invoke, lambda, query, urlFunctionOf } from "./aws.js";
+import { type Door, deployedBy, deployedOf, outputsOf } from "./callers.js";
 import { REGION, without } from "./emulator.js";
 import { VARIANTS } from "./variants.js";
 
@@ -72,6 +72,9 @@ describe("grantDirect", () => {
   });
 });
 
+/** What a function URL refuses everybody. */
+const OPERATORS = ["list", "break"];
+
 /** Calls each function for each thing that its role lets it do. Returns the names of the calls that were refused. */
 async function refusedOf(api: ServiceApi): Promise<readonly string[]> {
   const ref = { key: `ROLE_${Date.now()}`, leaseId: leaseIdAt(Date.now()) };
@@ -90,15 +93,16 @@ async function refusedOf(api: ServiceApi): Promise<readonly string[]> {
 
 describe("the role of a function", () => {
   it("is enough, and no more: with one action taken away, a call of it fails, and with all of them none", async () => {
-    const deployed = await deployedOf("changed", VARIANTS["changed"]!);
-    const api = httpApi({ url: deployed.url, sign: signerOf(deployed), fetch });
-    expect(await refusedOf(api)).toEqual([]);
+    const apiBy = async (door: Door) => {
+      const deployed = await deployedBy(door, "changed", VARIANTS["changed"]!);
+      return httpApi({ url: deployed.url, sign: signerOf(deployed), fetch });
+    };
+    const [api, url] = [await apiBy("api"), await apiBy("function-url")];
+    expect([await refusedOf(api), await refusedOf(url)]).toEqual([[], OPERATORS]);
     const missed: Record<string, readonly string[]> = {};
-    for (const duty of ["acquire", "hold", "admin"]) {
-      const { Role } = await lambda<{ readonly Role: string }>(
-        "GET",
-        `/2015-03-31/functions/${outputsOf("changed")[`${duty}Function`]}/configuration`,
-      );
+    for (const duty of ["acquire", "hold", "admin", "url"]) {
+      const name = duty === "url" ? await urlFunctionOf("changed") : outputsOf("changed")[`${duty}Function`];
+      const { Role } = await lambda<{ readonly Role: string }>("GET", `/2015-03-31/functions/${name}/configuration`);
       const policy = { RoleName: Role.replace(/^.*\//, ""), PolicyName: "table" };
       const put = (document: unknown) => query("iam", "PutRolePolicy", { ...policy, PolicyDocument: JSON.stringify(document) });
       const xml = await query("iam", "GetRolePolicy", policy);
@@ -107,7 +111,7 @@ describe("the role of a function", () => {
       for (const action of actions) {
         const others = actions.filter((other) => other !== action);
         await put({ ...document, Statement: [{ ...document.Statement[0], Action: others }] });
-        missed[`${duty} ${action}`] = await refusedOf(api);
+        missed[`${duty} ${action}`] = await refusedOf(duty === "url" ? url : api);
         await put(document);
       }
     }
@@ -119,6 +123,8 @@ describe("the role of a function", () => {
       "admin dynamodb:GetItem": expect.arrayContaining(["break"]),
       "admin dynamodb:Query": ["list"],
       "admin dynamodb:UpdateItem": ["break"],
+      "url dynamodb:GetItem": ["inspect", "check", ...OPERATORS],
+      "url dynamodb:UpdateItem": ["acquire", "check", "renew", ...OPERATORS],
     });
   });
 });

@@ -8,7 +8,7 @@ import { openFixture } from "../e2e/fixture.js";
 import { declareDeployed } from "../e2e/only-deployed.js";
 import { signed } from "../e2e/signed.js";
 import { listed } from "../e2e/suite.js";
-import { call, lambda, query } from "./aws.js";
+import { call, lambda } from "./aws.js";
 import { deployedOf, outputsOf, tokenOf } from "./callers.js";
 import { ACCOUNT, without } from "./emulator.js";
 import { RESERVED, VARIANTS } from "./variants.js";
@@ -31,14 +31,6 @@ describe("a stack with every option for IAM", () => {
       }),
     );
     expect(Object.fromEntries(reserved)).toEqual(RESERVED);
-  });
-
-  it("has its alarms, one of them for a missed tick", async () => {
-    const xml = await query("monitoring", "DescribeAlarms", {});
-    const alarms = [...xml.matchAll(/<AlarmName>([^<]*)<\/AlarmName>/g)]
-      .map(([, name = ""]) => name)
-      .filter((name) => name.startsWith("all-"));
-    expect(alarms.map((name) => name.replace(/^.* /, ""))).toEqual(expect.arrayContaining(["ClockSkew", "Lost", "SweepFailed", "nightly"]));
   });
 });
 
@@ -63,21 +55,28 @@ describe("a stage that throttles", () => {
   });
 });
 
-describe("tenants by account", () => {
-  it("share a namespace among the roles of an account, and it is the account's", async () => {
-    const deployed = await deployedAs("tenant-account");
-    const { second } = deployed;
+describe("tenants", () => {
+  it.each([
+    ["account", "share a namespace among the roles of an account", [ACCOUNT]],
+    ["claim", "have one for each value of a token's claim", () => ["OperatorId", "DeputyId"].map((id) => outputsOf("tenant-claim")[id])],
+  ] as const)("by %s %s, named after it", async (kind, _what, names) => {
+    const stack = `tenant-${kind}`;
+    const deployed = await deployedAs(stack);
     const key = `TENANT_${Date.now()}`;
-    const [first, other] = [undefined, second].map((caller) => createLockClient({ url: deployed.url, sign: signerOf(deployed, caller) }));
+    const [first, other] = [undefined, deployed.second].map((caller) =>
+      createLockClient({ url: deployed.url, sign: signerOf(deployed, caller) }),
+    );
+    const expected = typeof names === "function" ? names() : names;
     const lease = await first!.acquire(key);
-    expect(await other!.tryAcquire(key)).toBeNull();
-    await lease.release();
+    const second = await other!.tryAcquire(key);
+    expect(second !== null).toBe(expected.length > 1);
+    await Promise.all([lease.release(), second?.release()]);
     await Promise.all([first!.close(), other!.close()]);
     const { Items } = await call<{ readonly Items: readonly { readonly p: { readonly S: string } }[] }>("dynamodb", "Scan", {
-      TableName: outputsOf("tenant-account")["TableName"],
+      TableName: outputsOf(stack)["TableName"],
     });
-    const namespaces = Items.filter((item) => JSON.stringify(item).includes(key)).map(({ p }) => p.S.replace(/\/.*$/, ""));
-    expect(new Set(namespaces)).toEqual(new Set([ACCOUNT]));
+    const namespaces = Items.filter((item) => JSON.stringify(item).includes(key)).map(({ p }) => p.S.replace(/\/.*$|^[^/]*:/g, ""));
+    expect(new Set(namespaces)).toEqual(new Set(expected));
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * The stacks of the run, a row for each: the options of its lock service, and who calls it. The rows with `conforms` are asked the whole
+ * The stacks of the run, a row for each: the options of its lock service, and who calls it. Those with doors in `conforms` are asked the whole
  * conformance by all their callers.
  */
 import { join } from "node:path";
@@ -9,6 +9,8 @@ import { AccountRootPrincipal, PolicyStatement, Role } from "aws-cdk-lib/aws-iam
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Code, Function, type FunctionProps, Runtime } from "aws-cdk-lib/aws-lambda";
 import { Topic } from "aws-cdk-lib/aws-sns";
+import { SqsSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import { Queue } from "aws-cdk-lib/aws-sqs";
 import {
   Choice,
   Condition,
@@ -28,8 +30,10 @@ import { RUN_DIRECTORY } from "./emulator.js";
 /** The bundle of functions.ts. */
 export const FUNCTIONS_DIRECTORY = join(RUN_DIRECTORY, "functions");
 
-/** The prefix of the client that may use no other keys. */
-export const CLIENT_PREFIX = "ORDER_";
+/** The prefixes of clients that may use no other keys: each has a role and a function URL. */
+export const PREFIXES = ["ORDER_", "ORDER_1:", "REFUND_", "a.b~"] as const;
+/** The one of the client whose rights are tested most. */
+export const CLIENT_PREFIX = PREFIXES[0];
 /** A rate that a busy machine exceeds too. */
 export const THROTTLE = { rateLimit: 3, burstLimit: 5 };
 /** The functions' reserved concurrency, in the stack that has some. */
@@ -49,8 +53,8 @@ const MACHINES = {
 export interface Variant {
   /** The callers: roles that sign, or clients of a user pool that send tokens. */
   readonly callers: "iam" | "tokens";
-  /** True if it runs the conformance. */
-  readonly conforms: boolean;
+  /** The doors by which it runs the conformance. */
+  readonly conforms: readonly ("api" | "function-url")[];
   readonly props: (stack: Stack) => LockServiceProps;
   /** Creates other resources beside the service. */
   readonly beside?: (stack: Stack, locks: LockService) => void;
@@ -60,26 +64,31 @@ export interface Variant {
 export const VARIANTS: Readonly<Record<string, Variant>> = {
   iam: {
     callers: "iam",
-    conforms: true,
-    props: () => ({}),
+    conforms: ["api", "function-url"],
+    props: () => ({ functionUrl: { reservedConcurrency: 60 } }),
     beside(stack, locks) {
+      for (const prefix of PREFIXES.slice(1)) locks.grantClient(roleOf(stack, roleOfPrefix(prefix)), { prefix, via: "function-url" });
       locks.grantDirect(roleOf(stack, "direct"));
+      roleOf(stack, "forger");
+      const byUrl = functionOf(stack, "byUrl", { handler: "index.checkout" });
+      locks.grantClient(byUrl, { prefix: CLIENT_PREFIX, via: "function-url" });
+      new CfnOutput(stack, "byUrlName", { value: byUrl.functionName });
       const checkout = functionOf(stack, "checkout");
       locks.grantClient(checkout, { prefix: CLIENT_PREFIX });
       new CfnOutput(stack, "checkoutName", { value: checkout.functionName });
     },
   },
   // Its functions' roles are changed by a test, and its acquire function is broken by another.
-  changed: { callers: "iam", conforms: false, props: () => ({}) },
-  "tenant-role": { callers: "iam", conforms: true, props: () => ({ tenant: "role" }) },
+  changed: { callers: "iam", conforms: [], props: () => ({ functionUrl: { reservedConcurrency: 20 } }) },
+  "tenant-role": { callers: "iam", conforms: ["api"], props: () => ({ tenant: "role", functionUrl: { reservedConcurrency: 1 } }) },
   "tenant-account": {
     callers: "iam",
-    conforms: false,
+    conforms: [],
     props: () => ({ tenant: "account", throttle: THROTTLE, acquireThrottle: THROTTLE }),
   },
   sleepers: {
     callers: "iam",
-    conforms: false,
+    conforms: [],
     props(stack) {
       const functions = DURABLE.map((id) => functionOf(stack, id, DURABLE_CONFIG));
       return { wake: { functions, stateMachines: [StateMachine.fromStateMachineName(stack, "Known", "tied")] } };
@@ -105,12 +114,14 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
       }
     },
   },
-  tokens: { callers: "tokens", conforms: true, props: (stack) => ({ jwt: userPool(stack), console: true }) },
+  "tenant-claim": { callers: "tokens", conforms: [], props: (stack) => ({ jwt: userPool(stack), tenant: "claim:client_id" }) },
+  tokens: { callers: "tokens", conforms: ["api"], props: (stack) => ({ jwt: userPool(stack), console: true }) },
   all: {
     callers: "iam",
-    conforms: false,
+    conforms: [],
     props: (stack) => ({
-      ...{ alarmTopic: new Topic(stack, "Topic"), reservedConcurrency: RESERVED, metricPrefixes: ["ORDER_"], tracing: true, wake: true },
+      ...{ alarmTopic: topicWithQueue(stack), reservedConcurrency: RESERVED, metricPrefixes: ["ORDER_"], tracing: true, wake: true },
+      functionUrl: true,
       encryptionKey: new Key(stack, "Key", { removalPolicy: RemovalPolicy.DESTROY }),
     }),
     beside: (_stack, locks) => void locks.alarmOnMissedTick("nightly", { within: Duration.hours(25) }),
@@ -119,7 +130,8 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
 
 /** Makes the stack of a row, and outputs what its tests need. */
 export function make(stack: Stack, { callers, props, beside }: Variant): void {
-  const locks = new LockService(stack, "Locks", props(stack));
+  const options = props(stack);
+  const locks = new LockService(stack, "Locks", options);
   const outputs = {
     ...{ Url: locks.url, TableName: locks.table.tableName, LogGroupName: locks.log.logGroupName },
     ...Object.fromEntries(Object.entries(locks.functions).map(([duty, { functionName }]) => [`${duty}Function`, functionName])),
@@ -128,12 +140,27 @@ export function make(stack: Stack, { callers, props, beside }: Variant): void {
   for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   if (callers === "iam") {
     const resources = [locks.api.arnForExecuteApi("*", "/*", "$default")];
-    for (const id of ["first", "second", "stranger"])
-      roleOf(stack, id).addToPolicy(new PolicyStatement({ actions: ["execute-api:Invoke"], resources }));
+    const [first, second, stranger, client] = ["first", "second", "stranger", "client"].map((id) => roleOf(stack, id));
+    for (const role of [first!, second!, stranger!]) role.addToPolicy(new PolicyStatement({ actions: ["execute-api:Invoke"], resources }));
     locks.grantAdmin(roleOf(stack, "admin"));
-    locks.grantClient(roleOf(stack, "client"), { prefix: CLIENT_PREFIX });
+    locks.grantClient(client!, { prefix: CLIENT_PREFIX });
+    if (options.functionUrl) {
+      for (const role of [first!, second!]) locks.grantClient(role, { via: "function-url" });
+      locks.grantClient(client!, { prefix: CLIENT_PREFIX, via: "function-url" });
+      new CfnOutput(stack, "AllKeysUrl", { value: locks.functionUrlFor() });
+      for (const [at, prefix] of PREFIXES.entries()) new CfnOutput(stack, `PrefixUrl${at}`, { value: locks.functionUrlFor({ prefix }) });
+    }
   }
   beside?.(stack, locks);
+}
+
+/** A topic whose messages a test finds in a queue. */
+function topicWithQueue(stack: Stack): Topic {
+  const topic = new Topic(stack, "Topic");
+  const queue = new Queue(stack, "Rung");
+  topic.addSubscription(new SqsSubscription(queue, { rawMessageDelivery: true }));
+  new CfnOutput(stack, "QueueUrl", { value: queue.queueUrl });
+  return topic;
 }
 
 /** A function of functions.ts, which setup.ts bundles. */
@@ -148,6 +175,11 @@ function workOf(stack: Stack, name: string, { fencingToken }: SectionLock): ICha
   const end = Pass.jsonata(stack, `${name} end`, { outputs: { fencingToken: `{% ${fencingToken} %}` } });
   const fails = Fail.jsonata(stack, `${name} fails`, { error: "CardDeclined", cause: "a test" });
   return work.next(Choice.jsonata(stack, `${name} how`).when(Condition.jsonata("{% $states.input.fails = true %}"), fails).otherwise(end));
+}
+
+/** The role of a client of that prefix, without the stack's name. */
+export function roleOfPrefix(prefix: string): string {
+  return prefix === CLIENT_PREFIX ? "client" : `client${PREFIXES.indexOf(prefix as never)}`;
 }
 
 /** A role that the account may assume, with a name by which a test finds it. */

@@ -187,7 +187,8 @@ export const sizes: OfDeployed = ({ it }, { freshKey, newId }, deployed) => {
     const path = `/v1/runs/${freshKey()}/leases/${newId()}/outcome`;
     const outcome = { state: "succeeded", result: "x".repeat(GATEWAY_BODY_BYTES) } as const;
     const said = await ask(url, signed(sign, carry), "PUT", path, outcome);
-    expect([said.status, said.body]).toEqual([413, { message: expect.any(String) }]);
+    // A function URL's front spells the name with a capital.
+    expect([said.status, Object.keys(said.body as object)]).toEqual([413, [expect.stringMatching(/^[mM]essage$/)]]);
     expect(fromProblem(said.status, said.body)).toMatchObject({ code: "too-large", definite: true, retry: "never" });
 
     const api = httpApi({ url, sign, fetch: carry });
