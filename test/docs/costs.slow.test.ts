@@ -6,33 +6,25 @@
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { LOOK_REQUESTS, PAID_POLL_MS } from "../../bin/console/face.js";
+import { PAID_POLL_MS } from "../../bin/console/face.js";
 import { type AsleepRow, asleepRows } from "../../bench/cost/asleep.js";
 import { COST_CASES, LIMIT_CASES } from "../../bench/cost/cost-cases.js";
-import { type CostRow, asleepTable, assumptions, BILLED_MS, costAsleep, costRow, costTables, dollars } from "../../bench/cost/costs.js";
-import { tabTable, takeTable, TRACED, WAKE_BILLED_MS } from "../../bench/cost/costs.js";
-import { ONE_WAY_MS } from "../../bench/cost/meter.js";
+import { type CostRow, asleepTable, assumptions, BILLED_MS, costAsleep, costRow, costTables } from "../../bench/cost/costs.js";
+import { tabTable, takeTable } from "../../bench/cost/costs.js";
 import type { Footprint } from "../../bench/cost/memory.js";
 import { type TabRow, TAB_CASES, tabRow } from "../../bench/cost/open-tab.js";
-import { billedMs, memoryTable, ONE_CPU_MB, TABLE_MS } from "../../bench/cost/memory.js";
+import { billedMs, memoryTable } from "../../bench/cost/memory.js";
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
 import { type DeployedStack, deployedStack } from "../../bench/cost/stack.js";
-import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { SHARDS } from "../../lib/store/dynamo/item.js";
-import { ROOT, sourcesIn } from "../tidy/tree.js";
-import { deadLinks, oneLine, readPage, withParts } from "./generated.js";
+import { ROOT } from "../tidy/tree.js";
+import { readPage, withParts } from "./generated.js";
 
 const PATH = "docs/costs.md";
 const PAGE = readPage(PATH);
-const TEXT = oneLine(PAGE);
 /** Hours of clients' work, request by request, on a loaded machine. */
 const COUNTING_MS = 1_800_000;
 const SECOND_MS = 1000;
-const ONE_REQUEST = { requests: 1, writeUnits: 0, readUnits: 0, logBytes: 0 };
-
-/** Limits that AWS documents. The page cites the sources. */
-const AWS = { partitionUnits: 1000, newTableUnits: 4000, tableQuotaUnits: 40_000 };
 
 let stack: DeployedStack;
 const rows: CostRow[] = [];
@@ -204,82 +196,6 @@ describe("the sums", () => {
   });
 });
 
-describe("the page's figures", () => {
-  const count = (figure: number): string => figure.toLocaleString("en-US");
-  const everyMs = renewAfterMs(DEFAULTS.leaseMs);
-
-  it.each<[what: string, sentence: () => string]>([
-    ["the grants of a key", () => `at most ${AWS.partitionUnits / 2} a second, by what a partition writes`],
-    [
-      "the grants of a table",
-      () => `${count(AWS.newTableUnits / 2)} a second on a new table, ${count(AWS.tableQuotaUnits / 2)} at AWS's default quota`,
-    ],
-    [
-      "how many are held",
-      () =>
-        `${count((AWS.newTableUnits * everyMs) / SECOND_MS)} on a new table with leases of ${DEFAULTS.leaseMs / SECOND_MS} s, ` +
-        `${count((AWS.tableQuotaUnits * everyMs) / SECOND_MS)} at the default quota: a heartbeat is a write each ${everyMs / SECOND_MS} s`,
-    ],
-    ["the collection", () => `collected ${DEFAULTS.retentionMs === 86_400_000 ? "a day" : "?"} after its last use`],
-    ["the waiters", () => `${LIMITS.waitersMax}, of at most ${LIMITS.queueBytes / 1024} KB together`],
-    ["the holders", () => `| ${LIMITS.leasesMax}, in a record of at most ${LIMITS.recordBytes / 1024} KB `],
-    ["the shards", () => `over ${SHARDS} partition keys (decision 002), which is ${count(SHARDS * AWS.partitionUnits)} units a second`],
-    [
-      "the waits",
-      () => `a request waits ${LIMITS.serverWaitMs / SECOND_MS} s at most, and a function ends after ${stack.functionTimeoutSec} s`,
-    ],
-    ["the waits of runs", () => `for up to ${LIMITS.serverWaitMs / SECOND_MS} s a request`],
-    ["the throttles", () => `${count(stack.throttles.acquire)} acquires a second, ${count(stack.throttles.other)} of each other route`],
-    [
-      "the heartbeats over HTTP",
-      () =>
-        `${count((stack.throttles.other * everyMs) / SECOND_MS)} locks held over HTTP with single heartbeats each ${everyMs / SECOND_MS} s`,
-    ],
-    ["the looks of who is next", () => `polls when its turn is due by the lengths of the latest leases`],
-    ["the looks of the last", () => `at least every ${LIMITS.pollMaxMs / SECOND_MS} s`],
-    ["the writes of a long queue", () => `it is ${LIMITS.queueBytes / 1024} units a write`],
-    ["what Lambda bills", () => `Lambda bills ${BILLED_MS} ms a request, with ${stack.memoryMb} MB`],
-    [
-      "another 10 ms",
-      () =>
-        `10 ms more is ${dollars(costOfAMillion(ONE_REQUEST, { ...assumptions(stack), billedMs: 10 }).lambda - PRICES.invocations.usd)} a million`,
-    ],
-    [
-      "how long a grant is remembered",
-      () => `again within ${Number(/FRESH_MS = (\d+)/.exec(sourcesIn("lib/store/dynamo/recent-records.ts")[0]!.text)?.[1]) / SECOND_MS} s`,
-    ],
-    ["what is traced", () => `X-Ray records ${TRACED * 100} % of the requests`],
-    [
-      "what tracing costs",
-      () => {
-        const { http } = rowOf("nobody else wants it");
-        const { traces } = costOfAMillion(http, { ...assumptions(stack), traced: TRACED });
-        return `adds ${dollars(traces)} to a million locks that nobody else wants`;
-      },
-    ],
-    ["what Lambda bills for a wake", () => `Lambda is assumed to bill ${WAKE_BILLED_MS} ms for a wake`],
-    [
-      "what a function costs that waits awake",
-      () =>
-        `with ${stack.memoryMb} MB, a million minutes are another ${dollars(60 * (stack.memoryMb / 1024) * PRICES.gbSeconds.usd * 1e6)}`,
-    ],
-    ["the ways", () => `${ONE_WAY_MS.toTheApi} ms one way to the API, ${ONE_WAY_MS.toTheTable} ms to the table`],
-    ["the logs", () => `Logs are kept for ${stack.logRetentionDays} days`],
-    ["a look of the console", () => `takes at most ${LOOK_REQUESTS} requests of ${SHARDS} Queries each`],
-    ["the age of its list", () => `may be, up to ${(LOOK_REQUESTS * PAID_POLL_MS) / SECOND_MS} s`],
-    ["a CPU", () => `a whole one at [${count(ONE_CPU_MB)} MB]`],
-    ["the table's time", () => `with ${TABLE_MS} ms for the table`],
-    ["how long a key lies idle", () => waitEstimator()],
-  ])("say %s as the code has it", (_what, sentence) => expect(TEXT).toContain(sentence()));
-
-  /** The grants per second of 4 clients that hold for 50 ms. */
-  function waitEstimator(): string {
-    const { http, direct } = rowOf("4 clients want one key all the time");
-    const [overHttp, straight] = [http, direct].map(({ idleMs = 0 }) => Math.round(SECOND_MS / (50 + Math.round(idleMs / 10) * 10)));
-    return `with 4 clients and holds of 50 ms, ${overHttp} a second over HTTP and ${straight} direct`;
-  }
-});
-
 describe("the memory", () => {
   it("is argued from four figures, which are there, and take no longer than the sums assume", () => {
     for (const figure of Object.values(footprint())) expect(figure).toBeGreaterThan(0);
@@ -287,8 +203,4 @@ describe("the memory", () => {
     expect(stack.tracing).toBe(false);
     expect(memoryTable({ ...footprint(), laterMs: 2 * footprint().laterMs })).not.toBe(memoryTable(footprint()));
   });
-});
-
-it("links only to what is there", () => {
-  expect(deadLinks(PATH)).toEqual([]);
 });

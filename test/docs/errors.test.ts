@@ -5,10 +5,8 @@
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../../lib/core/errors.js";
-import { createLockClient } from "../../lib/testing.js";
 import { ROOT } from "../tidy/tree.js";
-import { clientCodes, errorParts } from "./error-pages.js";
+import { errorParts } from "./error-pages.js";
 import { readPage, withParts } from "./generated.js";
 
 const PATH = "docs/errors.md";
@@ -20,12 +18,6 @@ describe("the page of errors", () => {
     await expect(await withParts(PAGE, errorParts()), how).toMatchFileSnapshot(join(ROOT, PATH));
   });
 
-  it("has a heading to link to for every code, of the service and of the client", () => {
-    const codes = [...Object.keys(ERRORS), ...clientCodes().map(({ code }) => code)];
-    expect(codes.filter((code) => !readPage(PATH).includes(`\n### ${code}\n`))).toEqual([]);
-    expect(clientCodes().map(({ code }) => code)).toEqual(["closed", "invocation-ends", "result-omitted", "run-failed", "wait-timeout"]);
-  });
-
   it("control: another status, word or missing code is another page", async () => {
     const parts = errorParts();
     const [name, made] = Object.entries(parts)[0]!;
@@ -33,18 +25,5 @@ describe("the page of errors", () => {
       expect(changed).not.toBe(made);
       expect(await withParts(PAGE, { ...parts, [name]: changed })).not.toBe(PAGE);
     }
-  });
-});
-
-describe("what the page says of the client's own codes", () => {
-  it("is what it throws", async () => {
-    const locks = createLockClient();
-    const rows = new Map(
-      clientCodes().map(({ code, definite, retry, type }) => [code, { code, definite: definite === "true", retry, name: type }]),
-    );
-    await locks.acquire("held");
-    await expect(locks.acquire("held", { waitMs: 0 })).rejects.toMatchObject(rows.get("wait-timeout")!);
-    await locks.close();
-    await expect(locks.acquire("free")).rejects.toMatchObject(rows.get("closed")!);
   });
 });

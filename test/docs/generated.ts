@@ -12,11 +12,6 @@ export function readPage(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** A page as one line, regardless of wrapping. */
-export function oneLine(page: string): string {
-  return page.replaceAll(/\s+/g, " ");
-}
-
 const PART = /(<!-- made from [^\n]*: ([\w -]+) -->\n)[\s\S]*?(<!-- until here -->)/g;
 
 /** Replaces the page's parts with generated ones. @throws Error if the page has other parts, or lacks one. */

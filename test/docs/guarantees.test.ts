@@ -1,22 +1,18 @@
 /**
- * "Guarantees": every property is listed, the tests that it cites exist, and its figures match the code. To accept a
+ * "Guarantees": every property is listed with a test that it cites. To accept a
  * change of the extent of the search, read the difference and run:
  *
  *     npx vitest run test/docs/guarantees -u
  */
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULTS, LIMITS, RETENTION_MIN_MS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { BUGS } from "../simulation/bugs/bugs.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
 import { citedTests } from "./cited-tests.js";
-import { oneLine, readPage, withParts } from "./generated.js";
+import { readPage, withParts } from "./generated.js";
 import { searchParts } from "./must-fail-list.js";
 
 const PATH = "docs/guarantees.md";
 const PAGE = readPage(PATH);
-const TEXT = oneLine(PAGE);
-const HOUR_MS = 3_600_000;
 
 /** The names of properties at the start of a row. */
 const namesIn = (page: string): readonly string[] => [...page.matchAll(/^\| ([SLR]\d+) /gm)].map(([, name = ""]) => name);
@@ -25,7 +21,6 @@ describe("the page of guarantees", () => {
   it("says how far the simulation searches, as it does", async () => {
     const how = "the search changed: review it, then run npx vitest run test/docs/guarantees -u";
     await expect(await withParts(PAGE, searchParts()), how).toMatchFileSnapshot(join(ROOT, PATH));
-    expect(PAGE).toContain(`all ${BUGS.length} mistakes`);
   });
 
   it("has S1 to S18, R1 to R4 and L1 to L9, each once", () => {
@@ -46,27 +41,5 @@ describe("the page of guarantees", () => {
     expect(citedTests(PAGE).length).toBeGreaterThan(namesIn(PAGE).length);
     const rows = PAGE.split("\n").filter((row) => /^\| [SLR]\d+ /.test(row));
     expect(rows.filter((row) => citedTests(row).length === 0)).toEqual([]);
-  });
-
-  it.each([
-    ["E", `within ${DEFAULTS.clockErrorMs} ms of true time`],
-    ["ρ", `off by at most ${DEFAULTS.clockRateError * 100} %`],
-    ["the guard", `more than ${DEFAULTS.clockGuardMs / 1000} s apart`],
-    ["the margin of the default lease", `${takeoverMarginMs(DEFAULTS.leaseMs)} ms after a lease of ${DEFAULTS.leaseMs / 1000} s`],
-    ["retention", `${DEFAULTS.retentionMs / HOUR_MS} hours after its last use`],
-    ["the hand-overs within a process", "up to eight times in a row"],
-    ["the offer's window", `an offer for at most ${DEFAULTS.offerWindowMs / 1000} s`],
-  ])("says %s as the code has it", (_what, sentence) => {
-    expect(TEXT).toContain(sentence);
-  });
-
-  it("says the longest stall, which is the shortest retention", () => {
-    expect(TEXT).toContain("later than an hour after");
-    expect(RETENTION_MIN_MS).toBe(HOUR_MS);
-  });
-
-  it("says how many ids a key remembers", () => {
-    expect(TEXT).toContain("remembers the last eight ids that ended");
-    expect(LIMITS.tombstonesMax).toBe(8);
   });
 });

@@ -5,8 +5,6 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
-import { fencedWrite } from "../../lib/index.js";
-import { createLockClient } from "../../lib/testing.js";
 import { guide, pasted, printed, workshop } from "./snippets.js";
 
 const PATIENCE_MS = 180_000;
@@ -115,20 +113,5 @@ describe.runIf(endpoint !== "")("the page's S3, by the conditions that S3 has", 
     expect(Object.fromEntries(uncompared as [string, string][])).toMatchObject({ "late, read after": "200" });
     const elsewhere = await outcome("elsewhere", (program) => program.replace("{ ...report, fence }", "{ ...report }"));
     expect(Object.fromEntries(elsewhere as [string, string][])).toMatchObject({ "late, of the same contents": "200" });
-  });
-});
-
-describe("what the page says of tokens", () => {
-  it("they need 64 bits, and are compared with those of the same key", async () => {
-    expect(GUIDE.text).toContain("store them as 64-bit integers");
-    const { fencingToken } = await createLockClient().acquire("key");
-    expect(fencingToken).toBeGreaterThan(2 ** 32);
-    expect(Number.isSafeInteger(fencingToken)).toBe(true);
-  });
-
-  it("the SQL says what fencedWrite says", () => {
-    const [sql = ""] = GUIDE.blocks("sql");
-    expect(sql).toContain("SET status = $1, fence = $2 WHERE id = $3 AND fence <= $2;");
-    expect(fencedWrite(1).ConditionExpression).toContain("#fence <= :fence");
   });
 });

@@ -24,28 +24,6 @@ describe("the page on testing", () => {
     const strange = quotes.filter(({ file, lines }) => !isFaithful({ file, lines: lines.map(asInExample) }));
     expect(strange).toEqual([]);
   });
-
-  it("names only what there is to turn and to lose", () => {
-    const locks = createLockClient();
-    const called = [...GUIDE.text.matchAll(/\| `(\w+)\(/g)].map(([, name = ""]) => name);
-    expect(called).toEqual(["advance", "settle", "freeze", "after", "jumpWall"]);
-    expect(called.filter((name) => !(name in locks.clock))).toEqual([]);
-    expect(["loseNextResponse", "loseNextRequest"].filter((name) => !(name in locks.faults))).toEqual([]);
-  });
-
-  it("says how long settle lets pass", async () => {
-    expect(GUIDE.text).toContain("at most 2 minutes");
-    const { clock } = createLockClient();
-    await expect(clock.settle(new Promise((resolve) => void clock.after(120_001, () => resolve(0))))).rejects.toThrow("within 120000 ms");
-  });
-
-  it("says what the log and the principal are for", async () => {
-    const lines: string[] = [];
-    const locks = createLockClient({ log: ({ event }) => void lines.push(event) });
-    const lease = await locks.acquire("key");
-    await lease.release();
-    expect(lines).toEqual(["granted", "ended"]);
-  });
 });
 
 describe("the example, with its protection taken away", () => {

@@ -2,7 +2,6 @@
 import { execFile, spawnSync } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LIMITS } from "../../lib/core/limits.js";
 import { type HttpService, serve } from "../support/http-service.js";
 import { deadLinks, readPage } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
@@ -35,11 +34,6 @@ describe("the reference of the HTTP API", () => {
     const within = [...PAGE.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor = ""]) => anchor);
     expect(within.length).toBeGreaterThan(20);
     expect(within.filter((anchor) => !headings.has(anchor))).toEqual([]);
-  });
-
-  it("states limits as the code has them", () => {
-    expect(PAGE).toContain(`wait up to N seconds, ${LIMITS.serverWaitMs / 1000} at most`);
-    expect(PAGE).toContain(`1 to ${LIMITS.keyChars} characters`);
   });
 });
 

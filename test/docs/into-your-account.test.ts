@@ -5,25 +5,16 @@
  *     npx vitest run test/docs/into-your-account -u
  */
 import { join } from "node:path";
-import { CfnOutput, Stack } from "aws-cdk-lib";
-import { AccountRootPrincipal } from "aws-cdk-lib/aws-iam";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { ADMIN_SCOPE } from "../../infra/api.js";
-import { LockService } from "../../infra/lock-service.js";
-import { HoldfastStack } from "../../infra/stack.js";
 import type { Tenancy } from "../../lambda/tenancy.js";
 import { callerOf } from "../../lambda/caller.js";
-import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
-import { newApp } from "../infra/synthesize.js";
-import { DEFAULTS, RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { httpEvent } from "../support/http-event.js";
 import { sourcesIn, parse, ROOT } from "../tidy/tree.js";
-import { oneLine, readPage, table, withParts } from "./generated.js";
+import { readPage, table, withParts } from "./generated.js";
 
 const PATH = "docs/into-your-account.md";
 const PAGE = readPage(PATH);
-const TEXT = oneLine(PAGE);
 
 /** The members of an interface, with their doc comments. */
 function membersOf(
@@ -92,93 +83,5 @@ describe("the tables", () => {
       expect([name, optional]).toEqual([name, true]);
       expect([name, text.length > 15, fallback.length > 0]).toEqual([name, true, true]);
     }
-  });
-
-  it("say no tenant without a token's claim", () => {
-    expect(tenantsTable()).toContain("| `claim:team` | (needs `jwt`) | `https%3A%2F%2Fidp.example.com:red` |");
-  });
-});
-
-describe("the grants", () => {
-  const rows = PAGE.split("\n").filter((line) => line.startsWith("| `grant"));
-  const rowOf = (start: string): readonly string[] =>
-    rows
-      .find((row) => row.startsWith(`| \`${start}`))!
-      .split(" | ")
-      .map((cell) => cell.trim());
-
-  it.each<[row: string, grant: (service: LockService, client: Parameters<LockService["grantClient"]>[0]) => unknown]>([
-    ["grantClient(fn)", (service, client) => service.grantClient(client)],
-    ["grantClient(fn, { prefix })", (service, client) => service.grantClient(client, { prefix: "ORDER_" })],
-    ["grantAdmin(fn)", (service, client) => service.grantAdmin(client)],
-    ["grantDirect(fn)", (service, client) => service.grantDirect(client)],
-  ])("%s sets what the page says", (row, grant) => {
-    const set: string[] = [];
-    const service = new LockService(new Stack(newApp(), "shop"), "Locks");
-    grant(service, { grantPrincipal: new AccountRootPrincipal(), addEnvironment: (name) => set.push(name) });
-    expect([...rowOf(row)[3]!.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual(set);
-  });
-
-  it("by prefix leave out just the paths that the page names", () => {
-    const withoutKey = ROUTE_KEYS.filter(
-      (routeKey) => dutyOf(routeKey) !== "admin" && !routeKey.includes("{key}") && !/health|openapi/.test(routeKey),
-    ).map((routeKey) => routeKey.split(" ")[1]!.replace(/\/\{.*/, ""));
-    expect([...rowOf("grantClient(fn, { prefix })")[2]!.matchAll(/`(\/[^`]+)`/g)].map(([, path]) => path)).toEqual([
-      ...new Set(withoutKey),
-    ]);
-  });
-});
-
-describe("what the page says of the code", () => {
-  it("is so", () => {
-    expect(TEXT).toContain(`the scope \`${ADMIN_SCOPE}\`, unless`);
-    expect(TEXT).toContain("**Not yet run on AWS.**");
-  });
-
-  it("names outputs that the stack has, all but none", () => {
-    const stack = new HoldfastStack(newApp(), "holdfast-prod");
-    const outputs = stack.node.children.filter((child) => child instanceof CfnOutput).map(({ node }) => node.id);
-    const [, named = ""] = /The outputs say where it is: (.*?)\n/.exec(PAGE) ?? [];
-    const ids = [...named.matchAll(/`(\w+)`/g)].map(([, id]) => id!);
-    expect(ids.length).toBeGreaterThan(3);
-    expect(outputs).toEqual(expect.arrayContaining(ids));
-    expect(outputs.filter((id) => !ids.includes(id) && !id.endsWith("FunctionArn"))).toEqual([]);
-  });
-
-  it("names every variable of the functions that no option sets, with its default", () => {
-    const read = new Set(sourcesIn("lambda/compose.ts")[0]!.text.match(/HOLDFAST_\w+/g));
-    const set = new Set(
-      ["infra/lock-service.ts", "infra/functions.ts", "infra/function-url.ts"].flatMap(
-        (path) => sourcesIn(path)[0]!.text.match(/HOLDFAST_\w+/g) ?? [],
-      ),
-    );
-    const rows = [...PAGE.matchAll(/^\| `(HOLDFAST_\w+)` +\| .* \| ([\d,]+)/gm)].map(([, name, figure = ""]) => [
-      name,
-      Number(figure.replaceAll(",", "")),
-    ]);
-    expect(rows.map(([name]) => name).toSorted()).toEqual([...read].filter((name) => !set.has(name)).toSorted());
-    expect(Object.fromEntries(rows)).toEqual({
-      HOLDFAST_LOG_REFUSALS: 1,
-      HOLDFAST_RETENTION_MS: DEFAULTS.retentionMs,
-      HOLDFAST_CLOCK_ERROR_MS: DEFAULTS.clockErrorMs,
-    });
-    expect(RETENTION_MIN_MS).toBe(3_600_000);
-  });
-
-  it("names every reason for which a table is refused", () => {
-    const reasons = sourcesIn("infra/table.ts")[0]!.text.match(
-      /last writer wins|neither TTL nor transactions|string keys|TTL attribute|no index/g,
-    );
-    expect(new Set(reasons)).toEqual(
-      new Set(["last writer wins", "neither TTL nor transactions", "string keys", "TTL attribute", "no index"]),
-    );
-    for (const word of [
-      "last writer wins",
-      "neither TTL nor transactions",
-      "other keys than `p` and `k`",
-      "no TTL attribute `x`",
-      "an index",
-    ])
-      expect(TEXT).toContain(word);
   });
 });

@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createLockClient } from "../../lib/testing.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
 
 /** A block of code and the file that it names. */
@@ -73,31 +72,5 @@ export function describeQuotes(path: string, page: string): void {
       expect(changed.map(isFaithful)).toEqual(changed.map(() => false));
       expect(isFaithful({ file, lines })).toBe(true);
     });
-  });
-}
-
-/** Tests that a page calls only members of a client and a lease that there are. @param least the number of different calls that it has of each */
-export function describeCalls(page: string, least: number): void {
-  it("names only calls of a client and a lease that there are", async () => {
-    const locks = createLockClient();
-    const lease = await locks.acquire("key");
-    for (const [name, on] of [
-      ["locks", locks],
-      ["lease", lease],
-    ] as const) {
-      const called = [...page.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, "g"))].map(([, member = ""]) => member);
-      expect(called.length).toBeGreaterThanOrEqual(least);
-      expect(called.filter((member) => !(member in on))).toEqual([]);
-    }
-  });
-}
-
-/** Tests that the page has these sentences about costs, and that each is a row, by these names, of the costs that are counted at the engine. */
-export function describeCosts(page: string, costs: readonly (readonly [sentence: string, ...rows: readonly string[]])[]): void {
-  const counted = sourcesIn("test/store/costs/").map(({ text }) => text);
-  it.each(costs)("says what is counted at the engine: %s", (sentence, ...rows) => {
-    expect(page).toContain(sentence);
-    expect(rows.filter((row) => !counted.some((text) => text.includes(`"${row}"`)))).toEqual([]);
-    expect(rows).not.toEqual([]);
   });
 }
