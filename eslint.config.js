@@ -9,7 +9,7 @@ const CLOCK = "Time comes from a Clock (lib/core/time.ts), so that a test can tu
 const RANDOM =
   "Randomness comes from lib/core/random.ts, which keeps none that a clone of the process would have too, and as an argument where a simulation repeats it.";
 const ENV =
-  "The environment is read where things are put together (lambda/main.ts, lib/client/environment.ts, bin/): take an option instead.";
+  "The environment is read where things are put together (lambda/main.ts, lib/client/wire/environment.ts, bin/): take an option instead.";
 const CONSOLE = "Say it by returning it, throwing it, or through the log or onEvent you were handed.";
 const BRANDED = "Another copy of the package has other classes: isA() of lib/core/brand.ts goes by the brand.";
 const CONFUSION = "That is the browser's global: declare or import what you mean.";
@@ -87,7 +87,7 @@ const ROOMS = [
   { files: ["lib/core/time.ts"], may: ["time"] },
   { files: ["lib/core/random.ts"], may: ["random", "purity"] },
   { files: ["lib/testing/virtual-clock.ts"], may: ["time", "purity"] },
-  { files: ["lib/client/environment.ts"], may: ["env", "purity"] },
+  { files: ["lib/client/wire/environment.ts"], may: ["env", "purity"] },
   { files: ["lambda/compose.ts", "lambda/agent.ts"], may: ["console", "purity"] },
   { files: ["lambda/main.ts", "lambda/agent-main.ts"], may: ["env", "purity"] },
   { files: ["infra/**"], may: ["time", "random", "purity"] },

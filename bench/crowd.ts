@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createClient } from "../lib/client/client.js";
-import type { LockClient } from "../lib/client/lock-client.js";
+import type { LockClient } from "../lib/client/calls/lock-client.js";
 import { systemRuntime } from "../lib/client/runtime.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";

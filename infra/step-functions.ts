@@ -31,7 +31,8 @@ import {
 } from "aws-cdk-lib/aws-stepfunctions";
 import { AuthType, CallApiGatewayHttpApiEndpoint, HttpMethod } from "aws-cdk-lib/aws-stepfunctions-tasks";
 import type { Construct } from "constructs";
-import { type LeaseOptions, checkAcquire, checkBoolean, checkKey, checkMs, checkNames, checkWork, refused } from "../lib/client/options.js";
+import { type LeaseOptions, checkAcquire, checkKey } from "../lib/client/calls/options.js";
+import { checkBoolean, checkMs, checkNames, checkWork, refused } from "../lib/client/wire/checks.js";
 import { given } from "../lib/core/members.js";
 import { TASK_TOKEN_HEADER } from "../lib/contract/requests.js";
 import { ROUTES } from "../lib/contract/routes.js";

@@ -3,11 +3,11 @@
  * and their changes of the clocks. Nothing here starts a timer.
  */
 import { Cron } from "croner";
-import { InvalidRequestError } from "./client/errors.js";
-import type { Schedule } from "./client/jobs/occurrence.js";
-import { checkNames, refused } from "./client/options.js";
+import { InvalidRequestError } from "./client/wire/errors.js";
+import type { Schedule } from "./client/calls/occurrence.js";
+import { checkNames, refused } from "./client/wire/checks.js";
 
-export type { Schedule } from "./client/jobs/occurrence.js";
+export type { Schedule } from "./client/calls/occurrence.js";
 
 /** Options of a cron expression. */
 export interface CronOptions {

@@ -4,18 +4,18 @@
  * use the table only while the service can't be reached (client/transport/failover.ts).
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
-import { type ClientOptions, checkClient } from "./client/client-options.js";
-import { type Checks, ms, must, ofType, unchecked } from "./client/options.js";
-import type { LockClient } from "./client/lock-client.js";
+import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
+import { type Checks, ms, must, ofType, unchecked } from "./client/wire/checks.js";
+import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
-import { fromEnvironment, givenOrSet } from "./client/environment.js";
-import { InvalidRequestError } from "./client/errors.js";
+import { fromEnvironment, givenOrSet } from "./client/wire/environment.js";
+import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
-import { tellQuietly } from "./client/tell.js";
-import { checkVia, failover } from "./client/transport/failover.js";
-import type { HttpOptions } from "./client/transport/http-options.js";
-import { callersOf, httpApi } from "./client/transport/http.js";
-import { checkUrl, HTTP_OPTIONS } from "./client/transport/http-options.js";
+import { tellQuietly } from "./client/wire/events.js";
+import { checkVia, failover } from "./client/wire/failover.js";
+import type { HttpOptions } from "./client/wire/http-options.js";
+import { callersOf, httpApi } from "./client/wire/http.js";
+import { checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";

@@ -2,10 +2,10 @@
  * `holdfast/middy`: locks and runs for Lambda handlers, as handler wrappers, as Middy middlewares, and for queue batches. It imports
  * nothing from Middy: the wrappers don't need it, and a middleware is a plain object.
  */
-export type { BatchOptions, BatchRecord, BatchResponse } from "./client/events.js";
-export { idempotencyKeyOf, runBatch } from "./client/events.js";
-export { currentLease } from "./client/wrap/surrounding.js";
-export { currentRun } from "./client/wrap/once.js";
+export type { BatchOptions, BatchRecord, BatchResponse } from "./client/calls/batch.js";
+export { idempotencyKeyOf, runBatch } from "./client/calls/batch.js";
+export { currentLease } from "./client/calls/surrounding.js";
+export { currentRun } from "./client/calls/wrap/once.js";
 export type { Handler, Wrapped } from "./adapters/lambda.js";
 export type { AnswerTo } from "./adapters/lambda-http.js";
 export type { IdempotencyOptions } from "./adapters/lambda-once.js";

@@ -5,9 +5,9 @@
 import { createHash, createHmac } from "node:crypto";
 import { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { SignatureV4 } from "@smithy/signature-v4";
-import { fromEnvironment } from "./client/environment.js";
-import { LockError } from "./client/errors.js";
-import type { Sign } from "./client/transport/http-options.js";
+import { fromEnvironment } from "./client/wire/environment.js";
+import { LockError } from "./client/wire/errors.js";
+import type { Sign } from "./client/wire/http-options.js";
 
 /** AWS credentials, as returned by every credential provider of the AWS SDK. */
 export interface Credentials {

@@ -2,10 +2,10 @@
  * `holdfast/testing`: the same client in memory, for users' own tests. It runs the real service and the real core, with a virtual clock to
  * advance and faults to inject. Nothing waits in real time and nothing is random but the leaseIds.
  */
-import { LeaseIds } from "./client/acquire/lease-ids.js";
-import { type ClientOptions, checkClient } from "./client/client-options.js";
-import { unchecked } from "./client/options.js";
-import type { LockClient } from "./client/lock-client.js";
+import { LeaseIds } from "./client/ask/lease-ids.js";
+import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
+import { unchecked } from "./client/wire/checks.js";
+import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
 import { createPolicy } from "./core/policy.js";
 import { randomBytes } from "./core/random.js";

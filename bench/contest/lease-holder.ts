@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { engineClient, engineLocation } from "../../infra/local/engine-client.js";
 import { createClient } from "../../lib/client/client.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { systemRuntime } from "../../lib/client/runtime.js";
 import type { AcquireRequest } from "../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";

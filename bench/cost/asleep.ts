@@ -2,7 +2,7 @@
  * The use of AWS by a waiter that sleeps: its request, an hour of the agent's sweeps, and the wake after a release. Several wait, each for a key
  * of its own, so that the part of the sweep that has nobody asleep isn't counted as theirs.
  */
-import { sessionOf } from "../../lib/client/session.js";
+import { sessionOf } from "../../lib/client/calls/session.js";
 import type { Lease } from "../../lib/index.js";
 import { type Tell, sweep, wakeOffered } from "../../lib/service/agent.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";

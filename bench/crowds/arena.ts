@@ -3,11 +3,11 @@
  * production code from the client down to the conditions of the writes. Nothing waits in real time, so the figures are exact, and the same
  * on every machine.
  */
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
-import type { ClientOptions } from "../../lib/client/client-options.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
-import { httpApi } from "../../lib/client/transport/http.js";
+import type { ClientOptions } from "../../lib/client/calls/client-options.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
+import { httpApi } from "../../lib/client/wire/http.js";
 import { DUTIES, ROUTES } from "../../lib/contract/routes.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { LIMITS } from "../../lib/core/limits.js";

@@ -1,6 +1,6 @@
 /** The scenes of crowds. Each has callers in processes of their own, who arrive within some hundred ms, and a loop on the bare SDK to compare. */
-import type { AcquireOptions } from "../../lib/client/options.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { AcquireOptions } from "../../lib/client/calls/options.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { type Way, Arena } from "./arena.js";
 import { type Figures, costsOf, percentile } from "./figures.js";
 import { naiveCaller } from "./naive.js";

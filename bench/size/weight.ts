@@ -17,13 +17,22 @@ const ROOT = join(import.meta.dirname, "../..");
 
 /** Parts that a client doesn't need to acquire, renew and release a lock; largest first. */
 const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
-  ["runs", ["client/run/run-once.ts", "client/run/json-codec.ts", "client/run/runs.ts", "client/run/run-options.ts", "core/canonical.ts"]],
-  ["one place in the queue for a process", ["client/acquire/local-queue.ts"]],
-  ["sets of keys", ["client/acquire/sets.ts", "client/acquire/set-calls.ts", "client/lease/lease-set.ts"]],
-  ["elections, watches, SIGTERM", ["client/coordination/elect.ts", "client/coordination/watch.ts", "client/sigterm.ts"]],
-  ["handles", ["client/coordination/lock-handles.ts"]],
-  ["heartbeats sent together", ["client/lease/renewal-batcher.ts"]],
-  ["detach and attach", ["client/lease/detached-lease.ts"]],
+  [
+    "runs",
+    [
+      "client/calls/run/run-once.ts",
+      "client/calls/run/json-codec.ts",
+      "client/calls/run/runs.ts",
+      "client/calls/run/run-options.ts",
+      "core/canonical.ts",
+    ],
+  ],
+  ["one place in the queue for a process", ["client/ask/local-queue.ts"]],
+  ["sets of keys", ["client/calls/sets.ts", "client/calls/acquire-all.ts", "client/hold/lease-set.ts"]],
+  ["elections, watches, SIGTERM", ["client/calls/elect.ts", "client/calls/watch.ts", "client/calls/sigterm.ts"]],
+  ["handles", ["client/calls/handles.ts"]],
+  ["heartbeats sent together", ["client/hold/renewal-batcher.ts"]],
+  ["detach and attach", ["client/hold/detached-lease.ts"]],
 ];
 
 const HTTP_CLIENT = 'export { createLockClient } from "./lib/index.js";';

@@ -2,8 +2,8 @@
  * Idempotent routes of Hono 4, limits in front of routes, and its refusals. The client runs on Node, Deno and Cloudflare Workers (with `nodejs_compat`).
  * Hono is not imported: a middleware is a function.
  */
-import { InvalidRequestError } from "../client/errors.js";
-import { headerIn } from "../client/events.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { headerIn } from "../client/calls/batch.js";
 import { resultBytes } from "../core/request-limits.js";
 import { systemClock } from "../core/time.js";
 import { problemAnswer, problemOf } from "./problem.js";

@@ -3,17 +3,18 @@
  * one per occurrence of a schedule, which is a rule of EventBridge or EventBridge Scheduler.
  */
 import { isA } from "../core/brand.js";
-import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/errors.js";
-import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/events.js";
-import type { OccurrenceOptions } from "../client/jobs/occurrence.js";
-import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/jobs/tick.js";
-import { type InvocationContext, capBudgetMs } from "../client/invocation.js";
-import { type Limiter, limitAll } from "../client/limiter.js";
-import type { LockClient } from "../client/lock-client.js";
-import { checkKey, refused } from "../client/options.js";
-import type { Run } from "../client/run/run-once.js";
-import { CALL_BUDGET_MS, sessionOf } from "../client/session.js";
-import { tellQuietly } from "../client/tell.js";
+import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/wire/errors.js";
+import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/calls/batch.js";
+import type { OccurrenceOptions } from "../client/calls/occurrence.js";
+import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/calls/tick.js";
+import { type InvocationContext, capBudgetMs } from "../client/wire/invocation.js";
+import { type Limiter, limitAll } from "../client/calls/limiter.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import { checkKey } from "../client/calls/options.js";
+import { refused } from "../client/wire/checks.js";
+import type { Run } from "../client/calls/run/run-once.js";
+import { CALL_BUDGET_MS, sessionOf } from "../client/calls/session.js";
+import { tellQuietly } from "../client/wire/events.js";
 import { invocationOf } from "./lambda.js";
 import { checkClient, checkFunction, checkOptions } from "./once.js";
 

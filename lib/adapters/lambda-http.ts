@@ -2,7 +2,7 @@
  * HTTP events, as API Gateway, a function URL, a load balancer, VPC Lattice or a custom template passes them to a function: recognizes
  * requests, reads what they ask for, and shapes the answers. Only this file knows their fields.
  */
-import { headerIn } from "../client/events.js";
+import { headerIn } from "../client/calls/batch.js";
 import { REPLAYED } from "./once.js";
 import type { HttpAnswer } from "./problem.js";
 import { type RequestParts, contentOf, contentOfParsed } from "./request.js";

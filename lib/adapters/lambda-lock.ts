@@ -2,11 +2,11 @@
  * A handler that runs while it holds the lock named by its event. `lockHandler` wraps the handler, so that nothing can run in between.
  * `lockMiddleware` is the same for Middy's `use`, and must be the last middleware.
  */
-import type { Lease } from "../client/lease/lease.js";
-import type { LeaseSet } from "../client/lease/lease-set.js";
-import { checkAcquire } from "../client/options.js";
-import { type LockedOptions, locked } from "../client/wrap/locked.js";
-import { currentLease } from "../client/wrap/surrounding.js";
+import type { Lease } from "../client/hold/lease-types.js";
+import type { LeaseSet } from "../client/hold/lease-set.js";
+import { checkAcquire } from "../client/calls/options.js";
+import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
+import { currentLease } from "../client/calls/surrounding.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";

@@ -3,7 +3,7 @@
  * wraps the handler, or the whole Middy chain, and so records the response that the caller received. `idempotencyMiddleware` is the same
  * for Middy's `use`, and must be the first middleware.
  */
-import type { Run } from "../client/run/run-once.js";
+import type { Run } from "../client/calls/run/run-once.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf, withoutCookies } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";

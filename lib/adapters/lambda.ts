@@ -2,9 +2,9 @@
  * Handlers of Lambda: the logic around one, and its direct attachment, where nothing can run in between. ./middy.ts attaches the same as a
  * middleware.
  */
-import { InvalidRequestError } from "../client/errors.js";
-import { type InvocationContext, ENDLESS } from "../client/invocation.js";
-import type { LockClient } from "../client/lock-client.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { type InvocationContext, ENDLESS } from "../client/wire/invocation.js";
+import type { LockClient } from "../client/calls/lock-client.js";
 import type { AnswerTo } from "./lambda-http.js";
 import { type Outcome, checkClient, checkFunction } from "./once.js";
 

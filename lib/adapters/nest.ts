@@ -3,14 +3,14 @@
  * because Nest 12 is an ES module only: its decorators keep metadata with the global `Reflect`, and its providers are plain objects.
  */
 import type { ServerResponse } from "node:http";
-import { InvalidRequestError } from "../client/errors.js";
-import { ENDLESS } from "../client/invocation.js";
-import type { LockClient } from "../client/lock-client.js";
-import { withDefaults } from "../client/options.js";
-import type { Run } from "../client/run/run-once.js";
-import { type LockedOptions, locked } from "../client/wrap/locked.js";
-import { currentRun } from "../client/wrap/once.js";
-import type { AsyncMethod } from "../client/wrap/wrap-method.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { ENDLESS } from "../client/wire/invocation.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import { withDefaults } from "../client/calls/options.js";
+import type { Run } from "../client/calls/run/run-once.js";
+import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
+import { currentRun } from "../client/calls/wrap/once.js";
+import type { AsyncMethod } from "../client/calls/wrap/wrap-method.js";
 import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
 import { isCovered, once } from "./once.js";
 import { type HttpAnswer, problemOf } from "./problem.js";

@@ -4,8 +4,8 @@
  * known length is a stream: it is sent as it comes, and can't be replaced.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { InvalidRequestError } from "../client/errors.js";
-import { headerIn } from "../client/events.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { headerIn } from "../client/calls/batch.js";
 import { resultBytes } from "../core/request-limits.js";
 import { type RequestParts, contentOfParsed } from "./request.js";
 import type { MadeResponse, StoredResponse } from "./response.js";

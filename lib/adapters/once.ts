@@ -3,14 +3,15 @@
  * can't be returned. A host says how a request is read and how a response is captured; nothing here knows one.
  */
 import { brand, isA } from "../core/brand.js";
-import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } from "../client/errors.js";
-import { keyInHeader } from "../client/events.js";
-import type { LockClient } from "../client/lock-client.js";
-import { type WhenUnavailable, checkWork } from "../client/options.js";
-import type { Run } from "../client/run/run-once.js";
-import { type RunOptions, checkRun } from "../client/run/run-options.js";
-import { currentRun, runOnce } from "../client/wrap/once.js";
-import { checkMade } from "../client/wrap/wrap-method.js";
+import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } from "../client/wire/errors.js";
+import { keyInHeader } from "../client/calls/batch.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import type { WhenUnavailable } from "../client/calls/options.js";
+import { checkWork } from "../client/wire/checks.js";
+import type { Run } from "../client/calls/run/run-once.js";
+import { type RunOptions, checkRun } from "../client/calls/run/run-options.js";
+import { currentRun, runOnce } from "../client/calls/wrap/once.js";
+import { checkMade } from "../client/calls/wrap/wrap-method.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
 import { type KeyOptions, type RequestParts, comparedOf, isSafe, requestKeys } from "./request.js";
 

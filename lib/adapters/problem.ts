@@ -3,7 +3,7 @@
  * service's own. It names no key and no holder, because the application's users read it.
  */
 import { isA } from "../core/brand.js";
-import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/errors.js";
+import { InvalidRequestError, LockError, LockLostError, LockTimeoutError, LockUnavailableError } from "../client/wire/errors.js";
 import type { RetryAdvice } from "../core/errors.js";
 import { PROBLEM_TYPE } from "../contract/problem.js";
 

@@ -2,12 +2,13 @@
  * Limits in front of a web framework's routes, for all frameworks: what a request takes, the answer to one without room, and the headers
  * `RateLimit` and `RateLimit-Policy` as draft-ietf-httpapi-ratelimit-headers-10 has them. A host says how headers are set and sent.
  */
+import { unlessUnavailable } from "../client/calls/unavailable.js";
 import { isA } from "../core/brand.js";
-import { type TakeResult, checkLimiter, TIMEOUT } from "../client/limiter.js";
-import type { LockClient } from "../client/lock-client.js";
-import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/options.js";
-import { sessionOf } from "../client/session.js";
-import { InvalidRequestError, LimitExceededError } from "../client/errors.js";
+import { type TakeResult, checkLimiter, TIMEOUT } from "../client/calls/limiter.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/wire/checks.js";
+import { sessionOf } from "../client/calls/session.js";
+import { InvalidRequestError, LimitExceededError } from "../client/wire/errors.js";
 import { type Rate, ratesText } from "../core/rate.js";
 import { checkClient, checkFunction } from "./once.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
@@ -108,7 +109,8 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
     const key = keys.ofLimit([request], name, rateNames);
     const take = (): Promise<TakeResult> => locks.limiter(key, { rates }).take({ cost: units, timeoutMs });
     try {
-      const taken = await session.unlessUnavailable(
+      const taken = await unlessUnavailable(
+        session,
         { whenUnavailable, timeoutMs },
         session.keyOf(key),
         take,

@@ -3,9 +3,10 @@
  * key that the request brings. So no caller gets another's response, no service another's, and no header names a run that the application
  * started by itself.
  */
-import { fromEnvironment } from "../client/environment.js";
-import { InvalidRequestError } from "../client/errors.js";
-import { checkKey, refused } from "../client/options.js";
+import { fromEnvironment } from "../client/wire/environment.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { checkKey } from "../client/calls/options.js";
+import { refused } from "../client/wire/checks.js";
 import { keyWithin, markedKey } from "../core/key.js";
 
 /** The options for the parts of a key that a request doesn't choose. `Asked` are the arguments by which the application sees a request. */

@@ -3,7 +3,7 @@
  * (cookies, dates, CORS, rate limits, traces) are never stored.
  */
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
-import { InvalidRequestError } from "../client/errors.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
 import { resultBytes } from "../core/request-limits.js";
 import type { HttpAnswer } from "./problem.js";
 

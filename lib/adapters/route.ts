@@ -1,6 +1,6 @@
 /** The idempotency of a web framework's routes, for all frameworks: which requests run, and what is sent for one. */
-import { InvalidRequestError } from "../client/errors.js";
-import { ENDLESS } from "../client/invocation.js";
+import { InvalidRequestError } from "../client/wire/errors.js";
+import { ENDLESS } from "../client/wire/invocation.js";
 import { type OnceOptions, checkOptions, isCovered, isFinalStatus, once, REPLAYED } from "./once.js";
 import { problemAnswer } from "./problem.js";
 import type { RequestParts } from "./request.js";

@@ -3,38 +3,48 @@
  * outlives the client.
  */
 import { nodeModules } from "../core/node-modules.js";
-import type { AcquireDeps, OuterDeps } from "./acquire/acquire.js";
-import { LocalQueues } from "./acquire/local-queue.js";
-import { lockCalls } from "./acquire/lock-calls.js";
-import { setCalls } from "./acquire/set-calls.js";
-import type { ClientOptions } from "./client-options.js";
-import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./coordination/elect.js";
-import { handleCalls } from "./coordination/lock-handles.js";
-import { WATCH_OPTIONS, watch } from "./coordination/watch.js";
-import { LockLostError } from "./errors.js";
-import { type InvocationContext, checkContext } from "./invocation.js";
-import { type WithUnscoped, jobCalls, UNSCOPED } from "./jobs/job-calls.js";
-import { Alarms } from "./lease/alarms.js";
-import { RenewalBatcher } from "./lease/renewal-batcher.js";
-import type { LockClient } from "./lock-client.js";
-import { operatorCalls } from "./operator-calls.js";
-import { type WorkLast, checkOptions, checkScope, checkWork } from "./options.js";
-import { Outage } from "./outage.js";
-import { RefusedTakes } from "./refused-takes.js";
-import { Registry } from "./registry.js";
-import type { RunResult } from "./run/outcome.js";
-import { type Run, runOnce } from "./run/run-once.js";
-import { type RunOptions, checkRun } from "./run/run-options.js";
-import { runsOf } from "./run/runs.js";
-import { type WithSession, closedError, Session, SESSION } from "./session.js";
-import { closedBySigterm } from "./sigterm.js";
-import { RetryGate } from "./transport/retry-gate.js";
+import { LocalQueues } from "./ask/local-queue.js";
+import { lockCalls } from "./calls/acquire.js";
+import { setCalls } from "./calls/acquire-all.js";
+import type { ClientOptions } from "./calls/client-options.js";
+import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./calls/elect.js";
+import { handleCalls } from "./calls/handles.js";
+import { WATCH_OPTIONS, watch } from "./calls/watch.js";
+import { LockLostError } from "./wire/errors.js";
+import { type InvocationContext, checkContext } from "./wire/invocation.js";
+import { type WithUnscoped, jobCalls, UNSCOPED } from "./calls/jobs.js";
+import { Alarms } from "./hold/alarms.js";
+import { RenewalBatcher } from "./hold/renewal-batcher.js";
+import type { LockClient } from "./calls/lock-client.js";
+import { operatorCalls } from "./calls/operate.js";
+import { type WorkLast, checkScope, optionsAndWork } from "./calls/options.js";
+import { checkOptions, checkWork } from "./wire/checks.js";
+import { Outage } from "./wire/outage.js";
+import { RefusedTakes } from "./ask/refused-takes.js";
+import { closedError, Registry } from "./hold/registry.js";
+import type { RunResult } from "./calls/run/outcome.js";
+import { type Run, runOnce } from "./calls/run/run-once.js";
+import { type RunOptions, checkRun } from "./calls/run/run-options.js";
+import { runsOf } from "./calls/run/runs.js";
+import { type CallDeps, type WithSession, Session, SESSION } from "./calls/session.js";
+import { Holds } from "./hold/holds.js";
+import type { LeaseDeps } from "./hold/lease.js";
+import { tellQuietly } from "./wire/events.js";
+import type { Callers } from "./wire/http.js";
+import { closedBySigterm } from "./calls/sigterm.js";
+import { RetryGate } from "./wire/retry-gate.js";
 
 /** The releases that a closing client sends at once. With thousands on their way, most would not be answered in time. */
 const RELEASES_AT_ONCE = 100;
 
+/** The dependencies that the creator of a client passes in. */
+export interface OuterDeps extends Pick<CallDeps, "api" | "ids" | "clock" | "random" | "transport" | "use"> {
+  /** Tells the callers of the client apart, if it has several. */
+  readonly callers?: Callers | undefined;
+}
+
 /** The dependencies that all views of a client share. */
-interface SharedDeps extends Omit<AcquireDeps, "track"> {
+interface SharedDeps extends Omit<CallDeps, "track" | "context">, Pick<LeaseDeps, "alarms" | "gate" | "renewalBatcher"> {
   readonly localQueues: LocalQueues;
 }
 
@@ -69,9 +79,10 @@ function createView(
   registry: Registry,
   { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
 ): LockClient {
-  const deps: AcquireDeps = { ...shared, context, track: (work) => registry.track(work) };
+  const deps = { ...shared, context, scope, track: (work: Promise<unknown>) => registry.track(work) };
+  const holds = new Holds(deps, registry, (event) => void tellQuietly(options.onEvent, event));
   const unscoped = (): LockClient => (scope === undefined ? client : createView(shared, options, new Registry(registry), { context }));
-  const session = new Session(deps, options, registry, context, scope);
+  const session = new Session(deps, options, registry, holds, scope);
   const locks = lockCalls(session, shared.localQueues);
   const close = (): Promise<void> => closeSession(session);
   const client: LockClient & WithSession & WithUnscoped = {
@@ -105,7 +116,7 @@ function createView(
 function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
   return {
     async runOnce<T>(name: string, ...rest: WorkLast<RunOptions, Run, T>): Promise<RunResult<T>> {
-      const [runOptions, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [runOptions, work] = optionsAndWork(rest);
       const key = session.keyOf(name);
       checkWork("runOnce", "work", work);
       checkRun(runOptions);
@@ -126,7 +137,7 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
     },
 
     async elect(name: string, ...rest: [work: Lead] | [ElectOptions, Lead]) {
-      const [electOptions, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [electOptions, lead] = optionsAndWork(rest);
       const key = session.keyOf(name);
       checkWork("elect", "lead", lead);
       checkOptions("elect", electOptions, ELECT_OPTIONS);
@@ -142,9 +153,9 @@ async function closeSession(session: Session): Promise<void> {
   // A run ends by its own outcome: its work sees the aborted signal and reports the result.
   const left = leases.filter((lease) => lease.kind === "locks").values();
   const someOfThem = async (): Promise<void> => {
-    for (const lease of left) if (!(await session.released(lease))) return;
+    for (const lease of left) if (!(await session.holds.released(lease))) return;
   };
   await Promise.all([cleaned, ...Array.from({ length: RELEASES_AT_ONCE }, someOfThem)]);
   // After so many releases without success, the others are not sent: their leases end by themselves.
-  for (const lease of left) session.emit("release-failed", lease, error);
+  for (const lease of left) session.holds.emit("release-failed", lease, error);
 }

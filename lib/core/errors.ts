@@ -3,8 +3,8 @@
  * to the caller, and one sentence. Problem documents and the table in the docs are made from it. No retry policy is ever
  * inferred from a status. A new code also needs a place in `refusals` (lib/contract/operations.ts; in `ALWAYS` of
  * lib/contract/openapi.ts if every route may answer it) and `ADVICE` (test/docs/error-pages.ts); in `CODES_OF`
- * (bin/format-failure.ts) if its exit status is not that of its advice; in `UNAVAILABLE` (lib/client/errors.ts) if it is an outage, and in `WAITABLE`
- * (lib/client/acquire/wait-in-queue.ts, told by docs/waiting.md) if a wait outlasts it. Only `locked` means that the key
+ * (bin/format-failure.ts) if its exit status is not that of its advice; in `UNAVAILABLE` (lib/client/wire/errors.ts) if it is an outage, and in `WAITABLE`
+ * (lib/client/ask/until-granted.ts, told by docs/waiting.md) if a wait outlasts it. Only `locked` means that the key
  * is held: for another code that does, see every `"locked"` in lib. Then run `npx vitest run test/docs/errors -u`.
  */
 import type { PublicDetails } from "./details.js";

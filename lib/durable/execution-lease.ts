@@ -7,12 +7,12 @@
  * by the service's agent.
  */
 import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
-import { errorOf, InvalidRequestError, LockLostError } from "../client/errors.js";
-import type { Lease } from "../client/lease/lease.js";
-import { refused } from "../client/options.js";
-import { type Session, CALL_BUDGET_MS } from "../client/session.js";
-import { type Answered, boundsFor, retry } from "../client/transport/retry.js";
-import { type KeyUse, runHolding } from "../client/wrap/surrounding.js";
+import { errorOf, InvalidRequestError, LockLostError } from "../client/wire/errors.js";
+import type { Lease } from "../client/hold/lease-types.js";
+import { refused } from "../client/wire/checks.js";
+import { type Session, CALL_BUDGET_MS } from "../client/calls/session.js";
+import { type Answered, boundsFor, retry } from "../client/wire/retry.js";
+import { type KeyUse, runHolding } from "../client/calls/surrounding.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
@@ -151,7 +151,7 @@ export class ExecutionLease<C extends Context> {
     if (!answer.ok) throw errorOf(answer, use.key);
     // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
     const view = { ...answer.lease, leaseMs: Math.min(answer.lease.leaseMs, Math.max(leaseMs, answer.lease.remainingMs)) };
-    const lease = await session.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind });
+    const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind });
     const { mode, permits } = lease;
     const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, isHeld: () => lease.isHeld() };
     try {

@@ -8,10 +8,11 @@
  *  5. step "release"
  */
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
-import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/errors.js";
-import type { LockClient } from "../client/lock-client.js";
-import { type LeaseOptions, checkAcquire, checkBoolean, checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
-import { sessionOf } from "../client/session.js";
+import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/wire/errors.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import { type LeaseOptions, checkAcquire, withDefaults, optionsAndWork } from "../client/calls/options.js";
+import { checkBoolean, checkMs, checkNames, checkWork } from "../client/wire/checks.js";
+import { sessionOf } from "../client/calls/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
@@ -77,7 +78,7 @@ export async function withDurableLock<T>(
   key: string,
   ...rest: [work: DurableWork<T>] | [options: DurableLockOptions, work: DurableWork<T>]
 ): Promise<T> {
-  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  const [options, work] = optionsAndWork(rest);
   const session = sessionOf("locks", locks);
   const name = session.keyOf(key);
   checkWork("withDurableLock", "work", work);

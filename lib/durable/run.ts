@@ -14,13 +14,14 @@ import type { OutcomeInput, Replayed } from "../core/api/runs.js";
 import type { Recorded } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import * as LIMITS from "../core/request-limits.js";
-import { errorOf, FinalError, timeoutOf } from "../client/errors.js";
-import type { LockClient } from "../client/lock-client.js";
-import { checkMs, checkNames, checkWork, withDefaults } from "../client/options.js";
-import { fingerprintOf } from "../client/run/fingerprint.js";
-import { type RunResult, failureOf, firstResult, replayed, successOf } from "../client/run/outcome.js";
-import { type RunOptions, checkRun, inputToJson } from "../client/run/run-options.js";
-import { sessionOf } from "../client/session.js";
+import { errorOf, FinalError, timeoutOf } from "../client/wire/errors.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import { withDefaults, optionsAndWork } from "../client/calls/options.js";
+import { checkMs, checkNames, checkWork } from "../client/wire/checks.js";
+import { fingerprintOf } from "../client/calls/run/fingerprint.js";
+import { type RunResult, failureOf, firstResult, replayed, successOf } from "../client/calls/run/outcome.js";
+import { type RunOptions, checkRun, inputToJson } from "../client/calls/run/run-options.js";
+import { sessionOf } from "../client/calls/session.js";
 import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
 /** Options of a run in a durable function. */
@@ -85,7 +86,7 @@ export async function withDurableRun<T>(
   key: string,
   ...rest: [work: DurableRunWork<T>] | [options: DurableRunOptions, work: DurableRunWork<T>]
 ): Promise<RunResult<T>> {
-  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  const [options, work] = optionsAndWork(rest);
   const session = sessionOf("locks", locks);
   const name = session.keyOf(key);
   checkWork("withDurableRun", "work", work);

@@ -2,7 +2,7 @@
 import { isA } from "../core/brand.js";
 import type { Attributes, Counter, Histogram, Meter, UpDownCounter } from "@opentelemetry/api";
 import { ERRORS } from "../core/errors.js";
-import { LockError, LockLostError } from "../client/errors.js";
+import { LockError, LockLostError } from "../client/wire/errors.js";
 
 /** The metrics. */
 export interface Instruments {

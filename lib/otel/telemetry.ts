@@ -7,9 +7,9 @@ import type { Attributes, Context, MeterProvider, Span, Tracer, TracerProvider }
 import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { VERSION } from "../core/version.js";
 import type { Clock } from "../core/time.js";
-import { type LockLostError, LockTimeoutError } from "../client/errors.js";
-import type { SetKey } from "../client/lease/lease-set.js";
-import { type Checks, checkOptions, ofType } from "../client/options.js";
+import { type LockLostError, LockTimeoutError } from "../client/wire/errors.js";
+import type { SetKey } from "../client/hold/lease-set.js";
+import { type Checks, checkOptions, ofType } from "../client/wire/checks.js";
 import { type Instruments, endReason, failure, instrumentsOf } from "./instruments.js";
 
 /** Options of {@link traced}. */

@@ -1,15 +1,17 @@
 /** Wraps a client: the same calls, with spans and metrics. Every member is either traced here or named in `Untraced`. */
-import { handleCalls } from "../client/coordination/lock-handles.js";
-import type { ElectOptions, Lead } from "../client/coordination/elect.js";
-import { type WithUnscoped, jobCalls, UNSCOPED } from "../client/jobs/job-calls.js";
-import type { Lease } from "../client/lease/lease.js";
-import type { LeaseSet, SetKey } from "../client/lease/lease-set.js";
-import type { LockClient } from "../client/lock-client.js";
-import { type AcquireOptions, type SetOptions, type WhenUnavailable, type WorkLast, checkWork } from "../client/options.js";
-import type { RunResult } from "../client/run/outcome.js";
-import type { Run } from "../client/run/run-once.js";
-import type { RunOptions } from "../client/run/run-options.js";
-import { type Session, sessionOf } from "../client/session.js";
+import { optionsAndWork } from "../client/calls/options.js";
+import { handleCalls } from "../client/calls/handles.js";
+import type { ElectOptions, Lead } from "../client/calls/elect.js";
+import { type WithUnscoped, jobCalls, UNSCOPED } from "../client/calls/jobs.js";
+import type { Lease } from "../client/hold/lease-types.js";
+import type { LeaseSet, SetKey } from "../client/hold/lease-set.js";
+import type { LockClient } from "../client/calls/lock-client.js";
+import type { AcquireOptions, SetOptions, WhenUnavailable, WorkLast } from "../client/calls/options.js";
+import { checkWork } from "../client/wire/checks.js";
+import type { RunResult } from "../client/calls/run/outcome.js";
+import type { Run } from "../client/calls/run/run-once.js";
+import type { RunOptions } from "../client/calls/run/run-options.js";
+import { type Session, sessionOf } from "../client/calls/session.js";
 import { type TracedOptions, type Use, Telemetry } from "./telemetry.js";
 
 /** The calls that acquire nothing. */
@@ -43,7 +45,7 @@ function tracedBy<Client extends LockClient>(telemetry: Telemetry, client: Clien
 
 function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
   const session = sessionOf("client", client);
-  session.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
+  session.holds.onBeat = ({ signal }, beat) => telemetry.beat(signal, beat);
   const view = (of: LockClient): LockClient => tracedBy(telemetry, of);
   const locks = lockCalls(client, session, telemetry);
   return {
@@ -51,12 +53,12 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
     ...setCalls(client, telemetry),
     ...handleCalls(locks, session.deps.random),
     async runOnce<T>(key: string, ...rest: WorkLast<RunOptions & WhenUnavailable, Run, T>): Promise<RunResult<T>> {
-      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [options, work] = optionsAndWork(rest);
       checkWork("runOnce", "work", work);
       return telemetry.run(key, work, (within) => client.runOnce(key, options, within));
     },
     async elect(key: string, ...rest: [Lead] | [ElectOptions, Lead]) {
-      const [options, lead] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [options, lead] = optionsAndWork(rest);
       checkWork("elect", "lead", lead);
       return client.elect(key, options, (lease) => telemetry.around(useOf(key, lease, true), lease, lead));
     },
@@ -75,7 +77,7 @@ function lockCalls(
     tryAcquire: (key, options = {}) => telemetry.acquire(useOf(key, options, false), () => client.tryAcquire(key, options)),
     acquire: (key, options = {}) => telemetry.acquire(useOf(key, options, true), () => client.acquire(key, options)),
     async withLock<T>(key: string, ...rest: WorkLast<AcquireOptions & WhenUnavailable, Lease, T>): Promise<T> {
-      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [options, work] = optionsAndWork(rest);
       checkWork("withLock", "work", work);
       return telemetry.acquireAround(useOf(key, options, true), work, (within) => client.withLock(key, options, within) as Promise<T>);
     },
@@ -93,7 +95,7 @@ function setCalls(client: LockClient, telemetry: Telemetry): Pick<LockClient, "t
     tryAcquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, false), () => client.tryAcquireAll(keys, options)),
     acquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, true), () => client.acquireAll(keys, options)),
     async withLocks<T>(keys: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
-      const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+      const [options, work] = optionsAndWork(rest);
       checkWork("withLocks", "work", work);
       return telemetry.acquireAround(useOfSet(keys, true), work, (within) => client.withLocks(keys, options, within) as Promise<T>);
     },

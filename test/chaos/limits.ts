@@ -1,5 +1,5 @@
 /** Limits among real processes under faults (arena.ts): 16 of them call a partner, which counts by its own clock what comes. */
-import type { LimiterOptions } from "../../lib/client/limiter.js";
+import type { LimiterOptions } from "../../lib/client/calls/limiter.js";
 import { CLOCKS_APART_MS } from "../../lib/core/rate.js";
 import { play } from "./arena.js";
 import { type Limited, type LimitVerdict, judgeLimit } from "./limit-judge.js";

@@ -1,9 +1,9 @@
 /** The defaults of a client: they fit each other, and a client can have its own. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { type ClientOptions, checkClient } from "../../lib/client/client-options.js";
-import { LockTimeoutError } from "../../lib/client/errors.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import { type ClientOptions, checkClient } from "../../lib/client/calls/client-options.js";
+import { LockTimeoutError } from "../../lib/client/wire/errors.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { createHarness } from "./harness.js";
 
 const WAITS: readonly (readonly [name: string, call: (locks: LockClient) => Promise<unknown>])[] = [

@@ -2,11 +2,12 @@
  * The real client, service and core in one process with simulated time. The test controls the wire between client and
  * service. The service reads the true time: only the client's clocks may be wrong.
  */
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
-import type { ClientOptions, LockClientEvent } from "../../lib/client/client-options.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import { LeaseIds } from "../../lib/client/ask/lease-ids.js";
+import type { ClientOptions } from "../../lib/client/calls/client-options.js";
+import type { LockClientEvent } from "../../lib/client/wire/events.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { createClient } from "../../lib/client/client.js";
-import type { Lease } from "../../lib/client/lease/lease.js";
+import type { Lease } from "../../lib/client/hold/lease-types.js";
 import { randomBytes } from "../../lib/core/random.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createPolicy } from "../../lib/core/policy.js";

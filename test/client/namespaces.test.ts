@@ -4,7 +4,7 @@ import { ScanCommand } from "@aws-sdk/client-dynamodb";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
-import { toHandle } from "../../lib/client/lease/detached-lease.js";
+import { toHandle } from "../../lib/client/hold/detached-lease.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
 import { ALICE } from "../support/http-event.js";

@@ -15,7 +15,7 @@ interface Alarm {
   readonly TreatMissingData: string;
 }
 
-/** How long a value stays in an alarm's period: for a change that a test waits for, and beyond its end. */
+/** The time for which a value stays in an alarm's period: for a change that a test waits for, and beyond its end. */
 const SOON_S = 4;
 const LONG_S = 200;
 

@@ -20,7 +20,7 @@ const STACK = "iam";
 const FLOODED = "tenant-role";
 const by = (stack: string) => deployedBy("function-url", stack, VARIANTS[stack]!);
 
-/** What a request by a function URL came to: its status, and who refused it. */
+/** The end of a request by a function URL: its status, and who refused it. */
 async function take(url: string, caller: Caller, key: string): Promise<string> {
   const send = signed(signerOf(await by(STACK), caller));
   const { status, body } = await ask(url, send, "PUT", `/v1/locks/${key}/leases/${leaseIdAt(Date.now())}`, {});

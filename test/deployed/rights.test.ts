@@ -5,7 +5,7 @@ import { inject, describe, expect, it } from "vitest";
 import { FUNCTION_DIRECTORY } from "../../infra/bundle.js";
 import { zipOf } from "../../infra/zip.js";
 import { createLockClient as createDirectClient } from "../../lib/dynamodb.js";
-import { httpApi } from "../../lib/client/transport/http.js";
+import { httpApi } from "../../lib/client/wire/http.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { callsOf } from "../e2e/calls.js";
 import { declareConformance } from "../e2e/conformance.js";
@@ -72,7 +72,7 @@ describe("grantDirect", () => {
   });
 });
 
-/** What a function URL refuses everybody. */
+/** The requests that a function URL refuses everybody. */
 const OPERATORS = ["list", "break"];
 
 /** Calls each function for each thing that its role lets it do. Returns the names of the calls that were refused. */

@@ -1,5 +1,5 @@
 /** The generated parts of docs/errors.md, generated from the registry, from the SDK's own classes and from the errors that its sources throw. */
-import { type LockLostError, errorOf, LockError } from "../../lib/client/errors.js";
+import { type LockLostError, errorOf, LockError } from "../../lib/client/wire/errors.js";
 import { type ErrorCode, ERRORS, refuse } from "../../lib/core/errors.js";
 import { sourcesIn } from "../tidy/tree.js";
 import { table } from "./generated.js";

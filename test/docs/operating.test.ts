@@ -8,7 +8,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { METRICS } from "../../infra/metrics.js";
-import { BREAKER } from "../../lib/client/transport/breaker.js";
+import { BREAKER } from "../../lib/client/wire/breaker.js";
 import { parse, ROOT, sourcesIn } from "../tidy/tree.js";
 import { readPage, table, withParts } from "./generated.js";
 

@@ -1,6 +1,6 @@
 /** Locks of durable executions, on a service and an agent in memory: what is asked and kept, and what a suspension does to the lease. */
 import { describe, expect, it } from "vitest";
-import { InvalidRequestError, LockLostError } from "../../lib/client/errors.js";
+import { InvalidRequestError, LockLostError } from "../../lib/client/wire/errors.js";
 import { createLockClient as onTable } from "../../lib/dynamodb.js";
 import { withDurableLock } from "../../lib/durable.js";
 import { gate } from "../examples/gate.js";

@@ -1,6 +1,6 @@
 /** Runs of durable executions: work once for a key, whatever executions are started for it, and wherever their processes die. */
 import { describe, expect, it } from "vitest";
-import { FinalError } from "../../lib/client/errors.js";
+import { FinalError } from "../../lib/client/wire/errors.js";
 import { withDurableRun } from "../../lib/durable.js";
 import type { Execution, Handler, RequestPoint } from "./durable-lambda.js";
 import { type Scene, KEY, scene } from "./scene.js";

@@ -1,7 +1,7 @@
 /** A deployment of the stack, from environment variables: its URL and its callers. README.md documents the variables. */
 import { type Credentials, type SigV4Options, sigv4 } from "../../lib/sigv4.js";
 import type { Calls } from "./calls.js";
-import type { Sign } from "../../lib/client/transport/http-options.js";
+import type { Sign } from "../../lib/client/wire/http-options.js";
 import { signed } from "./signed.js";
 import type { DeployedNeed, Suite } from "./suite.js";
 import type { Target } from "./target.js";

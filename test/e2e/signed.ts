@@ -1,5 +1,5 @@
 /** A `fetch` that signs its requests, as the SDK's transport does. */
-import type { Sign } from "../../lib/client/transport/http-options.js";
+import type { Sign } from "../../lib/client/wire/http-options.js";
 
 /** Returns `carry` with every request signed. The body must be text, or absent. */
 export function signed(sign: Sign, carry: typeof fetch = fetch): typeof fetch {

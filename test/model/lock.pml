@@ -362,7 +362,7 @@ inline release(id) {
   fi
 }
 
-/* ---- lib/client/lease/deadline.ts: the deadline counts from the sending of the request ---- */
+/* ---- lib/client/ask/deadline.ts: the deadline counts from the sending of the request ---- */
 inline answerTo(id) {
 #ifdef DEADLINE_FROM_RECEIPT
   coming[id] = remaining + DRIFT;

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../lib/client/client.js";
 import { systemRuntime } from "../../lib/client/runtime.js";
-import { httpApi } from "../../lib/client/transport/http.js";
+import { httpApi } from "../../lib/client/wire/http.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
 import { type Lease, type LockClient, type LockError, type Operation, LockUnavailableError, VirtualClock } from "../../lib/testing.js";

@@ -1,6 +1,6 @@
 /** A meta that JSON changes made an acquire ask for ever, on a free key. Failed before the fix. */
 import { describe, expect, it } from "vitest";
-import { LockTimeoutError } from "../../lib/client/errors.js";
+import { LockTimeoutError } from "../../lib/client/wire/errors.js";
 import type { LockClient } from "../../lib/index.js";
 import { refuseLocally } from "../../lib/core/errors.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";

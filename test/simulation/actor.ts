@@ -1,7 +1,7 @@
 /** A client of the simulated service, in a process of its own. */
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
-import { httpApi } from "../../lib/client/transport/http.js";
+import { httpApi } from "../../lib/client/wire/http.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { type FaultMix, drawClockError } from "./faults.js";
 import type { Network } from "./network.js";

@@ -66,7 +66,7 @@ class Bundler {
 const WITHOUT_CHAINS: Plugin = {
   name: "without-chains",
   setup(build) {
-    build.onResolve({ filter: /\/shared-storage\.js$/ }, () => ({ path: CHAINS }));
+    build.onResolve({ filter: /\/chain-storage\.js$/ }, () => ({ path: CHAINS }));
   },
 };
 

@@ -3,9 +3,9 @@
  * every run. Each process is a direct client of one table in memory, with its own recent-records cache.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { wrapped } from "../../lib/core/api/call.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { tableClocks } from "../../lib/service/clocks.js";

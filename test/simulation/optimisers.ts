@@ -28,13 +28,13 @@ export const OPTIMISERS: readonly Bug[] = [
   {
     name: "local queue",
     why: "callers of one process that want the same key take one place in its queue, and pass the lease on among themselves",
-    file: "lib/client/acquire/local-queue.ts",
+    file: "lib/client/ask/local-queue.ts",
     edits: [["if (scope !== undefined || !isAlone({ mode, limit }))", "if (waitMs > 0)"]],
   },
   {
     name: "renewal batching",
     why: "heartbeats that are due at about the same time are one request",
-    file: "lib/client/lease/renewal-batcher.ts",
+    file: "lib/client/hold/renewal-batcher.ts",
     edits: [["#mayGather = true;", "#mayGather = false;"]],
   },
 ];
@@ -43,7 +43,7 @@ export const OPTIMISERS: readonly Bug[] = [
 export const STORM: Bug = {
   name: "storm of heartbeats",
   why: "every lease is renewed fourteen times as often as it should be",
-  file: "lib/client/lease/keep-alive.ts",
+  file: "lib/client/hold/keep-alive.ts",
   edits: [["lease.renewAfterMs * (0.9 + 0.2 * random())", "(lease.renewAfterMs * (0.9 + 0.2 * random())) / 14"]],
 };
 

@@ -3,10 +3,10 @@
  * write by the item's size too. Each process is a direct client of its own, with its own recent-records cache. The figures are the same in
  * every run.
  */
-import { LeaseIds } from "../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../lib/client/client.js";
-import type { Lease } from "../../lib/client/lease/lease-types.js";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { Lease } from "../../lib/client/hold/lease-types.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { lockService } from "../../lib/service/service.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";

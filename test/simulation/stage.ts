@@ -1,5 +1,5 @@
 /** The parts of one history that its clients act on. */
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import type { FaultProfile } from "./faults.js";
 import type { Network } from "./network.js";
 import type { Oracle } from "./oracles/oracle.js";

@@ -2,9 +2,9 @@
  * A history as a timeline that a person can read: requests and their answers, changes of a key's record and the clock that decided them,
  * clients that begin and cease to treat a lease as held, and processes that stop. Leases are numbered in the order in which they appear.
  */
-import type { Lease } from "../../lib/client/lease/lease.js";
-import type { LeaseSet } from "../../lib/client/lease/lease-set.js";
-import type { Run } from "../../lib/client/run/run-once.js";
+import type { Lease } from "../../lib/client/hold/lease-types.js";
+import type { LeaseSet } from "../../lib/client/hold/lease-set.js";
+import type { Run } from "../../lib/client/calls/run/run-once.js";
 import type { LockRecord, Mode } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
 import { LEASE_ID } from "../support/lease-ids.js";

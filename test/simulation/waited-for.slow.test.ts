@@ -4,7 +4,7 @@
  * it could before.
  */
 import { describe, expect, it } from "vitest";
-import type { Lease } from "../../lib/client/lease/lease-types.js";
+import type { Lease } from "../../lib/client/hold/lease-types.js";
 import { tally } from "../store/crowd-fixture.js";
 import { type Member, type Partition, type Released, partition, release } from "./partition.js";
 

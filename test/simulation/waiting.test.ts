@@ -1,6 +1,6 @@
 /** Requests that wait in the handler use the simulated world's time, so their waits advance with it. */
 import { describe, expect, it } from "vitest";
-import type { LockClient } from "../../lib/client/lock-client.js";
+import type { LockClient } from "../../lib/client/calls/lock-client.js";
 import { makeActor } from "./actor.js";
 import { memoryBackend } from "./backend.js";
 import type { FaultMix, FaultProfile } from "./faults.js";

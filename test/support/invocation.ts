@@ -1,5 +1,5 @@
 /** Simulated time: the end of a Lambda invocation, and work that takes a while. */
-import type { InvocationContext } from "../../lib/client/invocation.js";
+import type { InvocationContext } from "../../lib/client/wire/invocation.js";
 import type { VirtualClock } from "../../lib/testing.js";
 
 /** An invocation that ends `leftMs` from now. */

@@ -19,7 +19,7 @@ const BANS: readonly (readonly [text: string, message: RegExp, place: string])[]
   ["crypto.randomUUID();", /Randomness/, "lib/core/random.ts"],
   [`import { randomBytes } from "node:crypto"; export { randomBytes };`, /Randomness/, "lib/core/random.ts"],
   ["error instanceof LockLostError;", /copy of the package/, "bin/holdfast.ts"],
-  ["process.env.HOLDFAST_URL;", /environment/, "lib/client/environment.ts"],
+  ["process.env.HOLDFAST_URL;", /environment/, "lib/client/wire/environment.ts"],
   ["process.env.HOLDFAST_TABLE;", /environment/, "lambda/main.ts"],
   ["const { env } = process; export { env };", /environment/, "infra/app.ts"],
   [`import { env } from "node:process"; export { env };`, /environment/, "infra/local/start.ts"],
@@ -38,7 +38,7 @@ describe("one place each", () => {
   });
 
   it.each(BANS)("control: %s is refused in lib with %s, and accepted in %s", async (text, message, place) => {
-    for (const path of ["lib/client/lease/lease.ts", "lib/core/lock/acquire.ts", "lambda/handler.ts"]) {
+    for (const path of ["lib/client/hold/lease.ts", "lib/core/lock/acquire.ts", "lambda/handler.ts"]) {
       expect(await banned({ path, text }), path).toContainEqual(expect.stringMatching(message));
     }
     expect(await banned({ path: place, text })).toEqual([]);
@@ -46,6 +46,6 @@ describe("one place each", () => {
 
   it("control: a comment doesn't lift a ban", async () => {
     const text = "// eslint-disable-next-line no-restricted-properties -- only this once\nDate.now();";
-    expect(await banned({ path: "lib/client/lease/lease.ts", text })).toHaveLength(1);
+    expect(await banned({ path: "lib/client/hold/lease.ts", text })).toHaveLength(1);
   });
 });

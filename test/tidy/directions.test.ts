@@ -23,7 +23,7 @@ describe("import directions", () => {
     ["lib/store/memory-store.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
     ["lib/store/dynamo/dynamo-store.ts", `import { limits } from "../../service/limits.js";`],
     ["lib/service/locks.ts", `type Item = import("../store/item.js").Item;`],
-    ["lib/client/lease/lease.ts", `import { service } from "../../service/locks.js";`],
+    ["lib/client/hold/lease.ts", `import { service } from "../../service/locks.js";`],
     ["lib/client/transport.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
     ["lib/index.ts", `import { createHandler } from "../lambda/handler.js";`],
     ["lambda/handler.ts", `import { LockClient } from "../lib/client/client.js";`],

@@ -35,7 +35,12 @@ const ROOMS: readonly Room[] = [
   { of: SENDS_HTTP, files: ["lib/core/", "lib/store/"], packages: ["node:crypto", "node:http", "node:https"] },
   { of: "lib/store/", files: ["lib/core/"], packages: [] },
   { of: "lib/service/", files: ["lib/core/", "lib/store/port.ts"], packages: ["node:crypto"] },
-  { of: "lib/client/", files: ["lib/core/", "lib/contract/"], packages: [ANY_NODE] },
+  // The client has four rooms: how a request gets an answer, how a key is asked for, what is alive after the answer, and what users call.
+  { of: "lib/client/wire/", files: ["lib/core/", "lib/contract/"], packages: [ANY_NODE] },
+  { of: "lib/client/ask/", files: ["lib/core/", "lib/client/wire/"], packages: [] },
+  { of: "lib/client/hold/", files: ["lib/core/", "lib/client/wire/", "lib/client/ask/"], packages: [ANY_NODE] },
+  { of: "lib/client/calls/", files: ["lib/core/", "lib/client/wire/", "lib/client/ask/", "lib/client/hold/"], packages: [ANY_NODE] },
+  { of: "lib/client/", files: ["lib/core/"], packages: [] },
   { of: ON_NODE_HTTP, files: ["lib/core/", "lib/client/", "lib/adapters/"], packages: ["node:http"] },
   // Workers have node:zlib as well.
   { of: "lib/adapters/response.ts", files: ["lib/core/", "lib/client/", OFF_NODE_HTTP], packages: ["node:zlib"] },

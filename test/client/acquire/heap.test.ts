@@ -1,7 +1,7 @@
 /** The heap of waiters: its order, and the small number of members that any operation reads. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Heap } from "../../../lib/client/acquire/heap.js";
+import { Heap } from "../../../lib/client/ask/heap.js";
 
 interface Member {
   readonly rank: number;

@@ -3,7 +3,7 @@
  * between two holders. Every run gives the same numbers.
  */
 import { describe, expect, it } from "vitest";
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
 import { randomBytes } from "../../../lib/core/random.js";
 import { createPolicy } from "../../../lib/core/policy.js";

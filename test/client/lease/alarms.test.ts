@@ -1,7 +1,7 @@
 /** The alarms of a client's leases: one timer for all of them, and deadlines that follow whichever clock is further. */
 import { describe, expect, it } from "vitest";
-import { Alarms } from "../../../lib/client/lease/alarms.js";
-import type { Lease } from "../../../lib/client/lease/lease.js";
+import { Alarms } from "../../../lib/client/hold/alarms.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
 import type { Clock, Timer } from "../../../lib/core/time.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";

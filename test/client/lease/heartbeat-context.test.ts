@@ -2,10 +2,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it, vi } from "vitest";
 import { createClient } from "../../../lib/client/client.js";
-import type { LockClientEvent } from "../../../lib/client/client-options.js";
+import type { LockClientEvent } from "../../../lib/client/wire/events.js";
 import { systemRuntime } from "../../../lib/client/runtime.js";
-import type { HttpOptions, Sign } from "../../../lib/client/transport/http-options.js";
-import { callersOf, httpApi } from "../../../lib/client/transport/http.js";
+import type { HttpOptions, Sign } from "../../../lib/client/wire/http-options.js";
+import { callersOf, httpApi } from "../../../lib/client/wire/http.js";
 import type { Lease } from "../../../lib/index.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { PATIENCE } from "../../support/patience.js";

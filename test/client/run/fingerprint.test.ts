@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { assert, jsonValue, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fingerprintOf } from "../../../lib/client/run/fingerprint.js";
+import { fingerprintOf } from "../../../lib/client/calls/run/fingerprint.js";
 import { canonicalJson, canonicalPieces } from "../../../lib/core/canonical.js";
 import { nextTurn } from "../../../lib/core/time.js";
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "../../../lib/client/run/json-codec.js";
+import { errorFromJson, errorToJson, fromJson, toJson, UnkeepableError } from "../../../lib/client/calls/run/json-codec.js";
 import { isShallow, JSON_DEPTH } from "../../../lib/core/canonical.js";
 
 /** The value after a round trip over the network, or through a table. */

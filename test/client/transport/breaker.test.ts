@@ -1,6 +1,6 @@
 /** The breaker as a table: state × event × time → state. */
 import { describe, expect, it } from "vitest";
-import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "../../../lib/client/transport/breaker.js";
+import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "../../../lib/client/wire/breaker.js";
 
 /** An event, and how long after the one before it happens, in ms. */
 type Step = readonly [event: BreakerEvent, afterMs?: number];

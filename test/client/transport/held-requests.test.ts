@@ -1,8 +1,8 @@
 /** Calls that wait for runs, and the heartbeats that need a socket meanwhile. */
 import { globalAgent } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { httpApi } from "../../../lib/client/transport/http.js";
-import { LazyAbort } from "../../../lib/client/transport/lazy-abort.js";
+import { httpApi } from "../../../lib/client/wire/http.js";
+import { LazyAbort } from "../../../lib/client/wire/lazy-abort.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { refuse } from "../../../lib/core/errors.js";
 import { toProblem } from "../../../lib/contract/problem.js";

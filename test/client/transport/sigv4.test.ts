@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { httpApi } from "../../../lib/client/transport/http.js";
+import { httpApi } from "../../../lib/client/wire/http.js";
 import { type Credentials, sigv4 } from "../../../lib/sigv4.js";
 import { type Received, type StubServer, startStubServer } from "./stub-server.js";
 

@@ -2,12 +2,12 @@
  * A client with two ways, in one process with simulated time: the real failover over two real services on one store, which stand for the
  * service over HTTP and the table. The test controls the wire of each.
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
-import type { LockClientEvent } from "../../../lib/client/client-options.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
+import type { LockClientEvent } from "../../../lib/client/wire/events.js";
 import { createClient } from "../../../lib/client/client.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { randomBytes } from "../../../lib/core/random.js";
-import { type FailoverDeps, failover } from "../../../lib/client/transport/failover.js";
+import { type FailoverDeps, failover } from "../../../lib/client/wire/failover.js";
 import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { createPolicy } from "../../../lib/core/policy.js";

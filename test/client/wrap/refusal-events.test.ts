@@ -1,7 +1,7 @@
 /** Each call of a wrapper that could not run its work is an event with its cause, and a loss has what led to it as its cause. */
 import { describe, expect, it } from "vitest";
-import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../../lib/client/errors.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../../lib/client/wire/errors.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { locked, runOnce } from "../../../lib/index.js";
 import type { Operation } from "../../../lib/testing.js";
 import { thrownBy } from "../../support/run-gate.js";

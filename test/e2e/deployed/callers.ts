@@ -1,7 +1,7 @@
 /** The requests that a gateway lets through to the service, and its responses to the others: no problem document, and still definite. */
 import { expect, vi } from "vitest";
-import { httpApi } from "../../../lib/client/transport/http.js";
-import type { Sign } from "../../../lib/client/transport/http-options.js";
+import { httpApi } from "../../../lib/client/wire/http.js";
+import type { Sign } from "../../../lib/client/wire/http-options.js";
 import type { Refusal } from "../../../lib/core/errors.js";
 import { sigv4 } from "../../../lib/sigv4.js";
 import { fromProblem } from "../../../lib/contract/problem.js";

@@ -4,7 +4,7 @@ import { type IncomingMessage, Agent as HttpAgent, request as httpRequest } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { expect } from "vitest";
-import { httpApi } from "../../../lib/client/transport/http.js";
+import { httpApi } from "../../../lib/client/wire/http.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { createLockClient, LockTimeoutError } from "../../../lib/index.js";
 import { fromProblem } from "../../../lib/contract/problem.js";

@@ -50,13 +50,13 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "deadline-from-receipt",
     why: "the lease counts from the arrival of its reply: a slow reply stretches it",
-    file: "lib/client/transport/retry.ts",
+    file: "lib/client/wire/retry.ts",
     edits: [["honest(outcome, ambiguous), sentAt, ambiguous", "honest(outcome, ambiguous), sentAt: instantOf(clock), ambiguous"]],
   },
   {
     name: "lease-ms-for-remaining-ms",
     why: "a replay of an earlier grant counts as a full lease",
-    file: "lib/client/lease/deadline.ts",
+    file: "lib/client/ask/deadline.ts",
     edits: [["lastsMs: lease.remainingMs - clientMarginMs", "lastsMs: lease.leaseMs - clientMarginMs"]],
   },
   {
@@ -85,7 +85,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "release-before-belief-ends",
     why: "the holder treats the lease as held until the release is answered: the next one holds before",
-    file: "lib/client/lease/lease.ts",
+    file: "lib/client/hold/lease.ts",
     breaks: "S1",
     edits: [
       ['Promise<LeaseState> {\n    this.#end("released", "released", () => releasedError(this.key));', "Promise<LeaseState> {"],
@@ -133,7 +133,7 @@ export const LOCK_BUGS: readonly Bug[] = [
   {
     name: "signal-before-the-loss",
     why: "the signal of a lost lease fires while isHeld() still says true",
-    file: "lib/client/lease/lease.ts",
+    file: "lib/client/hold/lease.ts",
     edits: [
       [
         "    this.#over = over;\n    this.#endReason = reason;\n    this.keeper?.end();\n    this.#lost.abortBy(errorOf);\n",

@@ -50,7 +50,7 @@ export const EDGE_BUGS: readonly Bug[] = [
   {
     name: "place-lost-for-good",
     why: "a wait that loses its place asks with the same id only, which is too old for another place after 15 minutes",
-    file: "lib/client/acquire/wait-in-queue.ts",
+    file: "lib/client/ask/until-granted.ts",
     breaks: "L2",
     edits: [['"lease-over", "lease-id-time"]', '"lease-over"]']],
   },

@@ -69,7 +69,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
   {
     name: "started-on-the-answer",
     why: "a client takes a start in the future for a start now",
-    file: "lib/client/limiter.ts",
+    file: "lib/client/calls/limiter.ts",
     breaks: "S17",
     edits: [["if (startInMs > 0) await pause", "if (startInMs < 0) await pause"]],
   },
@@ -83,7 +83,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
   {
     name: "refused-for-good",
     why: "a client that was refused once remembers that for ever, and asks nobody",
-    file: "lib/client/refused-takes.ts",
+    file: "lib/client/ask/refused-takes.ts",
     breaks: "L7",
     edits: [
       [

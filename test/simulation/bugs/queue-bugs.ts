@@ -128,7 +128,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "gives-up-without-asking",
     why: "a wait pauses until its end and gives up: the key may have been offered to it since its last poll",
-    file: "lib/client/acquire/wait-in-queue.ts",
+    file: "lib/client/ask/until-granted.ts",
     breaks: "L9",
     edits: [["asks = wait.isEnding() ||", "if (wait.isEnding()) wait.end(place.key);\n    asks ="]],
   },

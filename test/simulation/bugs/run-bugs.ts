@@ -76,13 +76,13 @@ export const RUN_BUGS: readonly Bug[] = [
   {
     name: "given-up-after-it-began",
     why: "work whose invocation ends is abandoned like a lock, and counts as never started",
-    file: "lib/client/session.ts",
+    file: "lib/client/calls/session.ts",
     edits: [['lease.kind === "locks" && this.released(lease)', "this.released(lease)"]],
   },
   {
     name: "outcome-before-belief-ends",
     why: "the runner treats the run as held while its outcome is sent: once it is answered, the next one runs beside it",
-    file: "lib/client/lease/lease.ts",
+    file: "lib/client/hold/lease.ts",
     breaks: "R1",
     edits: [['else kept.abandon();\n    this.#end("released", "released", () => releasedError(this.key));', "else kept.abandon();"]],
   },

@@ -1,8 +1,8 @@
 /** The must-fail switches of a client with two ways: see bugs.ts. */
 import type { Bug } from "./bug.js";
 
-const FAILOVER = "lib/client/transport/failover.ts";
-const COMPARISON = "lib/client/transport/compare-ways.ts";
+const FAILOVER = "lib/client/wire/failover.ts";
+const COMPARISON = "lib/client/wire/compare-ways.ts";
 
 /** Mistakes by which a switch of the way loses a lease, or leaves one behind. */
 export const WAY_BUGS: readonly Bug[] = [
@@ -25,7 +25,7 @@ export const WAY_BUGS: readonly Bug[] = [
   {
     name: "first-way-counts-as-definite",
     why: "an answer of the second way settles the operation, whatever the first way was asked: its id is never cancelled",
-    file: "lib/client/transport/retry.ts",
+    file: "lib/client/wire/retry.ts",
     breaks: "L3",
     edits: [
       [

@@ -1,7 +1,7 @@
 /** The clients' use of locks: short and long holds, fenced writes, transfers, breaks, crashes and leases left to expire. */
-import { LockError } from "../../../lib/client/errors.js";
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { AcquireOptions } from "../../../lib/client/options.js";
+import { LockError } from "../../../lib/client/wire/errors.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { AcquireOptions } from "../../../lib/client/calls/options.js";
 import type { Actor, Stage } from "../stage.js";
 
 const LEASES_MS = [1000, 2000, 6000, 20_000, 30_000];

@@ -3,11 +3,11 @@
  * must fail over all the same (L6). One was given another table than the service has, on which others use the same keys. It asks for that
  * table again and again, and must never use it beside the service's callers (S1).
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
-import { failover } from "../../../lib/client/transport/failover.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
+import { failover } from "../../../lib/client/wire/failover.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";

@@ -4,11 +4,11 @@
  * The oracle counts: a notify wakes at most one wait (S16), and no stock stays while a living consumer waits for it (L5). Where no message is
  * lost, a wait that was notified a round trip before its end ends as notified (L9).
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import { LockTimeoutError } from "../../../lib/client/errors.js";
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import { LockTimeoutError } from "../../../lib/client/wire/errors.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";

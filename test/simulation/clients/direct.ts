@@ -3,8 +3,8 @@
  * the table's. The oracle sees each request and answer, as it does on the network.
  */
 import { createClient } from "../../../lib/client/client.js";
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import type { Held, Waiting } from "../../../lib/core/commands.js";
 import { type Refusal, ERRORS } from "../../../lib/core/errors.js";
 import { LIMITS } from "../../../lib/core/limits.js";

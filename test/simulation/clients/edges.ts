@@ -3,9 +3,9 @@
  * reader that asked to upgrade and left, a queue at its bound of bytes, a wait that is longer than the retention, and one whose id has
  * become too old. Nobody may lose so many races that it gives up (L4).
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import type { Command } from "../../../lib/core/commands.js";

@@ -3,9 +3,9 @@
  * time before its end, and at least a round trip before it: then the wait ends with it (L9). Half of the clients have waited for long holds
  * before, and poll rarely.
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
 import { gatewayClocks } from "../../../lib/service/clocks.js";

@@ -2,8 +2,8 @@
  * Client actions with every kind of lock: readers that become writers and the reverse, permits, reentrant holds of one request in many
  * processes, sets of keys, and places in a queue over plain HTTP.
  */
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { SetKey } from "../../../lib/client/lease/lease-set.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { SetKey } from "../../../lib/client/hold/lease-set.js";
 import { leaseIdFrom } from "../../../lib/core/lease-id.js";
 import type { Mode } from "../../../lib/core/record.js";
 import { sleep, wait } from "./application.js";

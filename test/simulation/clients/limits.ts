@@ -4,7 +4,7 @@
  * may start than the rates allow (S17), and no more may run at once than there are permits (S12). When clocks agree, a limit that is full
  * refuses nobody, and a take that waits long enough is granted (L7).
  */
-import type { LimiterOptions } from "../../../lib/client/limiter.js";
+import type { LimiterOptions } from "../../../lib/client/calls/limiter.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { CLOCKS_APART_MS } from "../../../lib/core/rate.js";
 import { makeActor } from "../actor.js";

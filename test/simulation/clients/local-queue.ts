@@ -2,7 +2,7 @@
  * A waiter over plain HTTP that follows the service's instructions. It asks by PUT, polls by GET when that is useful or at the last
  * moment, asks again when the service says so, and holds the lock. It leaves, dies and freezes on the way.
  */
-import { type LeaseDeadline, deadlineFrom, deadlineLeftMs } from "../../../lib/client/lease/deadline.js";
+import { type LeaseDeadline, deadlineFrom, deadlineLeftMs } from "../../../lib/client/ask/deadline.js";
 import type { LeaseState, LeaseView, Waiting } from "../../../lib/core/commands.js";
 import type { Refusal } from "../../../lib/core/errors.js";
 import { leaseIdFrom } from "../../../lib/core/lease-id.js";

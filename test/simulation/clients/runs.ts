@@ -2,10 +2,10 @@
  * Client actions with idempotency keys: work that succeeds, fails once or permanently, saves checkpoints, crashes midway, or outlives its
  * lease or its invocation; also different payloads, and operators that reset.
  */
-import type { LockClient } from "../../../lib/client/lock-client.js";
-import { FinalError, LockLostError, RunFailedError } from "../../../lib/client/errors.js";
-import type { Run } from "../../../lib/client/run/run-once.js";
-import { errorToJson } from "../../../lib/client/run/json-codec.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
+import { FinalError, LockLostError, RunFailedError } from "../../../lib/client/wire/errors.js";
+import type { Run } from "../../../lib/client/calls/run/run-once.js";
+import { errorToJson } from "../../../lib/client/calls/run/json-codec.js";
 import { sleep } from "./application.js";
 import type { Actor, Stage } from "../stage.js";
 

@@ -4,11 +4,11 @@
  * and clocks are wrong. The checks: one believer for each key (S1), every grant is told or cancelled (L3), and a lease with heartbeats is
  * kept while the table can be reached (L6).
  */
-import { LeaseIds } from "../../../lib/client/acquire/lease-ids.js";
+import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import { createClient } from "../../../lib/client/client.js";
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LockClient } from "../../../lib/client/lock-client.js";
-import { failover } from "../../../lib/client/transport/failover.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { LockClient } from "../../../lib/client/calls/lock-client.js";
+import { failover } from "../../../lib/client/wire/failover.js";
 import type { CallerIdentity } from "../../../lib/core/api/locks.js";
 import { apiBy, callOf } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";

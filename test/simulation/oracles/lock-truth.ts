@@ -1,7 +1,7 @@
 /** The true history of a key: every lease that was granted, its share of the key, and how it ended. */
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LeaseSet } from "../../../lib/client/lease/lease-set.js";
-import type { Run } from "../../../lib/client/run/run-once.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { LeaseSet } from "../../../lib/client/hold/lease-set.js";
+import type { Run } from "../../../lib/client/calls/run/run-once.js";
 import type { Kind } from "../../../lib/core/api/locks.js";
 import type { Ending, Mode } from "../../../lib/core/record.js";
 import type { Share } from "./sharing.js";

@@ -4,9 +4,9 @@
  * they share with locks. The other checks are in run-oracle.ts (runs), queue-oracle.ts (queues), wait-oracle.ts (waits), limit-oracle.ts
  * (limits) and believers.ts (leases that clients treat as held).
  */
-import type { Lease } from "../../../lib/client/lease/lease.js";
-import type { LeaseSet } from "../../../lib/client/lease/lease-set.js";
-import type { Run } from "../../../lib/client/run/run-once.js";
+import type { Lease } from "../../../lib/client/hold/lease-types.js";
+import type { LeaseSet } from "../../../lib/client/hold/lease-set.js";
+import type { Run } from "../../../lib/client/calls/run/run-once.js";
 import type { LeaseState } from "../../../lib/core/commands.js";
 import { LIMITS } from "../../../lib/core/limits.js";
 import type { Kind } from "../../../lib/core/api/locks.js";

@@ -4,7 +4,7 @@
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { LockRecord, Payload, Run as RunRecord } from "../../../lib/core/record.js";
-import type { Run } from "../../../lib/client/run/run-once.js";
+import type { Run } from "../../../lib/client/calls/run/run-once.js";
 import type { Attempt, FinalOutcome, RunTruth, Said, Told } from "./run-truth.js";
 import { type Body, RunRequests } from "./run-requests.js";
 import { aboutOf, fingerprintOf, forget, heldOutcome, newRunTruth, serialOf, wasSo } from "./run-truth.js";

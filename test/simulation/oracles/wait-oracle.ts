@@ -3,7 +3,7 @@
  * came a round trip before. A turn is an offer, room for the first waiter or for a reader that waits for the others, or a free key. A client
  * is excused from the turns during which one of its requests was not answered in time.
  */
-import { LockTimeoutError } from "../../../lib/client/errors.js";
+import { LockTimeoutError } from "../../../lib/client/wire/errors.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import type { LockRecord } from "../../../lib/core/record.js";

@@ -1,0 +1,48 @@
+/**
+ * The takes of limits that a client was refused lately. The same take can't start sooner, so nobody needs to ask for it. Another cost or other
+ * rates get an answer of their own, and after {@link REFUSED_FOR_MS} so does the same, because an operator may have reset the limit.
+ */
+import type { Rate } from "../../core/rate.js";
+import { ratesText, REFUSED_FOR_MS } from "../../core/rate.js";
+import { type Instant, elapsedMs } from "../../core/time.js";
+
+/** A take. */
+interface AskedTake {
+  readonly rates: readonly Rate[];
+  readonly cost: number;
+}
+
+/** A refusal of a take. */
+interface RefusedTake extends AskedTake {
+  readonly askedAt: Instant;
+  readonly retryAfterMs: number;
+}
+
+/** The most refusals that are remembered. */
+const REMEMBERED_MAX = 1000;
+
+/** The last refusal of each limit. */
+export class RefusedTakes {
+  readonly #ofKey = new Map<string, RefusedTake>();
+
+  /** Returns the time in ms before which this take certainly has no room; 0 if it may have room now. */
+  roomInMs(key: string, { rates, cost }: AskedTake, now: Instant): number {
+    const refused = this.#ofKey.get(key);
+    if (refused?.cost !== cost || ratesText(refused.rates) !== ratesText(rates)) return 0;
+    const sinceMs = elapsedMs(refused.askedAt, now);
+    return sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs));
+  }
+
+  /** Remembers a refusal. */
+  add(key: string, refused: RefusedTake): void {
+    this.#ofKey.delete(key);
+    this.#ofKey.set(key, refused);
+    const [oldest = ""] = this.#ofKey.keys();
+    if (this.#ofKey.size > REMEMBERED_MAX) this.#ofKey.delete(oldest);
+  }
+
+  /** Forgets the refusals of a limit that was reset. */
+  forget(key: string): void {
+    this.#ofKey.delete(key);
+  }
+}

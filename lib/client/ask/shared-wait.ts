@@ -1,0 +1,50 @@
+/** One wait for all callers of a local queue. It has no end: the end of each caller cuts the pause, as if that caller were alone. */
+import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
+import { LazyAbort } from "../wire/lazy-abort.js";
+import { pause } from "../wire/retry.js";
+import { type WaitDeps, Wait } from "./wait.js";
+
+/** A wait without an end, whose pauses are cut. */
+export class SharedWait extends Wait {
+  readonly #clock: Clock;
+  readonly #onEnd: () => void;
+  #hurry = new LazyAbort();
+  /** The time until which the last request is awaited of the callers whose end cut the pause, and when the one before it was answered. */
+  #awaitedUntilMs = 0;
+  #ended: Instant | undefined;
+
+  /** @param onEnd called when a last request was answered without a grant */
+  constructor(deps: WaitDeps, onEnd: () => void = () => undefined) {
+    super(Number.POSITIVE_INFINITY, deps);
+    this.#clock = deps.clock;
+    this.#onEnd = onEnd;
+  }
+
+  /** Cuts the pause. */
+  hurry(): void {
+    this.#hurry.abort();
+  }
+
+  override isEnding(): boolean {
+    return this.#hurry.aborted;
+  }
+
+  override end(): void {
+    this.#hurry = new LazyAbort();
+    this.#ended = instantOf(this.#clock);
+    this.#onEnd();
+  }
+
+  override pause(delayMs: number): Promise<void> {
+    return pause(delayMs, this.#clock, this.#hurry);
+  }
+
+  /** The time in ms for which the last request of a caller is awaited whose wait ended `overMs` ago. The first such caller cuts the pause. */
+  lastMs(overMs: number): number {
+    if (this.#ended && elapsedMs(this.#ended, instantOf(this.#clock)) <= overMs) return 0;
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.isEnding()) this.#awaitedUntilMs = nowMs + this.awaitedMs();
+    this.hurry();
+    return Math.max(0, this.#awaitedUntilMs - nowMs);
+  }
+}

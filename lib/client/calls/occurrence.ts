@@ -1,0 +1,74 @@
+/** The occurrence of a schedule that a tick is for: the time that names its run, the same for everybody who is asked to run it. */
+import * as LIMITS from "../../core/request-limits.js";
+import { type Checks, ms, must } from "../wire/checks.js";
+import { InvalidRequestError } from "../wire/errors.js";
+
+/** A schedule, as `cron()` of `holdfast/cron` makes it. */
+export interface Schedule {
+  /** Returns the last occurrence at or before `time`. @throws Error if there was none yet */
+  last(time: Date): Date;
+  /** Returns the first occurrence after `time`; null if there is none. */
+  next(time: Date): Date | null;
+}
+
+/** The ways to name an occurrence: exactly one is given. */
+export interface OccurrenceOptions {
+  /** The time that the schedule's event names. */
+  readonly occurrence?: Date | undefined;
+  /**
+   * The interval in ms, from 1 s to 365 d: the occurrence is the last multiple of it since the epoch, by this process's clock. A day begins
+   * at midnight UTC.
+   */
+  readonly everyMs?: number | undefined;
+  /** A schedule, of which the last occurrence is meant, by this process's clock: `cron("0 3 * * *")` of `holdfast/cron`. */
+  readonly cron?: Schedule | undefined;
+}
+
+/** An occurrence, and the time for which its outcome must be remembered. */
+export interface Occurrence {
+  readonly at: Date;
+  /** The time in ms since then, by this process's clock; negative before it. */
+  readonly lateMs: number;
+  /** The time in ms until the next one, for which late callers still name this one; 0 if the caller names it. */
+  readonly intervalMs: number;
+}
+
+/** A name of an occurrence has four digits for the year. */
+const LAST_YEAR = 9999;
+const WAYS = ["occurrence", "everyMs", "cron"] as const;
+
+/** The checks of the ways. */
+export const OCCURRENCE_OPTIONS: Checks<OccurrenceOptions> = {
+  occurrence: must(isTime, "it must be a valid Date, from the year 0 to 9999"),
+  everyMs: ms(LIMITS.tickMinMs, LIMITS.keepResultMaxMs),
+  cron: must(
+    (given) => typeof (given as Partial<Schedule> | null)?.last === "function",
+    "it must be a schedule, as cron() of holdfast/cron makes it",
+  ),
+};
+
+/** @throws InvalidRequestError unless exactly one way is given. */
+export function checkOccurrence(options: OccurrenceOptions): void {
+  const given = WAYS.filter((name) => options[name] !== undefined);
+  if (given.length !== 1)
+    throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${given.join(" and ") || "none"}`, "occurrence");
+}
+
+/** Returns the occurrence that is due at the time `nowMs`, of checked options. */
+export function occurrenceOf({ occurrence, everyMs = 0, cron = multiplesOf(everyMs) }: OccurrenceOptions, nowMs: number): Occurrence {
+  if (occurrence !== undefined) return { at: occurrence, lateMs: nowMs - occurrence.getTime(), intervalMs: 0 };
+  const at = cron.last(new Date(nowMs));
+  const next = cron.next(at);
+  const intervalMs = next === null ? Number.POSITIVE_INFINITY : next.getTime() - at.getTime();
+  return { at, lateMs: nowMs - at.getTime(), intervalMs };
+}
+
+function multiplesOf(everyMs: number): Schedule {
+  const last = (time: Date): Date => new Date(Math.floor(time.getTime() / everyMs) * everyMs);
+  return { last, next: (time) => new Date(last(time).getTime() + everyMs) };
+}
+
+function isTime(given: unknown): boolean {
+  const year = given instanceof Date ? given.getUTCFullYear() : Number.NaN;
+  return year >= 0 && year <= LAST_YEAR;
+}

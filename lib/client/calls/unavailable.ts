@@ -1,0 +1,43 @@
+/** The behaviour of a wrapper whose locks can't be reached. */
+import { isA } from "../../core/brand.js";
+import { LockError, LockUnavailableError } from "../wire/errors.js";
+import { firstAnswerMs } from "../wire/invocation.js";
+import type { WhenUnavailable } from "./options.js";
+import type { Session } from "./session.js";
+
+/**
+ * Runs `work` under what `acquire` gets. If the locks can't be reached, `alone` runs instead, or nothing, as the option says. Such a call
+ * isn't held up again by an outage that this client met in the last seconds (outage.ts).
+ * @param key the key, or the keys of a set, for the listener
+ */
+export async function unlessUnavailable<A, T>(
+  session: Session,
+  { whenUnavailable: when, timeoutMs, ...wait }: WhenUnavailable & { readonly waitMs?: number | undefined; readonly timeoutMs?: number },
+  key: string,
+  acquire: () => Promise<A>,
+  alone: (nothing: never) => Promise<T> | T,
+  work: (acquired: A) => Promise<T>,
+): Promise<T> {
+  const isSkipped = when === "skip";
+  const mayDoWithout = isSkipped || when === "proceed";
+  let acquired: A;
+  try {
+    acquired = await (mayDoWithout ? session.deps.outage.ask(timeoutMs ?? patienceMs(session, wait), acquire) : acquire());
+  } catch (error) {
+    const isOutage = isA(error, LockUnavailableError);
+    if (!isOutage || !mayDoWithout) {
+      // A caller that gave up was not refused.
+      if (isA(error, LockError)) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+      throw error;
+    }
+    session.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
+    return (isSkipped ? undefined : alone(undefined as never)) as T;
+  }
+  return work(acquired);
+}
+
+/** Returns the time after which an acquire without an answer ends. */
+function patienceMs(session: Session, options: { readonly waitMs?: number | undefined }): number {
+  const waitMs = session.waitMsOf(options);
+  return Math.max(waitMs, firstAnswerMs(waitMs, session.context));
+}

@@ -1,0 +1,155 @@
+/**
+ * The heartbeat of one lease. Every tick does this, in order:
+ *
+ * 1. check: after its deadline the lease is lost, and nothing is sent;
+ * 2. if the tick comes far too late, the process was frozen: ask the service before treating the lease as held;
+ * 3. renew.
+ *
+ * Ticks never overlap and end with the lease. A separate alarm at the deadline makes the signal abort on time even while a renewal hangs.
+ * All leases of a client share one timer, which doesn't keep the process alive. What is done for a lease is done in the async context of its
+ * acquire, whoever set the timer: a token can depend on it.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Refusal } from "../../core/errors.js";
+import { type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.js";
+import { errorOf, LockLostError } from "../wire/errors.js";
+import { capLeaseMs, remainingMs } from "../wire/invocation.js";
+import type { HeldLease, LeaseDeps } from "./lease.js";
+
+/** The limits of a lease in addition to its deadline. */
+export interface KeepAliveOptions {
+  readonly heartbeat?: boolean | undefined;
+  readonly maxHoldMs?: number | undefined;
+}
+
+/** The lease ends this long before the invocation is stopped, so that its release can still be sent. */
+const INVOCATION_ENDS_MS = 500;
+/** The longest pause between two looks at the invocation, whose time only it knows. */
+const LOOK_MS = 1000;
+/** A tick that is late by more than this many of its intervals means that the process was frozen. */
+const THAW_INTERVALS = 2;
+
+// One function each for all leases: a closure of every lease would take more memory than its alarm.
+const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.within(() => keepAlive.deadlineMoved());
+const tick = (keepAlive: KeepAlive): void => keepAlive.within(() => void keepAlive.tick());
+
+/** Keeps one lease alive, from its construction until the lease ends. */
+export class KeepAlive {
+  readonly #lease: HeldLease;
+  readonly #deps: LeaseDeps;
+  /** Calls a function in the async context of the acquire. */
+  readonly within = AsyncLocalStorage.snapshot();
+  #deadline: Timer | undefined;
+  #beat: Timer | undefined;
+  /** The time until the next heartbeat, in ms, and when it was scheduled. */
+  #delayMs = 0;
+  #scheduled: Instant | undefined;
+  #longestHold: Timer | undefined;
+  /** The hold that `maxHoldMs` limits, and its beginning. */
+  #hold: string | undefined;
+  #began!: Instant;
+  readonly #options: KeepAliveOptions;
+
+  constructor(lease: HeldLease, options: KeepAliveOptions, deps: LeaseDeps) {
+    this.#lease = lease;
+    this.#deps = deps;
+    this.#options = options;
+    lease.keeper = this;
+    this.start();
+  }
+
+  /** Begins, or begins again with a new hold after {@link end}. */
+  start(): void {
+    const lease = this.#lease;
+    const deps = this.#deps;
+    const { heartbeat = true, maxHoldMs } = this.#options;
+    this.deadlineMoved();
+    if (!lease.isHeld()) return;
+    if (heartbeat) {
+      deps.gate.add(lease);
+      this.#scheduleTick();
+    }
+    if (maxHoldMs === undefined) return;
+    const now = instantOf(deps.clock);
+    // After a wait that was refused, the same hold goes on.
+    if (this.#hold !== lease.leaseId) this.#began = now;
+    this.#hold = lease.leaseId;
+    const giveUp = (ms: number): void =>
+      this.within(() => this.#giveUp(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold")));
+    this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), giveUp, maxHoldMs);
+  }
+
+  /** Keeps `lease` alive too, with the same options. */
+  keep(lease: HeldLease): void {
+    new KeepAlive(lease, this.#options, this.#deps);
+  }
+
+  /** Cancels everything that is scheduled. */
+  end(): void {
+    this.#scheduled = undefined;
+    this.#deadline?.cancel();
+    this.#beat?.cancel();
+    this.#longestHold?.cancel();
+    this.#deps.gate.delete(this.#lease);
+  }
+
+  /** Sets the alarm for the deadline. One that a renewal moved later is set again when it rings. */
+  deadlineMoved(): void {
+    this.#deadline?.cancel();
+    if (!this.#goesOn()) return;
+    const { context, alarms } = this.#deps;
+    const lookMs = context ? Math.min(this.#invocationLeftMs(), LOOK_MS) : Number.POSITIVE_INFINITY;
+    this.#deadline = alarms.setDeadline(Math.min(this.#lease.remainingMs(), lookMs), deadlineMoved, this);
+  }
+
+  /** True if the lease is held and its invocation has time left; otherwise ends the hold. */
+  #goesOn(): boolean {
+    if (!this.#lease.isHeld()) return false;
+    if (this.#invocationLeftMs() > 0) return true;
+    this.#giveUp(new LockLostError(`${this.#lease.key}: the invocation ends`, "invocation-ends"));
+    return false;
+  }
+
+  #invocationLeftMs(): number {
+    const { context } = this.#deps;
+    return (context ? remainingMs(context) : Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
+  }
+
+  #scheduleTick(): void {
+    const { clock, random, alarms, renewalBatcher } = this.#deps;
+    const lease = this.#lease;
+    // If a renewal failed near the deadline, the next one comes before the deadline, not at it.
+    this.#delayMs = Math.ceil(Math.min(lease.renewAfterMs * (0.9 + 0.2 * random()), lease.remainingMs() / 2));
+    this.#scheduled = instantOf(clock);
+    // The batcher may ring up to 10 % early, to send several together.
+    this.#beat = (renewalBatcher ?? alarms).set(this.#delayMs, tick, this);
+  }
+
+  /** Sends a heartbeat, and schedules the next. */
+  async tick(): Promise<void> {
+    const scheduled = this.#scheduled;
+    if (!scheduled || !this.#goesOn()) return;
+    const thawed = elapsedMs(scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
+    const lease = this.#lease;
+    const { context, owner } = this.#deps;
+    let failedAttempts = 0;
+    // A single failed attempt followed by a success is not reported. Further failures are reported once.
+    const onFailedAttempt = (refusal: Refusal): void => {
+      if (++failedAttempts === 2) owner.renewalFailed(lease, errorOf(refusal, `renew ${lease.key}`));
+    };
+    try {
+      const beat = lease.beat(capLeaseMs(lease.leaseMs, context), thawed, onFailedAttempt);
+      owner.beats(lease, beat);
+      await beat;
+    } catch (error) {
+      if (lease.isHeld() && failedAttempts < 2) owner.renewalFailed(lease, error);
+    }
+    // A wait for a condition meanwhile has scheduled the ticks of the next hold.
+    if (lease.isHeld() && this.#scheduled === scheduled) this.#scheduleTick();
+  }
+
+  #giveUp(error: LockLostError): void {
+    this.#lease.lose(error);
+    this.#deps.owner.giveBack(this.#lease);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Compares two ways to the records: the service must know the caller by the identity that the table is used under, and a lease of one way
+ * must be found on the other. Only reads are sent.
+ */
+import type { CallerIdentity, LeaseRef } from "../../core/api/locks.js";
+import type { ServiceApi } from "../../core/api/runs.js";
+import type { Renewed, SetHeld } from "../../core/api/sets.js";
+import type { Held } from "../../core/commands.js";
+import type { LostReason } from "../../core/errors.js";
+import { errorOf, LockError } from "./errors.js";
+import { type RetryBounds, type Runtime, retry } from "./retry.js";
+
+/** The limits of a comparison's request. */
+export type RequestLimits = Pick<RetryBounds, "attemptMs" | "budgetMs">;
+
+/** The codes of answers that stay the same until something is configured: rights, credentials, or one of the two ways. */
+export const FINAL: ReadonlySet<string> = new Set(["not-configured", "forbidden"]);
+
+/** The reason if leases of one way are unknown to the other. */
+export const OTHER_TABLE = "the service and this client don't use the same table";
+/** The reason if no lease shows that they do. */
+export const UNPROVEN = "nothing shows that the service and this client use the same table; acquire a key, and try again";
+
+/** The knowledge that a way has of a lease; `unclear` if it would answer the same for a lease that it never saw. */
+export type Knowledge = "known" | "unknown" | "unclear";
+
+/**
+ * The reasons that only a record of this very lease gives. `taken` and `expired` are none: a table that never saw the id answers so too, if
+ * the id is below the key's low watermark, or over 15 min old.
+ */
+const RECORDED: ReadonlySet<LostReason | undefined> = new Set(["released", "transferred", "broken"]);
+
+/** Returns the error for two ways that can't replace each other. */
+export function notConfigured(why: string): LockError {
+  return new LockError(`failover: ${why}`, { code: "not-configured", definite: true, retry: "never" });
+}
+
+/**
+ * Returns the caller's identity at the service.
+ * @throws LockError `not-configured` if it differs from `expected`, or the service is too old to tell it; the service's own refusal
+ */
+export async function identityOf(
+  service: ServiceApi,
+  expected: Partial<CallerIdentity>,
+  limits: RequestLimits,
+  runtime: Runtime,
+): Promise<CallerIdentity> {
+  const { answer } = await retry((attempt) => service.health({ caller: "1" }, attempt), limits, runtime);
+  if (!answer.ok && answer.code !== "invalid-request") throw errorOf(answer, "failover: the service's view of this caller");
+  const told = answer.ok ? answer.caller : undefined;
+  if (!told) throw notConfigured("the service is of a version that doesn't tell a caller its identity");
+  const names = Object.keys(expected) as (keyof CallerIdentity)[];
+  const name = names.find((one) => told[one] !== expected[one]);
+  if (name === undefined) return told;
+  throw notConfigured(`${name}: ${JSON.stringify(told[name])} at the service, ${JSON.stringify(expected[name])} on the table`);
+}
+
+/** Returns what this way knows of the lease, held or ended. @throws LockError for any other refusal, or without an answer */
+export async function lookUp(api: ServiceApi, ref: LeaseRef, limits: RequestLimits, runtime: Runtime): Promise<Knowledge> {
+  const { answer } = await retry((attempt) => api.check(ref, attempt), limits, runtime);
+  if (answer.ok) return "known";
+  if (answer.code !== "lease-lost") throw errorOf(answer, `failover: ${ref.key} looked up on the other way`);
+  if (RECORDED.has(answer.reason)) return "known";
+  return answer.reason === "never" ? "unknown" : "unclear";
+}
+
+/** Returns a lease that the answer shows as held: that of a lock or of a run, or of one key of a set or of a batch. */
+export function leaseIn(operation: keyof ServiceApi, kind: LeaseRef["kind"], answer: object): LeaseRef | undefined {
+  const { lease, fencingTokens = {}, leaseId, results = [] } = answer as Partial<Held & SetHeld & Renewed>;
+  if (lease) return { kind: operation === "start" ? "runs" : kind, key: lease.key, leaseId: lease.leaseId };
+  const [key] = Object.keys(fencingTokens);
+  if (key !== undefined && leaseId !== undefined) return { key, leaseId };
+  const renewed = results.find(({ ok }) => ok);
+  return renewed && leaseIn(operation, kind, renewed);
+}

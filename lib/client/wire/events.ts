@@ -1,0 +1,34 @@
+/** The events of a client, and how they reach a user's listener. */
+
+/** A client event, for metrics and logs. It never carries a leaseId. */
+export interface LockClientEvent {
+  /**
+   * The type. `refused` and `unavailable` report a wrapper (`withLock`, `withLocks`, `runOnce`, `elect`, and what is built on them) that could
+   * not run its work: because it was refused, such as by a timeout, or because the locks could not be reached; `error` says why. `skipped`
+   * and `proceeded` report a call whose locks could not be reached, according to its `whenUnavailable`. `self-wait` reports a call
+   * that begins to wait, or finds the key held, though a call around it seems to hold the key itself: by its async context, which can be
+   * another caller's. Of a client
+   * with two ways (`holdfast/dynamodb`): `failover` reports that new requests go straight to the table, `fallback` that they go to the
+   * service again, and `failover-refused` that they never will go to the table, because it would not know this client's leases.
+   */
+  readonly type:
+    | ("acquired" | "released" | "lost" | "renew-failed" | "release-failed")
+    | ("refused" | "unavailable" | "skipped" | "proceeded" | "self-wait")
+    | ("failover" | "fallback" | "failover-refused");
+  /** The key; the keys of a set, separated by spaces; empty for a change of the way. */
+  readonly key: string;
+  /** The lease's token; absent if there was no lease. */
+  readonly fencingToken?: number;
+  readonly error?: unknown;
+}
+/** Calls a user's listener. Its errors and rejections are ignored: a failing metric must not fail the work or end the process. */
+export async function tellQuietly<Told extends readonly unknown[]>(
+  listener: ((...told: Told) => unknown) | undefined,
+  ...told: Told
+): Promise<void> {
+  try {
+    await listener?.(...told);
+  } catch {
+    // Ignored, as described above.
+  }
+}

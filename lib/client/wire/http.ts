@@ -1,0 +1,330 @@
+/**
+ * The operations over HTTP. Each call is one attempt and results in one answer or {@link NoResponse}. This layer never retries, because
+ * only its caller knows whether that is safe.
+ */
+import { isA } from "../../core/brand.js";
+import type { Held, LeaseView, Waiting } from "../../core/commands.js";
+import { type LocalDetails, type Refusal, refuseLocally } from "../../core/errors.js";
+import { type AnswerOf, type Call, type Operation, type RequestOf, apiBy } from "../../core/api/call.js";
+import type { Taken } from "../../core/rate.js";
+import { type CallOptions, type LeaseRef, NoResponse } from "../../core/api/locks.js";
+import type { ServiceApi, Started } from "../../core/api/runs.js";
+import type { SetHeld, SetRef } from "../../core/api/sets.js";
+import type { Check } from "../../contract/checks.js";
+import * as answers from "../../contract/checks.js";
+import { type Encoded, encode } from "../../contract/encode.js";
+import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
+import { withinShare } from "./held-requests.js";
+import type { HttpOptions } from "./http-options.js";
+import { type Answer, senderBy, socketsTo, StaleConnection } from "./send.js";
+
+interface Reply extends Omit<Answer, "text"> {
+  /** A question about the options, for an answer of a gateway that they may have caused. */
+  readonly askAbout?: string;
+  readonly body: unknown;
+}
+
+/** The errors of a host that doesn't exist or has no listener. */
+const CONNECT_ERRORS: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
+/** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
+const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
+/** The names that runtimes without codes have for these errors in their messages. */
+const SAID: readonly (readonly [said: RegExp, code: string])[] = [
+  [/connection refused/i, "ECONNREFUSED"],
+  [/dns error/i, "ENOTFOUND"],
+  [/certificate/i, "CERTIFICATE"],
+];
+
+/** The codes with which a runtime refuses to send a request, and what it says of code that fails by itself. */
+const UNSENDABLE = /^ERR_(?:INVALID|HTTP_INVALID|UNESCAPED)/;
+const DEFECT = /^Cannot |\b(?:undefined|null)\b|is not (?:an? |iterable|defined)/;
+/** The words in which runtimes report a failed connection as a TypeError without a code. */
+const CONNECTION = /fetch|network|load failed|connect|socket|request|dns|certificate|time/i;
+
+/** The characters of the name and of the value of a header. */
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
+const ATTEMPTS_AT_NOBODY = 8;
+
+/** A shorter value is no credential, and may be a part of any word. */
+const CREDENTIAL_MIN_CHARS = 8;
+
+/** Stands for the result of a heartbeat that the answer lacks. */
+const NO_RESULT: { readonly key?: string; readonly status: number } = { status: 0 };
+
+/** Returns the operations of the service at `options.url`. */
+export function httpApi(options: HttpOptions): ServiceApi {
+  const send = senderOf(options);
+  const call: Call = async (operation, request, callOptions = {}) => {
+    const { waitMs } = request as { readonly waitMs?: number | undefined };
+    const ask = (ms: number | undefined): Promise<Reply> => send(encode(operation, { ...request, waitMs: ms }), callOptions);
+    const reply = await (operation === "start" ? withinShare(socketsTo(options.url, options.fetch), waitMs ?? 0, ask) : ask(waitMs));
+    const decode: Decoder<typeof operation> = DECODERS[operation];
+    return decode(reply, request);
+  };
+  return apiBy(DECODERS, call);
+}
+
+/** Returns what tells the caller of this call chain from others, or a promise of it. */
+export type Callers = () => unknown;
+
+/** Returns what tells the callers of a client with these options apart; undefined if all its requests are of one caller. */
+export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">): Callers | undefined {
+  if (sign && sign.oneCaller !== true) return () => Symbol("unknown");
+  return typeof token === "function" ? token : undefined;
+}
+
+function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions) => Promise<Reply> {
+  const { sign, token } = options;
+  const send = senderBy(options.fetch);
+  const base = options.url.replace(/\/+$/, "");
+  const isSigned = sign !== undefined || token !== undefined;
+  const askAbout = `is ${base.replace(/[?#].*/, "")} the API's URL, with its stage${isSigned ? "" : ", and does it need the option `sign`"}?`;
+  /** The number of attempts without a listener, as long as there was never an answer. */
+  let atNobody = 0;
+
+  /** Returns the refusal for a request that was not sent. A caller with a wrong URL learns that soon, and not after all waits are over. */
+  function nobody(why: string): Reply {
+    const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
+    const detail = `no answer (${why}) from ${base}${isGivenUp ? ": is the URL right, and does it run?" : ""}`;
+    return unsent("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
+  }
+
+  return async ({ method, path, body, headers: asks }, callOptions) => {
+    // An error may quote the URL, whose leaseId proves a hold.
+    const quotable = (cause: unknown): string => withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
+    const url = base + path;
+    const text = body && JSON.stringify(body);
+    const plain = { ...options.headers, ...asks, ...(text !== undefined && { "content-type": "application/json" }) };
+    const headers: Record<string, string> = { ...plain };
+    try {
+      Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
+      if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
+    } catch (cause) {
+      // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
+      const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
+      return unsent(code, { definite: true, detail: `The request was not signed: ${quotable(cause)}` });
+    }
+    const wrong = Object.entries<unknown>(headers).find(([name, value]) => !isHeader(name, value));
+    if (wrong) return unsent("not-configured", { definite: true, detail: `The header ${JSON.stringify(wrong[0])} ${wrongIn(wrong[1])}` });
+    let answer: Answer;
+    try {
+      answer = await send(url, { method, headers, body: text }, callOptions);
+    } catch (cause) {
+      const why = describe(cause);
+      if (CONNECT_ERRORS.includes(why)) return nobody(why);
+      if (UNTRUSTED.test(why))
+        return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
+      // A `fetch` of the caller's may have sent the request before it failed.
+      if (isDefect(cause))
+        return unsent("not-configured", {
+          detail: `What sends the request failed: ${quotable(cause)}`,
+          definite: false,
+          ...(quotesNothing(cause) && { cause }),
+        });
+      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
+    }
+    atNobody = Number.NEGATIVE_INFINITY;
+    const { status, headers: received, text: said } = answer;
+    const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
+    const answered = parse(isService ? said : withoutCredentials(said, headers));
+    if (status >= 400 && !isAbout(path, answered)) throw new NoResponse(`the answer ${status} is one to another request`);
+    return { status, headers: received, askAbout, body: answered };
+  };
+}
+
+/** True unless the problem document names another key than the request. */
+function isAbout(path: string, body: unknown): boolean {
+  const { instance = path } = (body ?? {}) as { readonly instance?: unknown };
+  return `${path}/`.startsWith(`${String(instance)}/`);
+}
+
+/** Returns this side's own refusal of a request in place of a reply. */
+function unsent(code: "unavailable" | "not-configured", details: LocalDetails): Reply {
+  return { status: 503, headers: new Headers(), body: refuseLocally(code, details) };
+}
+
+function isHeader(name: string, value: unknown): boolean {
+  return HEADER_NAME.test(name) && typeof value === "string" && HEADER_VALUE.test(value);
+}
+
+function wrongIn(value: unknown): string {
+  return typeof value === "string" ? "has a character that none may have, such as a line break" : `is ${typeof value}, and must be text`;
+}
+
+/** Returns a gateway's error without the values of the request's headers: it may quote a token that it doesn't accept. */
+function withoutCredentials(text: string, { "content-type": _type, prefer: _prefer, ...headers }: Record<string, string>): string {
+  const values = Object.values(headers).flatMap((value) => [value, value.replace(/^Bearer /i, "")]);
+  return values.filter(({ length }) => length >= CREDENTIAL_MIN_CHARS).reduce((struck, value) => struck.replaceAll(value, STRUCK), text);
+}
+
+/** Makes the answer of a reply. @throws NoResponse if the reply is none to this request */
+type Decoder<Name extends Operation> = (reply: Reply, request: RequestOf<Name>) => AnswerOf<Name>;
+
+const heldOrWaiting = (reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Waiting | Refusal => waiting(reply) ?? held(reply, ref, how);
+
+/** The decoder of each operation. */
+const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
+  acquire: (reply, ref) => heldOrWaiting(reply, ref, grantIn(reply)),
+  renew: (reply, ref) => held(reply, ref, "renewed"),
+  check: (reply, ref) => heldOrWaiting(reply, ref, "checked"),
+  changeMode: (reply, ref) => held(reply, ref, isReplay(reply) ? "replayed" : "changed"),
+  waitForCondition: (reply) => waiting(reply) ?? refusal(reply),
+  notify: (reply) => told(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified })),
+  transfer: (reply, { key, to: { leaseId } }) => held(reply, { key, leaseId }, "transferred"),
+  release(reply) {
+    const state = reply.headers.get("lease-state");
+    return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
+  },
+  breakHold: (reply) => told(reply, answers.isBreaking, asTold),
+  inspect: (reply, { key, ifNoneMatch }) =>
+    unchanged(reply, ifNoneMatch) ??
+    told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection })),
+  list: (reply) => told(reply, answers.isList, asTold),
+  health: (reply) => told(reply, answers.isHealth, asTold),
+  acquireSet: (reply, { leaseId, locks }) => heldSet(reply, { leaseId, keys: locks.map(({ key }) => key) }, grantIn(reply)),
+  renewSet: (reply, set) => heldSet(reply, set, "renewed"),
+  releaseSet: (reply, { keys }) =>
+    told(
+      reply,
+      ofKeys(keys, answers.isSetEnded, ({ states }) => states),
+      asTold,
+    ),
+  renewMany: (reply, { leases }) =>
+    told(reply, answers.isRenewals, ({ results }) => ({
+      ok: true,
+      results: leases.map((ref, at) => {
+        const { status, ...one } = results[at] ?? NO_RESULT;
+        return held({ ...reply, status: one.key === ref.key ? status : 0, body: one }, ref, "renewed");
+      }),
+    })),
+  start(reply, ref) {
+    if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
+    return told(reply, of(ref, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
+      ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
+      ...(checkpoint !== undefined && { checkpoint }),
+    }));
+  },
+  complete: (reply) => told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" })),
+  run: (reply, { key, ifNoneMatch }) =>
+    unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
+  runs: (reply) => told(reply, answers.isRunList, asTold),
+  resetRun: (reply) => told(reply, answers.isReset, asTold),
+  take(reply, { rates }) {
+    const isThis: Check<Taken> = (body): body is Taken => answers.isTaken(body) && body.remaining.length === rates.length;
+    return told(reply, isThis, asTold);
+  },
+  limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
+  resetLimit: (reply) => told(reply, answers.isReset, asTold),
+  limits: (reply) => told(reply, answers.isLimitList, asTold),
+};
+
+function isSuccess({ status }: Pick<Reply, "status">): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Returns the answer's word on a lease: granted now, or by an earlier request. */
+function grantIn({ status }: Reply): "granted" | "replayed" {
+  return status === 201 ? "granted" : "replayed";
+}
+
+/** True if the service carried the request out before. */
+function isReplay({ headers }: Reply): boolean {
+  return headers.get("idempotent-replayed") !== null;
+}
+
+function tagOf({ headers }: Reply): string {
+  return headers.get("etag") ?? "";
+}
+
+/** Returns the answer that nothing changed, if the request named a state and this is one. */
+function unchanged(reply: Reply, ifNoneMatch: string | undefined) {
+  return reply.status === 304 && ifNoneMatch !== undefined ? ({ ok: true, tag: tagOf(reply), unchanged: true } as const) : undefined;
+}
+
+/** Returns the answer in the body of a success. @throws NoResponse if it isn't an answer to this request */
+function told<Body, Told>(reply: Reply, isTold: Check<Body>, answerOf: (body: Body) => Told): Told | Refusal {
+  if (!isSuccess(reply)) return refusal(reply);
+  if (!isTold(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
+  return answerOf(reply.body);
+}
+
+/** Returns the members of the body as the answer. */
+function asTold<Body extends object>(body: Body): Body & { readonly ok: true } {
+  return { ...body, ok: true };
+}
+
+/** Returns a check that is passed by what is about this key, and this lease if it names one. */
+function of<Body extends Partial<LeaseRef>>(
+  { key, leaseId }: { readonly key: string; readonly leaseId?: string },
+  isTold: Check<Body>,
+): Check<Body> {
+  return (body): body is Body => isTold(body) && body.key === key && (leaseId === undefined || body.leaseId === leaseId);
+}
+
+/** Returns a check that is passed by what has a member for each of these keys. */
+function ofKeys<Body>(keys: readonly string[], isTold: Check<Body>, membersOf: (body: Body) => object): Check<Body> {
+  return (body): body is Body => isTold(body) && keys.every((key) => Object.hasOwn(membersOf(body), key));
+}
+
+/** Returns the set. @throws NoResponse if the reply is not this one. */
+function heldSet(reply: Reply, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
+  const isThis = ofKeys(keys, answers.isSet, (set) => (set.leaseId === leaseId ? set.fencingTokens : {}));
+  return told(reply, isThis, (set) => ({ ok: true, how, ...set }));
+}
+
+/** Returns the lease. @throws NoResponse if the reply is not this one. */
+function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
+  return told(reply, of<LeaseView>(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
+}
+
+/** The answer to a caller that sleeps: no poll is useful, and the place is kept without any. */
+const ASLEEP = { ok: true, state: "waiting", asleep: true, retryAfterMs: Infinity, pollWithinMs: Infinity } as const;
+
+/** Returns the place in the queue; undefined if the reply is not one. */
+function waiting(reply: Reply): Waiting | Refusal | undefined {
+  if (reply.status !== 202) return undefined;
+  if (answers.isAsleep(reply.body)) return { ...ASLEEP, position: reply.body.position };
+  return told(reply, answers.isWaiting, asTold);
+}
+
+/** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
+function refusal({ status, body, headers, askAbout }: Reply): Refusal {
+  const after = headers.get("retry-after") ?? "";
+  const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
+  const refused = status >= 400 ? fromProblem(status, body, askAbout) : undefined;
+  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`, { retryAfterMs });
+  return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === "" ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the code or name of a failure. The message is left out because it can quote the URL, which contains the leaseId. */
+function describe(cause: unknown): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  const { code } = inner as NodeJS.ErrnoException;
+  return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
+}
+
+/** True if nothing of the error names an id. */
+function quotesNothing(cause: unknown): boolean {
+  const whole = cause instanceof Error ? `${cause.message} ${cause.stack}` : String(cause);
+  return withoutIds(whole) === whole;
+}
+
+/** True for a mistake in what sends the requests, such as a `fetch` of the caller's that reads a member of undefined: no retry mends it. */
+function isDefect(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  const inner = cause.cause instanceof Error ? cause.cause : cause;
+  const { code } = inner as NodeJS.ErrnoException;
+  if (code !== undefined) return UNSENDABLE.test(code);
+  return inner.name === "ReferenceError" || (inner.name === "TypeError" && (DEFECT.test(inner.message) || !CONNECTION.test(inner.message)));
+}
