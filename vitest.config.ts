@@ -30,7 +30,7 @@ const DEPLOYED = "test/deployed/**";
 const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functions}/*.test.ts"];
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
 const WAITING = [
-  "test/{chaos,faults,soak}/*.slow.test.ts",
+  "test/chaos/*.slow.test.ts",
   "test/bin/{console-*,ending,in-terminal,lease-lost,once,watch}.slow.test.ts",
   "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
@@ -51,8 +51,8 @@ const SIZED = [
 
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
-  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "soak", "bin/console-page", "client/transport/failover.slow"],
-  ...["chaos", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once", "faults"],
+  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "bin/console-page", "client/transport/failover.slow"],
+  ...["chaos", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once"],
   ...["client/run/runs.test", "e2e/conformance.test", "client/conformance"],
 ].map((beginning) => `/test/${beginning}`);
 
