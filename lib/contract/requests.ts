@@ -92,7 +92,12 @@ const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.opti
 
 const ModeRequest = v.strictObject({ mode, fencingToken });
 
-const TransferRequest = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs) });
+const TransferRequest = v.strictObject({
+  leaseId: LeaseId,
+  owner: v.optional(owner),
+  leaseMs: v.optional(leaseMs),
+  meta: v.optional(meta),
+});
 
 const WaitRequest = v.strictObject({
   condition,

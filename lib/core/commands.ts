@@ -80,11 +80,12 @@ export interface Notify extends OfLease {
   readonly all?: boolean;
 }
 
-/** Transfers the hold to a new leaseId, with a new token. */
+/** Transfers the hold to a new leaseId, with a new token. What is absent stays as it is. */
 export interface Transfer extends OfLease {
   readonly type: "transfer";
   readonly toLeaseId: LeaseId;
   readonly toOwner?: string;
+  readonly toMeta?: Meta;
   readonly leaseMs?: number;
 }
 

@@ -43,8 +43,8 @@ function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typ
     },
     notify: ({ key, leaseId, condition, sequence, all = false }) =>
       requests.apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
-    transfer: ({ key, leaseId, to: { leaseId: toLeaseId, owner: toOwner, leaseMs } }) =>
-      requests.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, leaseMs }) }),
+    transfer: ({ key, leaseId, to: { leaseId: toLeaseId, owner: toOwner, meta: toMeta, leaseMs } }) =>
+      requests.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, toMeta, leaseMs }) }),
     breakHold: ({ key, fencingToken, reason, drainMs }) =>
       requests.apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
   };

@@ -13,6 +13,7 @@ import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { AcquireParameters, CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
+import type { Meta } from "../../core/details.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { deadlineFrom, deadlineLeftMs } from "./deadline.js";
 import { type Answered, type RetryBounds, type Runtime, atMost, retry } from "../wire/retry.js";
@@ -155,7 +156,7 @@ export async function ensureFresh(
  */
 export function transferHold(
   { key, leaseId }: LeaseRef,
-  to: { readonly owner?: string; readonly leaseMs: number },
+  to: { readonly owner?: string; readonly leaseMs: number; readonly meta?: Meta },
   bounds: RetryBounds,
   deps: AskDeps,
 ): Promise<Answered<Held | Refusal>> {

@@ -16,14 +16,14 @@
  */
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held } from "../../core/commands.js";
-import { refuseLocally } from "../../core/errors.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import { priorityMax } from "../../core/request-limits.js";
 import type { LeaseRef } from "../../core/api/locks.js";
 import type { Timer } from "../../core/time.js";
 import { type AskDeps, type AcquireParams, abortError, cancel, ensureFresh, transferHold, tryOnce } from "./fresh-id.js";
 import { LazyAbort } from "../wire/lazy-abort.js";
-import { type Answered, boundsFor, retry, timeLimit } from "../wire/retry.js";
+import { type Answered, type RetryBounds, boundsFor, timeLimit } from "../wire/retry.js";
 import { isUnanswered, timeoutOf } from "../wire/errors.js";
 import { Heap } from "./heap.js";
 import { SharedWait } from "./shared-wait.js";
@@ -69,7 +69,7 @@ export class LocalQueues {
    * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage, AbortError if the signal aborts; then nothing is held.
    */
   async join(params: AcquireParams, waitMs: number, deps: AskDeps): Promise<LocalGrant> {
-    // A handoff fits a hold to the owner, length and meta of its next caller. Callers that differ in anything else don't share a place.
+    // A handoff gives the hold the owner, length and meta of its next caller. Callers that differ in anything else don't share a place.
     const { owner: _owner, leaseMs: _leaseMs, meta: _meta, signal: _signal, ...others } = params;
     const { mode = "exclusive", limit = 1, permits = 1, priority = 0, scope, ...shared } = others;
     const wait = new Wait(waitMs, deps);
@@ -107,39 +107,28 @@ interface LocalWaiter {
 const orderOf = ({ order }: LocalWaiter): number => order;
 const dueMsOf = ({ dueMs }: LocalWaiter): number => dueMs;
 
-/** A grant, and the parameters of the caller for whom it was asked or renewed last; none after a transfer: the hold has the former caller's meta. */
+/** A grant, and the parameters of the caller for whom it was made. */
 interface Granted {
   readonly answered: Answered<Held>;
-  readonly askedFor?: AcquireParams | undefined;
+  readonly params: AcquireParams;
 }
 
-/**
- * True if the grant fits the caller: it was asked for this caller, whatever the service said back, or it has the caller's owner and meta and
- * at least the requested length.
- */
-function suits({ answered, askedFor }: Granted, params: AcquireParams): boolean {
-  if (askedFor === params) return true;
-  const { leaseMs, owner, meta = {} } = answered.answer.lease;
+/** True if a hold of `made` fits a caller that asked for `params`. */
+function suits(made: AcquireParams, params: AcquireParams): boolean {
+  if (made === params) return true;
+  const { leaseMs, owner, meta = {} } = made;
   return owner === params.owner && leaseMs >= params.leaseMs && canonicalJson(meta) === canonicalJson(params.meta ?? {});
 }
 
-/**
- * Returns the lease with one more thing as the caller asked for it: its owner, by a transfer, or else its length and meta, by
- * a renewal. Undefined if the lease is lost or there is no response.
- */
-async function fitted(
-  { answer: { lease } }: Answered<Held>,
-  { params, deps }: LocalWaiter,
-  signal: LazyAbort | undefined,
-): Promise<Granted | undefined> {
-  const { key, leaseId } = lease;
+/** Transfers the hold to this caller, with its owner, length and meta. */
+function transferTo({ params, deps }: LocalWaiter, from: LeaseRef, bounds: RetryBounds): Promise<Answered<Held | Refusal>> {
   const { leaseMs, owner, meta = {} } = params;
-  const bounds = { ...boundsFor(leaseMs, capBudgetMs(Math.min(lease.leaseMs, HANDOFF_BUDGET_MS), deps.context)), signal };
-  const isRenewal = lease.owner === owner;
-  const { answer, ...when } = isRenewal
-    ? await retry((options) => deps.api.renew({ key, leaseId, leaseMs, meta }, options), bounds, deps)
-    : await transferHold({ key, leaseId }, { leaseMs, owner }, bounds, deps);
-  return answer.ok ? { answered: { answer, ...when }, askedFor: isRenewal ? params : undefined } : undefined;
+  return transferHold(from, { leaseMs, owner, meta }, bounds, deps);
+}
+
+/** Returns the bounds of a handoff within this invocation. */
+function handoffBounds(leaseMs: number, context: InvocationContext | undefined): RetryBounds {
+  return boundsFor(leaseMs, capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), context));
 }
 
 /** The request for the key on behalf of the queue. */
@@ -247,7 +236,7 @@ class LocalQueue {
         async (answered) => {
           // It was answered: if the grant is spoilt, waits that are over end before the key is asked for again.
           this.#pendingWait = undefined;
-          await this.#give({ answered, askedFor: params }, deps, giveUp);
+          await this.#give({ answered, params }, deps, giveUp);
         },
         (error: unknown) => {
           // Callers that joined while the last waiter left get a new request.
@@ -269,26 +258,28 @@ class LocalQueue {
   }
 
   /**
-   * Gives the lease to the first waiter, renewed first if it doesn't fit that caller. Returns false if all have left, or if the renewal
-   * fails or is given up: then the lease is cancelled, and no caller ever held it.
+   * Gives the lease to the first waiter, by a transfer if it was made for another that has left. Returns false if all have left, or if the
+   * transfer fails or is given up: then the lease is cancelled, and no caller ever held it.
    */
   async #give(granted: Granted, deps: AskDeps, giveUp?: LazyAbort): Promise<boolean> {
     for (let changes = 0; ; changes++) {
       const { first } = this.#standing;
-      const { answered } = granted;
-      if (first && suits(granted, first.params)) {
+      const { answered, params } = granted;
+      if (first && suits(params, first.params)) {
         this.#remove(first);
         this.#isHeld = true;
         this.#pendingWait = undefined;
         first.resolve({ answered, handoff: new LocalHandoff(this) });
         return true;
       }
-      const next = first && changes < CHANGES_MAX ? await fitted(answered, first, giveUp).catch(() => undefined) : undefined;
-      if (!next) {
-        await cancel(answered.answer.lease, deps);
+      const { lease } = answered.answer;
+      const bounds = { ...handoffBounds(lease.leaseMs, first?.deps.context), signal: giveUp };
+      const handed = first && changes < CHANGES_MAX ? await transferTo(first, lease, bounds).catch(() => undefined) : undefined;
+      if (!first || !handed?.answer.ok) {
+        await cancel(lease, deps);
         return false;
       }
-      granted = next;
+      granted = { answered: { ...handed, answer: handed.answer }, params: first.params };
     }
   }
 
@@ -297,20 +288,18 @@ class LocalQueue {
     const { first: next } = this.#standing;
     if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX || this.isOutranked()) return false;
     const { deps, params } = next;
-    const { leaseMs, owner } = params;
     const wait = new SharedWait(deps);
     wait.answered(refuseLocally("locked"));
     this.#pendingWait = wait;
-    const budgetMs = capBudgetMs(Math.min(leaseMs, HANDOFF_BUDGET_MS), context);
-    const bounds = { ...wait.bounds(leaseMs, undefined), ...boundsFor(leaseMs, budgetMs) };
-    const handed = await transferHold(from, { leaseMs, owner }, bounds, deps);
+    const bounds = { ...wait.bounds(params.leaseMs, undefined), ...handoffBounds(params.leaseMs, context) };
+    const handed = await transferTo(next, from, bounds);
     if (!handed.answer.ok) return false;
     handoff.isOver = true;
     this.#localHandoffs++;
     let isGiven = false;
     try {
       const { answer, ...when } = await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps);
-      isGiven = answer.ok && (await this.#give({ answered: { answer, ...when } }, deps));
+      isGiven = answer.ok && (await this.#give({ answered: { answer, ...when }, params }, deps));
     } finally {
       // Also if the transport throws: no caller here has the key, so the queue must ask for it.
       if (!isGiven) this.freed();

@@ -88,7 +88,12 @@ export interface NotifyRequest extends LeaseRef {
 
 /** A transfer of the hold to the lease `to`. */
 export interface TransferRequest extends LeaseRef {
-  readonly to: { readonly leaseId: LeaseId; readonly owner?: string | undefined; readonly leaseMs?: number | undefined };
+  readonly to: {
+    readonly leaseId: LeaseId;
+    readonly owner?: string | undefined;
+    readonly leaseMs?: number | undefined;
+    readonly meta?: Meta | undefined;
+  };
 }
 
 /** An operator's end to the hold with this token. */

@@ -29,6 +29,7 @@ export function transfer(record: LockRecord | undefined, command: Transfer, read
     ...hold,
     principal: "",
     owner: command.toOwner ?? hold.owner,
+    ...(command.toMeta && { meta: command.toMeta }),
     fencingToken: nextToken(record, reading),
     leaseMs,
     grantedAtMs: reading.latestMs,
