@@ -53,3 +53,16 @@ export function formatDurationUp(ms: number): string {
 export function formatSeconds(ms: number): string {
   return ms > 0 && ms < 1000 ? "<1s" : formatDuration(ms);
 }
+
+/** Formats a rate: `100 in 1m`, and `5 in 1s (bursts of 2)` if fewer may start at once than in the time. */
+export function rateText({
+  count,
+  perMs,
+  burst = count,
+}: {
+  readonly count: number;
+  readonly perMs: number;
+  readonly burst?: number | undefined;
+}): string {
+  return `${count} in ${exactDuration(perMs)}${burst === count ? "" : ` (bursts of ${burst})`}`;
+}

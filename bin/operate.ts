@@ -29,7 +29,7 @@ const FORCED = "; its holder learns of it at its next heartbeat, within about a 
 export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
   const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
-  if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}? [y/N] `, context);
+  if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
   if (asJson) {
@@ -43,17 +43,32 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   return 0;
 }
 
-/** Forgets the run: the next start is a first attempt. */
-export async function reset(key: string, reason: string, { locks, asJson, print }: CommandContext): Promise<number> {
+/** The run, the reason, and true to ask for confirmation first, on a terminal, if work is dropped. */
+export interface ResetArgs {
+  readonly key: string;
+  readonly reason: string;
+  readonly asks: boolean;
+}
+
+/** Forgets the run: the next start is a first attempt. @throws CliError if its checkpoint would be dropped and the user declines */
+export async function reset({ key, reason, asks }: ResetArgs, context: CommandContext): Promise<number> {
+  const { locks, asJson, print } = context;
+  const { checkpoint } = (await locks.runs.get(key)) ?? {};
+  const dropped = checkpoint === undefined ? "" : JSON.stringify(checkpoint);
+  if (dropped !== "" && asks) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
   await locks.runs.reset(key, { reason });
-  await print(asJson ? `${JSON.stringify({ key, reset: true })}\n` : `${key} is forgotten: the next start is a first attempt\n`);
+  const also = dropped === "" ? "" : `, and its checkpoint ${dropped} is dropped`;
+  const text = asJson
+    ? plainJson({ key, reset: true, checkpoint })
+    : plain(`${key} is forgotten${also}: the next start is a first attempt`);
+  await print(`${text}\n`);
   return 0;
 }
 
-/** Makes a limit full: the next take may bring other rates. */
+/** Gives back all of a limit: the next take may bring other rates. */
 export async function resetLimit(name: string, reason: string, { locks, asJson, print }: CommandContext): Promise<number> {
   await locks.limits.reset(name, { reason });
-  await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is full: the next take may bring other rates\n`);
+  await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is all back: the next take may bring other rates\n`);
   return 0;
 }
 
@@ -71,16 +86,16 @@ function described({ owner, fencingToken, heldMs }: HoldView): string {
 }
 
 /** Asks the user for confirmation, on a terminal. @throws CliError unless the user agrees; Interrupted on Ctrl-C */
-async function ask(question: string, { signals }: CommandContext): Promise<void> {
+async function ask(question: string, otherwise: string, { signals }: CommandContext): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return;
   const giveUp = new AbortController();
   signals.handTo((name) => giveUp.abort(new Interrupted(name)));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   terminal.on("SIGINT", () => giveUp.abort(new Interrupted("SIGINT")));
-  terminal.on("close", () => giveUp.abort(new CliError("usage", "nothing was broken")));
+  terminal.on("close", () => giveUp.abort(new CliError("usage", otherwise)));
   try {
-    const answer = await terminal.question(plain(question), { signal: giveUp.signal });
-    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("usage", "nothing was broken");
+    const answer = await terminal.question(plain(`${question} [y/N] `), { signal: giveUp.signal });
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("usage", otherwise);
   } catch (error) {
     throw giveUp.signal.aborted ? giveUp.signal.reason : error;
   } finally {

@@ -84,8 +84,15 @@ export interface Parts {
 /** A key with its holders and waiters. */
 export type KeyView = Inspection & Parts;
 
-/** A limit that is not full. */
-export type LimitOfKey = LimitView & Parts;
+/** A limit in use: what is left of its rates, its permits that are out, or both. */
+export interface LimitInUse extends Partial<Omit<LimitView, "key">> {
+  readonly key: string;
+  /** Its permits that are out, of how many, and the callers that wait for one. */
+  readonly permits?: { readonly out: number; readonly of: number; readonly waiting: number };
+}
+
+/** A limit in use, with its parts. */
+export type LimitOfKey = LimitInUse & Parts;
 
 /** A run, with its values as JSON text if it was asked for by itself. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &

@@ -7,7 +7,7 @@ import { type Page, firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
 import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, Listed, Locks, Parts, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
-import { canBeKey, locksOf, ORDERS, thatFit } from "./overview.js";
+import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
 
 /** The calls of an operator, which are all that a console needs of a client. */
@@ -167,15 +167,19 @@ class Lists {
     return { ...locksOf(views, search), ...look, namespace };
   }
 
-  runs(given: URLSearchParams, reader: AbortSignal): Promise<Listed<RunOfKey>> {
+  async runs(given: URLSearchParams, reader: AbortSignal): Promise<Listed<RunOfKey>> {
     const state = (given.get("state") || undefined) as RunInspection["state"] | undefined;
-    const page = (asked: Asked) => this.#locks.runs.list({ ...asked, state });
-    return this.#rows(page, (run) => this.runOfKey(run), given, reader);
+    const { items, ...look } = await this.#look((asked) => this.#locks.runs.list({ ...asked, state }), given, reader);
+    const all = items.map((run) => this.runOfKey(run));
+    return { ...rowsOf(all, given), ...look };
   }
 
-  limits(given: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {
-    const page = (asked: Asked) => this.#locks.limits.list(asked);
-    return this.#rows(page, (limit) => this.withParts(limit), given, reader);
+  async limits(given: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {
+    const taken = await this.#look((asked) => this.#locks.limits.list(asked), given, reader);
+    const held = await this.#look((asked) => this.#locks.list(asked), given, reader);
+    const all = limitsInUse(taken.items, held.items).map((limit) => this.withParts(limit));
+    const requests = taken.requests && held.requests && taken.requests + held.requests;
+    return { ...rowsOf(all, given), read: all.length, more: taken.more || held.more, requests };
   }
 
   /** Lists the runs that have used up their attempts. A page of failed runs alone reads sixteen times as many records as one of all. */
@@ -192,17 +196,6 @@ class Lists {
       more: more || still.length > ROWS_MAX,
       requests: requests && requests + named.length,
     };
-  }
-
-  async #rows<T extends { readonly key: string }, View extends Parameters<typeof thatFit>[0][number]>(
-    page: (asked: Asked) => Promise<Page<T>>,
-    viewOf: (item: T) => View,
-    given: URLSearchParams,
-    reader: AbortSignal,
-  ): Promise<Listed<View>> {
-    const { items, ...look } = await this.#look(page, given, reader);
-    const fitting = thatFit(items.map(viewOf), findIn(given));
-    return { items: fitting.slice(0, rowsIn(given)), fits: fitting.length, ...look };
   }
 
   /**
@@ -236,6 +229,15 @@ function keyIn(given: URLSearchParams): string {
 
 function findIn(given: URLSearchParams): string {
   return (given.get("find") ?? "").trim();
+}
+
+/** Returns the first rows of those that fit the search, and how many fit. */
+function rowsOf<T extends Parameters<typeof thatFit>[0][number]>(
+  all: readonly T[],
+  given: URLSearchParams,
+): Pick<Listed<T>, "items" | "fits"> {
+  const fitting = thatFit(all, findIn(given));
+  return { items: fitting.slice(0, rowsIn(given)), fits: fitting.length };
 }
 
 function rowsIn(given: URLSearchParams): number {

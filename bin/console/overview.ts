@@ -1,6 +1,7 @@
 /** The view over all keys that were read: figures, the keys that need a look, and the rows that fit a search. Pure. */
-import type { KeyView, Locks, RunOfKey } from "./data.js";
-import { toneOf } from "./page/words.js";
+import type { Inspection, LimitView } from "../../lib/index.js";
+import type { KeyView, LimitInUse, Locks, RunOfKey } from "./data.js";
+import { lateOf, permitsOut } from "./page/words.js";
 
 /** The orders of the held keys. `key`: as they were read. */
 export const ORDERS = ["wait", "left", "held", "key"] as const;
@@ -22,16 +23,9 @@ export interface LocksSearch {
   readonly onlyWaited: boolean;
 }
 
-type Holds = Pick<KeyView, "holders" | "waiters">;
-
 /** Returns the longest time for which a caller in the queue has waited, in ms; 0 for an empty queue. */
 export function longestWaitMs({ waiters }: Pick<KeyView, "waiters">): number {
   return Math.max(0, ...waiters.map(({ waitingMs }) => waitingMs));
-}
-
-/** Returns the number of holders that didn't renew in time. */
-function lateOf({ holders }: Holds): number {
-  return holders.filter((holder) => ["late", "over"].includes(toneOf(holder))).length;
 }
 
 /** Returns the hold whose lease ends first. */
@@ -87,4 +81,15 @@ export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, row
 /** Returns the rows whose key or owner fits. */
 export function thatFit<T extends Pick<RunOfKey, "key" | "parts" | "owner">>(rows: readonly T[], find: string): readonly T[] {
   return rows.filter(({ key, parts, owner }) => hasPart(find, [key, parts, owner]));
+}
+
+/** Returns the limits in use in the order of their names: those that were taken from lately, and those whose permits are out. */
+export function limitsInUse(taken: readonly LimitView[], held: readonly Inspection[]): readonly LimitInUse[] {
+  const limits = new Map<string, LimitInUse>(taken.map((limit) => [limit.key, limit]));
+  for (const view of held) {
+    const { key, limit: of, waiters } = view;
+    const permits = of !== undefined && { out: permitsOut(view), of, waiting: waiters.length };
+    if (permits) limits.set(key, { ...limits.get(key), key, permits });
+  }
+  return [...limits.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }

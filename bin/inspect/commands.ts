@@ -59,20 +59,20 @@ export function addLookCommands(program: Command, host: CliHost): void {
     );
   listing(program.command("limits"), "limits partner-")
     .summary("list limits that are in use")
-    .description("List the limits that are not full: their rates, what is left of each, and when they are full again.")
+    .description("List the limits in use: their rates and permits, what is left of each, who waits, and when all is back.")
     .action(looking(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
     .addCommand(limitReset(program, host));
 }
 
-/** Returns the command that makes a limit full. */
+/** Returns the command that gives back all of a limit. */
 function limitReset(program: Command, host: CliHost): Command {
   const command = new Command("reset")
     .argument("<name>")
     .usage("NAME --reason TEXT")
     .addHelpText("after", example('limits reset partner-api --reason "wrong rates"'));
   return command
-    .summary("make a limit full")
-    .description("Make a limit full: the next take may bring other rates.")
+    .summary("give back all of a limit")
+    .description("Give back all that was taken from a limit: the next take may bring other rates.")
     .requiredOption("--reason <text>", "why; it is logged")
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
@@ -102,12 +102,15 @@ export function addOperateCommands(program: Command, host: CliHost): void {
         return breakHold({ key, reason, fencingToken, drainMs, asks: !yes }, context);
       }),
     );
-  onKey(program.command("reset"), "--reason TEXT", 'reset report:2026-01-31 --reason "the source was wrong"')
+  onKey(program.command("reset"), "--reason TEXT [options]", 'reset report:2026-01-31 --reason "the source was wrong"')
     .summary("forget a run")
     .description("Forget a run that is over or was given up: the next start is a first attempt.")
     .requiredOption("--reason <text>", "why; it is logged")
+    .option("-y, --yes", "don't ask before a checkpoint is dropped")
     .action(
-      changing(async (context, key: string, { reason }: { reason: string }) => (await import("../operate.js")).reset(key, reason, context)),
+      changing(async (context, key: string, { reason, yes = false }: { reason: string; yes?: boolean }) =>
+        (await import("../operate.js")).reset({ key, reason, asks: !yes }, context),
+      ),
     );
 }
 

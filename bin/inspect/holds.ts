@@ -38,14 +38,14 @@ export function partsOf(key: string): string | undefined {
 }
 
 /** Returns the kind of a hold: exclusive, shared, or its share of the permits. */
-export function kindOf({ mode, permits, limit }: HoldView): string {
+export function kindOf({ mode, permits, limit }: Pick<HoldView, "mode" | "permits" | "limit">): string {
   return limit === undefined ? mode : `${permits} of ${limit}`;
 }
 
 /** Returns a hold's state if its lease is not current: `not renewed 43s`; `""` if it is. */
 function stateOf(hold: HoldView): string {
   const tone = toneOf(hold);
-  if (tone === "late" && hold.leaseMs !== undefined) return `${WORDS.late} ${formatDuration(hold.leaseMs - hold.remainingMs)}`;
+  if (tone === "late") return `${WORDS.late} ${formatDuration(hold.leaseMs - hold.remainingMs)}`;
   return tone === "held" ? "" : WORDS[tone];
 }
 

@@ -4,8 +4,9 @@ import type { CommandContext } from "../context.js";
 import { plainJson } from "../plain-text.js";
 import { type Column, cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
-import { formatSeconds } from "../duration.js";
-import { ratesText } from "../values.js";
+import type { LimitInUse } from "../console/data.js";
+import { limitsInUse } from "../console/overview.js";
+import { formatSeconds, rateText } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
@@ -38,17 +39,34 @@ const RUN_COLUMNS: readonly Column<RunInspection>[] = [
   { title: "SINCE OR UNTIL", cell: lastsOf },
 ];
 
-const LIMIT_COLUMNS: readonly Column<LimitView>[] = [
+const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
   { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey } },
-  { title: "RATES", cell: ({ rates }) => ratesText(rates), cut: { columns: 20, to: cutEnd } },
+  {
+    title: "LIMITS",
+    cell: ({ rates = [], permits }) => [...rates.map(rateText), ...(permits ? [`${permits.of} at once`] : [])].join(", "),
+    cut: { columns: 20, to: cutEnd },
+  },
   {
     title: "LEFT",
-    cell: ({ rates, remaining }) => remaining.map((left, at) => `${left} of ${rates[at]?.burst ?? left}`).join(", "),
-    short: ({ remaining }) => remaining.join(", "),
-    paint: ({ remaining }, colors) => (remaining.includes(0) ? colors.yellow : String),
+    cell: (limit) =>
+      leftOf(limit)
+        .map(([left, most]) => `${left} of ${most}`)
+        .join(", "),
+    short: (limit) =>
+      leftOf(limit)
+        .map(([left]) => left)
+        .join(", "),
+    paint: (limit, colors) => (leftOf(limit).some(([left]) => left === 0) ? colors.yellow : String),
   },
-  { title: "FULL IN", cell: ({ fullInMs }) => formatSeconds(fullInMs), align: "right" },
+  { title: "ALL BACK IN", cell: ({ fullInMs }) => (fullInMs === undefined ? "-" : formatSeconds(fullInMs)), align: "right" },
 ];
+const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }) => String(permits?.waiting ?? 0), align: "right" };
+
+/** Returns what is left of each rate and of the permits, and how much there is of it at most. */
+function leftOf({ rates = [], remaining = [], permits }: LimitInUse): readonly (readonly [left: number, most: number])[] {
+  const ofRates = rates.map(({ burst }, at) => [remaining[at] ?? 0, burst] as const);
+  return permits ? [...ofRates, [permits.of - permits.out, permits.of]] : ofRates;
+}
 
 /** The advice for runs that have used up their attempts. */
 const OUT_OF_ATTEMPTS = `a run out of attempts is refused until it is reset, unless its caller allows more than ${DEFAULT_ATTEMPTS}: holdfast reset KEY --reason TEXT`;
@@ -76,13 +94,17 @@ export async function runs({ prefix, max, ...query }: RunsArgs, context: Command
   return printList({ columns: RUN_COLUMNS, rows, none: "there are no such runs", advice }, { items: items.map(jsonOf), more }, context);
 }
 
-/** Lists the limits that are not full, in order. */
+/** Lists the limits in use, in order: those that were taken from lately, and those whose permits are out. */
 export async function limits({ prefix, max }: ListArgs, context: CommandContext): Promise<number> {
-  const { items, more } = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
+  const taken = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
+  const held = await firstOf<Inspection>(max, (page) => context.locks.list({ prefix, ...page }));
+  const all = limitsInUse(taken.items, held.items);
+  const [items, more] = [all.slice(0, max), taken.more || held.more || all.length > max];
+  const columns = items.some(({ permits }) => permits && permits.waiting > 0) ? [...LIMIT_COLUMNS, LIMIT_WAITING] : LIMIT_COLUMNS;
   const such = prefix === "" ? "" : ` that begins with ${prefix}`;
-  const none = `no limit${such} was taken from lately: every rate is all back. Permits that are out are in: holdfast ls`;
+  const none = `no limit${such} is in use: all is back, and no permit is out`;
   const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;
-  return printList({ columns: LIMIT_COLUMNS, rows: items, none, advice }, { items, more }, context);
+  return printList({ columns, rows: items, none, advice }, { items, more }, context);
 }
 
 interface Table<Row> {

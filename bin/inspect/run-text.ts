@@ -29,6 +29,12 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "kept
   return keptForMs === "forever" ? "kept for ever" : `kept for ${formatDuration(keptForMs)}`;
 }
 
+/** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
+export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
+  if (state !== "interrupted") return "";
+  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}`;
+}
+
 /** Returns the run as JSON, with its error as name and message. */
 export function jsonOf({ error, ...run }: RunInspection): object {
   return { ...run, ...(error && { error: { name: error.name, message: error.message } }) };

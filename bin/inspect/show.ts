@@ -2,8 +2,9 @@
 import type { Inspection, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
-import { holdColumns, holdsOf, withParts } from "./holds.js";
-import { jsonOf, lastsOf, stateOf } from "./run-text.js";
+import { stateText } from "../console/page/words.js";
+import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
+import { jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
@@ -11,11 +12,11 @@ import { cutEnd } from "../terminal.js";
 
 type Waiter = Inspection["waiters"][number];
 
-/** The columns of waiters. One of a semaphore waits for permits, whose number an inspection doesn't have, and in no mode. */
-const waiterColumns = (isSemaphore: boolean): readonly Column<Waiter>[] => [
+/** The columns of waiters for a key, or for a semaphore of `limit` permits. */
+const waiterColumns = (limit: number | undefined): readonly Column<Waiter>[] => [
   { title: "PLACE", cell: ({ position }) => String(position), align: "right" },
   { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
-  ...(isSemaphore ? [] : [{ title: "MODE", cell: ({ mode }: Waiter) => mode }]),
+  { title: "MODE", cell: ({ mode, permits = 1 }) => kindOf({ mode, permits, limit }) },
   { title: "PRIORITY", cell: ({ priority }) => String(priority), align: "right" },
   { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },
 ];
@@ -27,15 +28,19 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
     await print(`${plainJson(inspection)}\n`);
     return 0;
   }
-  const { waiters, fencingToken } = inspection;
+  const { waiters, fencingToken, limit } = inspection;
   const holds = holdsOf([inspection]);
-  const isHeld = holds.length > 0 ? screen.colors.yellow("held") : screen.colors.green("free");
+  const isHeld = holds.length > 0;
+  const paint = isHeld ? screen.colors.yellow : screen.colors.green;
+  const state = plain(stateText(inspection)).replace(/^(?:held|free|all \d+ permits)/, paint);
+  // Of a semaphore the sentence is about its permits.
+  const first = `${plain(withParts(key))}${isHeld && limit !== undefined ? ":" : " is"} ${state}`;
   const tables = [
-    ...(holds.length > 0 ? ["", ...tableOf(holdColumns(holds), holds, screen)] : []),
-    ...(waiters.length > 0 ? ["", ...tableOf(waiterColumns(inspection.limit !== undefined), waiters, screen)] : []),
+    ...(isHeld ? ["", ...tableOf(holdColumns(holds), holds, screen)] : []),
+    ...(waiters.length > 0 ? ["", ...tableOf(waiterColumns(limit), waiters, screen)] : []),
   ];
-  const last = fencingToken === 0 ? "no holder is on record" : `the last grant was under token ${fencingToken}`;
-  await print(`${[`${plain(withParts(key))} is ${isHeld}; ${last}`, ...tables].join("\n")}\n`);
+  const last = isHeld || fencingToken === 0 ? [] : [`the last grant was under token ${fencingToken}`];
+  await print(`${[first, ...last, ...tables].join("\n")}\n`);
   if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
   return 0;
 }
@@ -52,6 +57,7 @@ function linesOf(run: RunInspection): readonly string[] {
   const { key, attempt, fencingToken, owner, checkpoint, result, error, resultOmitted } = run;
   return [
     `${withParts(key)} is ${stateOf(run)}; attempt ${attempt}, token ${fencingToken}${lastsOf(run) === "" ? "" : `, ${lastsOf(run)}`}`,
+    ...(nextOf(run) === "" ? [] : [nextOf(run)]),
     ...(owner ? [`owner: ${owner}`] : []),
     ...(error ? [`error: ${error.message}`] : []),
     ...(checkpoint === undefined ? [] : [`checkpoint: ${JSON.stringify(checkpoint)}`]),

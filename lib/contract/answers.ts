@@ -37,7 +37,7 @@ const Holder = v.strictObject({
 });
 const InspectedHolder = v.strictObject({
   ...Holder.entries,
-  leaseMs: v.optional(leaseMs),
+  leaseMs,
   breaking: v.optional(v.pipe(v.literal(true), v.description("An operator broke the hold: it can't be renewed."))),
 });
 const ending = v.picklist(["released", "expired", "taken", "broken", "transferred", "cancelled", "unknown"]);
@@ -54,6 +54,9 @@ const Inspection = v.strictObject({
     v.strictObject({
       owner,
       mode,
+      permits: v.optional(
+        v.pipe(integer(1, LIMITS.permitsMax), v.description("The permits of a semaphore that it waits for; absent: the key is none.")),
+      ),
       priority: integer(0, LIMITS.priorityMax),
       position: integer(1, 1000),
       waitingMs: durationMs,

@@ -102,8 +102,8 @@ export const isReset = row<object>({ reset: oneOf(true) });
 export const isInspection = row<Inspection>({
   ...members("version fencingToken", isCount),
   ...{ key: isText, mode, limit: orNone(isCount) },
-  holders: listOf(row({ ...holder, leaseMs: orNone(isCount) })),
-  waiters: listOf(row({ ...members("priority position waitingMs", isCount), owner: isText, mode })),
+  holders: listOf(row({ ...holder, leaseMs: isCount })),
+  waiters: listOf(row({ ...members("priority position waitingMs", isCount), owner: isText, mode, permits: orNone(isCount) })),
   waitSet: orNone(listOf(row({ ...members("owner condition", isText), waitingMs: isCount }))),
   recent: orNone(listOf(row({ askedAgoMs: isCount, ending: isText }))),
   lapsed: orNone(listOf(row({ ...members("fencingToken heldMs endedAgoMs", isCount), owner: isText }))),

@@ -22,7 +22,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
     await page.getByRole("table").or(page.getByText("No key is held")).waitFor();
     await page.keyboard.press("g");
     await page.keyboard.press("m");
-    await page.getByText("Every limit is full").waitFor();
+    await page.getByText("No limit is in use").waitFor();
     await page.getByText(/^npx holdfast --url \S+ limit demo --rate 5\/1m -- date$/).waitFor();
     expect(await page.title()).toBe("Limits · holdfast");
   });
@@ -45,7 +45,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
         await page.getByText("1 in use").waitFor();
         const row = page.getByRole("row", { name: "partner-api" });
         expect((await row.innerText()).replaceAll(/\s+/g, " ")).toMatch(
-          /^partner-api 100 in 1h 98 of 100 5 in 1h 0 of 2 \d\d:\d\d:\d\d \(in \d+m( \d+s)?\)$/,
+          /^partner-api 100 in 1h 98 of 100 5 in 1h \(bursts of 2\) 0 of 2 \d\d:\d\d:\d\d \(in \d+m( \d+s)?\) Reset…$/,
         );
         const parts = await row.locator(".fill").evaluateAll((bars) => bars.map((one) => (one as HTMLElement).style.transform));
         expect(parts).toEqual(["scaleX(0.98)", "scaleX(0)"]);
@@ -59,7 +59,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
       await page.route("**/console/api/**", () => undefined); // Nobody answers, and nothing fails.
       await page.clock.runFor(45_000);
       await page.locator("table.limits.old").waitFor();
-      await page.getByText(/The limits below are of \d\d:\d\d:\d\d, /).waitFor();
+      await page.getByText(/What is shown is of \d\d:\d\d:\d\d, /).waitFor();
     });
 
     it.each([

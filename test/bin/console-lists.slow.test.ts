@@ -114,7 +114,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     await page.keyboard.press("/");
     await page.keyboard.type("91231");
     await page.getByRole("link", { name: "Open ‘91231’" }).click();
-    await page.getByText("Free. No holder is on record.").waitFor();
+    await page.getByText("Free; no holder is on record.").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "ORDER_91231" }).click();
     await page.getByText(/^Held by checkout-7 since /).waitFor();
@@ -222,8 +222,8 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
           .trim(),
       );
       expect(said).toEqual([
-        "HOT_item Held by fn-holder since TIME (4m 10s). Renewed 4s ago. 1 waiting, for up to 4m. Open HOT_item",
-        "ORDER_8 Held by checkout-12 since TIME (4m 10s). Not renewed for 43s: it may be dead. If it stays silent, checkout-13 gets the key in about 17s. 1 waiting, for up to 3m 10s. Open ORDER_8",
+        "HOT_item Held by fn-holder since TIME (4m 10s), renewed 4s ago; next waits. The longest wait is 4m. Open HOT_item",
+        "ORDER_8 Held by checkout-12 since TIME (4m 10s), not renewed for 43s: it may be dead, and if it stays silent, checkout-13 gets the key in about 18s; checkout-13 waits. The longest wait is 3m 10s. Open ORDER_8",
       ]);
       expect(await keysOf(page)).toEqual(["HOT_item", "ORDER_8", "A_fine"]);
       await page.getByRole("link", { name: "Open ORDER_8" }).waitFor();

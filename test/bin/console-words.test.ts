@@ -4,18 +4,7 @@ import type { KeyView } from "../../bin/console/data.js";
 import { endOf, wordOf } from "../../bin/held-text.js";
 import { isOld, poll } from "../../bin/console/page/poll.js";
 import { hrefOf, routeOf } from "../../bin/console/page/route.js";
-import {
-  breakCommand,
-  keyTone,
-  kindOf,
-  oldSentenceOf,
-  sentenceOf,
-  signOfLife,
-  shortToken,
-  spanText,
-  timeText,
-  toneOf,
-} from "../../bin/console/page/words.js";
+import { breakCommand, keyTone, kindOf, sentence, shortToken, stateText, timeText } from "../../bin/console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -38,76 +27,69 @@ const view = (holders: readonly Holder[], more: Partial<KeyView> = {}): KeyView 
   ...more,
 });
 
-/** A look at noon, `agoMs` after the answer. */
-const NOON_MS = 12 * 3_600_000;
-const noon = (agoMs = 0) => ({ nowMs: NOON_MS, agoMs, isUtc: true });
 const waiter = (owner: string) => ({ owner, mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }) as const;
+const offered = (owner: string) => ({ ...waiter(owner), offered: true }) as const;
+const ended = { fencingToken: 7, heldMs: 3000, endedAgoMs: 40_000 };
 
 describe("a key in words", () => {
-  it.each<[string, KeyView, number, string]>([
-    ["current", view([holder()]), 0, "Held by me since 11:59:35 (25s). Renewed 1s ago: its lease is current."],
-    ["new", view([holder({ heldMs: 1_000 })]), 0, "Held by me since 11:59:59 (1s). Granted 1s ago: its lease is current."],
+  it.each<[string, KeyView, string]>([
+    ["current", view([holder()]), "held by me for 25s, renewed 1s ago"],
+    ["new", view([holder({ heldMs: 1_000 })]), "held by me for 1s, not renewed yet: its lease is current"],
+    ["waited for", view([holder()], { waiters: [waiter("b"), waiter("c")] }), "held by me for 25s, renewed 1s ago; 2 wait, next b"],
     [
       "late",
       view([holder({ remainingMs: 8_000 })]),
-      0,
-      "Held by me since 11:59:35 (25s). Not renewed for 22s: it may be dead. If it stays silent, the key is free in about 9s.",
+      "held by me for 25s, not renewed for 22s: it may be dead, and if it stays silent, the key is free in about 9s",
     ],
     [
       "late since its grant, and waited for",
-      view([holder({ remainingMs: 7_000, heldMs: 22_000 })], { waiters: [waiter("checkout-13")] }),
-      1_000,
-      "Held by me since 11:59:37 (23s). Not renewed since it was granted 24s ago: it may be dead. If it stays silent, checkout-13 gets the key in about 7s.",
+      view([holder({ remainingMs: 7_000, heldMs: 23_000 })], { waiters: [waiter("b")] }),
+      "held by me for 23s, not renewed since: it may be dead, and if it stays silent, b gets the key in about 8s; b waits",
     ],
     [
       "over",
-      view([holder({ remainingMs: 900 })], { waiters: [waiter("b")] }),
-      1_000,
-      "Held by me since 11:59:34 (26s). Its lease is over: its holder didn't renew it. In a moment, b gets the key.",
+      view([holder({ remainingMs: 0 })], { waiters: [waiter("b")] }),
+      "held by me for 25s, but its lease is over without a renewal: in a moment b gets the key; b waits",
     ],
     [
       "broken",
       view([holder({ breaking: true })]),
-      0,
-      "Held by me since 11:59:35 (25s). An operator broke this hold: it can't be renewed, and ends in 29s at the latest.",
+      "held by me for 25s, broken by an operator: it can't be renewed, and ends in 29s at the latest",
     ],
-    ["shared", view([holder(), holder()]), 0, "Held by 2 leases together."],
-    ["offered", view([], { waiters: [waiter("b")] }), 0, "Free, and offered to b, who has 5s to claim it."],
-    ["never used", view([], { fencingToken: 0 }), 0, "Free. No holder is on record."],
-    ["free", view([]), 0, "Free."],
+    ["shared", view([holder(), holder()]), "held by 2 leases together"],
     [
-      "free since a lease ran out",
-      view([], { lapsed: [{ owner: "importer-9", fencingToken: 7, heldMs: 3000, endedAgoMs: 40_000 }] }),
-      1_000,
-      "Free since 11:59:19. importer-9's lease ran out; nobody has taken the key since.",
+      "shared with one that is late",
+      view([holder(), holder({ remainingMs: 1 })]),
+      "held by 2 leases together, 1 of them not renewed in time",
     ],
+    ["a semaphore", view([holder()], { limit: 3 }), "1 of 3 permits is out"],
+    [
+      "a semaphore at its limit",
+      view([holder({ permits: 2 }), holder()], { limit: 3, waiters: [waiter("b"), waiter("c")] }),
+      "all 3 permits are out; 2 wait, next b",
+    ],
+    ["offered", view([], { waiters: [offered("b")] }), "free, and offered to b, who has a few seconds to claim it"],
+    ["free, and waited for without an offer", view([], { waiters: [waiter("dead")] }), "free; dead waits"],
+    ["never used", view([], { fencingToken: 0 }), "free; no holder is on record"],
+    ["free", view([]), "free"],
+    ["free since a lease ran out", view([], { lapsed: [{ owner: "importer-9", ...ended }] }), "free for 40s: importer-9's lease ran out"],
     [
       "free, and remembers its last lease",
       view([], { recent: [{ askedAgoMs: 31 * 60_000, ending: "taken" }] }),
-      0,
-      "Free. The last lease was asked for 31m ago (lost: its lease ran out).",
+      "free; its last lease was asked for 31m ago (lost: its lease ran out)",
     ],
-  ])("that is %s", (_, seen, agoMs, sentence) => {
-    expect(sentenceOf(seen, noon(agoMs))).toBe(sentence);
+  ])("that is %s", (_, seen, text) => {
+    expect(stateText(seen)).toBe(text);
   });
 
   it.each([
     ["released", "me released it"],
-    ["broken", "An operator broke the hold of me"],
+    ["broken", "an operator broke the hold of me"],
     ["expired", "me's lease ran out"],
-    ["transferred", "The hold of me ended"],
+    ["transferred", "the hold of me ended"],
   ])("that is free tells by the log since when, and how its last hold ended: %s", (ending, how) => {
-    const sentence = sentenceOf(view([]), noon(), { owner: "me", endedAtMs: NOON_MS - 60_000, ending });
-    expect(sentence).toBe(`Free since 11:59:00. ${how}; nobody has taken the key since.`);
-  });
-
-  it.each<[string, Holder, string]>([
-    ["renewed", holder(), "me renewed 1s ago, so it is probably running."],
-    ["was just granted", holder({ heldMs: 1000 }), "me was granted the key 1s ago, so it is probably running."],
-    ["is late", holder({ remainingMs: 8000 }), "me has not renewed for 22s: it may be dead."],
-    ["was broken before", holder({ breaking: true }), "me holds it."],
-  ])("tells who is about to break it that its holder %s", (_, seen, sign) => {
-    expect(signOfLife(seen, 0)).toBe(sign);
+    const text = stateText(view([]), (ms) => `since ${ms}`, { owner: "me", endedAgoMs: 60_000, ending });
+    expect(sentence(text)).toBe(`Free since 60000: ${how}.`);
   });
 
   it.each([
@@ -117,36 +99,11 @@ describe("a key in words", () => {
     expect(breakCommand(key, 7, options)).toBe(command);
   });
 
-  it.each<[string, KeyView, string]>([
-    ["held", view([holder({ remainingMs: 20_000 })]), "held by me, last renewed 10s before"],
-    ["new", view([holder({ heldMs: 1_000 })]), "held by me, granted 1s before"],
-    ["broken", view([holder({ breaking: true })]), "held by me, whose hold an operator had broken"],
-    ["shared", view([holder(), holder()]), "held by 2 leases together"],
-    ["free", view([]), "free"],
-    [
-      "offered",
-      view([], { waiters: [{ owner: "b", mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }] }),
-      "free, and offered to b",
-    ],
-  ])("that was %s by an old answer is told as of its time, and nothing is concluded", (_, seen, state) => {
-    expect(oldSentenceOf(seen, "22:18:39")).toBe(`At 22:18:39 it was ${state}. Not known since.`);
-  });
-
-  it("is without a bar and a judgement where the service doesn't tell the lease's length", () => {
-    const { leaseMs: _unknown, ...old } = holder({ remainingMs: 8_000 });
-    expect([sentenceOf(view([old]), noon()), toneOf(old)]).toEqual(["Held by me since 11:59:35 (25s). 8s of its lease are left.", "held"]);
-  });
-
   it("has the state of its worst hold", () => {
     expect(keyTone(view([holder(), holder({ remainingMs: 10_000 })]))).toBe("late");
     expect(keyTone(view([holder({ breaking: true }), holder({ remainingMs: 0 })]))).toBe("over");
     expect(keyTone(view([]))).toBe("free");
-    expect(keyTone(view([], { waiters: [{ owner: "b", mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }] }))).toBe("waiting");
-    // A lease of 30 s with 16 s left is late 2 s later.
-    expect([keyTone(view([holder({ remainingMs: 16_000 })])), keyTone(view([holder({ remainingMs: 16_000 })]), 2_000)]).toEqual([
-      "held",
-      "late",
-    ]);
+    expect([keyTone(view([], { waiters: [offered("b")] })), keyTone(view([], { waiters: [waiter("b")] }))]).toEqual(["waiting", "free"]);
   });
 
   it("tells permits, and the end of a token", () => {
@@ -155,15 +112,7 @@ describe("a key in words", () => {
   });
 
   it("makes the marks of an owner that would turn the text around visible", () => {
-    expect(sentenceOf(view([holder({ owner: "\u202Eevil" })]), noon())).toContain("Held by \u{FFFD}evil since");
-  });
-
-  it("tells the time that a picture shows", () => {
-    expect([60_000, 600_000, 3_600_000].map((ms) => `in the last ${spanText(ms)}`)).toEqual([
-      "in the last minute",
-      "in the last 10m",
-      "in the last hour",
-    ]);
+    expect(stateText(view([holder({ owner: "\u202Eevil" })]))).toContain("held by \u{FFFD}evil for");
   });
 
   it("tells the time of day", () => {

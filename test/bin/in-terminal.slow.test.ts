@@ -131,6 +131,25 @@ describe("break asks a person first", () => {
   });
 });
 
+describe("reset asks a person before a checkpoint is dropped", () => {
+  it.each([
+    ["and does it when they agree", "y\n", 0, "dropped"],
+    ["and doesn't when they say no", "n\n", 64, "nothing was reset"],
+  ])("%s", async (what, typed, status, said) => {
+    const key = `far-${status}`;
+    const far = service.locks.runOnce(key, async (run) => {
+      await run.saveCheckpoint({ page: 3 });
+      throw new Error(what);
+    });
+    await expect(far).rejects.toThrow(what);
+    const terminal = inTerminal(["reset", key, "--reason", "wrong source"], service.env);
+    await terminal.showed(new RegExp(`Drop the checkpoint {"page":3} of ${key}\\? \\[y/N\\] `));
+    terminal.type(typed);
+    expect(await terminal.ended).toMatchObject({ status, shown: expect.stringContaining(said) });
+    expect((await service.locks.runs.get(key)) === null).toBe(status === 0);
+  });
+});
+
 describe("a wait in a terminal", () => {
   it("says for whom, and at which place in the queue", async () => {
     await using theirs = await service.locks.acquire("in-use", { owner: "alice" });

@@ -42,7 +42,7 @@ describe("a command under a limit", () => {
       status: 75,
       stdout: "",
       stderr: expect.stringMatching(
-        /^holdfast: full has no room under 5\/1h within 2s: try again in 1[12]m( \d+s)?\nThe command was not run\. Wait longer by --wait, or look: holdfast limits full\n$/,
+        /^holdfast: full has no room under 5 in 1h within 2s: try again in 1[12]m( \d+s)?\nThe command was not run\. Wait longer by --wait, or look: holdfast limits full\n$/,
       ),
     });
     const asked = await limit("full", "--json", "--rate", "5/1h", "-n", "-E", "3", "--", "echo", "ran");

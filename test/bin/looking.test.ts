@@ -77,7 +77,9 @@ describe("ls", () => {
       ["stripe_evt~5F1 (stripe, evt_1)", "2"],
       ["stripe~", "0"],
     ]);
-    expect((await holdfast("show", name)).stdout).toMatch(/^stripe_evt~5F1 \(stripe, evt_1\) is held;/);
+    expect((await holdfast("show", name)).stdout).toMatch(
+      /^stripe_evt~5F1 \(stripe, evt_1\) is held by somebody-else for \d+m?s, .*; 2 wait, next /,
+    );
     await Promise.all([one.close(), other.close()]);
     await Promise.all(waits);
   });
@@ -141,7 +143,11 @@ describe("show", () => {
     giveUp.abort();
     await waiting;
     expect(words(stdout)).toEqual([
-      [`show is held; the last grant was under token ${lease.fencingToken}`],
+      [
+        expect.stringMatching(
+          /^show is held by me for \d+m?s, (not renewed yet: its lease is current|renewed \d+m?s ago); somebody-else waits$/,
+        ),
+      ],
       [""],
       ["OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
       ["me", "exclusive", String(lease.fencingToken), A_WHILE, A_WHILE],
@@ -152,7 +158,7 @@ describe("show", () => {
     expect(asJson).toMatchObject({ key: "show", fencingToken: lease.fencingToken, holders: [{ owner: "me" }], waiters: [waiter] });
   });
 
-  it("shows no mode of who waits for a permit", async () => {
+  it("says that all permits are out, and how many each waiter wants", async () => {
     await using _lease = await service.locks.acquire("permits", { limit: 2, permits: 2, owner: "me" });
     const giveUp = new AbortController();
     const waiting = service.locks.acquire("permits", { limit: 2, priority: 3, signal: giveUp.signal }).catch(() => undefined);
@@ -160,15 +166,18 @@ describe("show", () => {
     const { stdout } = await holdfast("show", "permits");
     giveUp.abort();
     await waiting;
+    expect(stdout).toMatch(/^permits: all 2 permits are out; somebody-else waits\n/);
     expect(words(stdout).slice(-2)).toEqual([
-      ["PLACE", "WAITER", "PRIORITY", "WAITING FOR"],
-      ["1", "somebody-else", "3", A_WHILE],
+      ["PLACE", "WAITER", "MODE", "PRIORITY", "WAITING FOR"],
+      ["1", "somebody-else", "1 of 2", "3", A_WHILE],
     ]);
   });
 
   it("shows that a key is free, and its last token", async () => {
     const token = await service.locks.withLock("was", ({ fencingToken }) => fencingToken);
-    expect((await holdfast("show", "was")).stdout).toBe(`was is free; the last grant was under token ${token}\n`);
+    expect((await holdfast("show", "was")).stdout).toMatch(
+      new RegExp(`^was is free; its last lease was asked for \\d+m?s ago \\(released\\)\nthe last grant was under token ${token}\n$`),
+    );
     expect((await holdfast("show", "never")).stdout).toBe("never is free; no holder is on record\n");
     expect(await json("show", "never")).toEqual({ key: "never", version: 0, mode: "exclusive", fencingToken: 0, holders: [], waiters: [] });
   });
@@ -263,15 +272,35 @@ describe("limits", () => {
     await service.locks.limiter("limits:short", { rates: [{ count: 9, perMs: LONG_MS }] }).take();
   });
 
-  it("lists those in use, with their rates as --rate takes them and what is left of each", async () => {
+  it("lists those in use, with their rates in words and what is left of each", async () => {
     const { status, stdout, stderr } = await holdfast("limits", "limits:");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(words(stdout)).toEqual([
-      ["KEY", "RATES", "LEFT", "FULL IN"],
-      ["limits:partner", "100/10m, 5/90s/2", "98 of 100, 0 of 2", A_WHILE],
-      ["limits:short", "9/10m", "8 of 9", A_WHILE],
+      ["KEY", "LIMITS", "LEFT", "ALL BACK IN"],
+      ["limits:partner", "100 in 10m, 5 in 90s (bursts of 2)", "98 of 100, 0 of 2", A_WHILE],
+      ["limits:short", "9 in 10m", "8 of 9", A_WHILE],
     ]);
     expect(words((await holdfast("limits", "limits:", "--max", "1")).stdout)).toHaveLength(2);
+  });
+
+  it("lists those whose permits are out, with who waits, beside their rates and without", async () => {
+    await using _one = await service.locks.acquire("permits:a", { limit: 3, permits: 3, leaseMs: LONG_MS });
+    await using _two = await service.locks.acquire("permits:b", { limit: 2, leaseMs: LONG_MS });
+    await using _lock = await service.locks.acquire("permits:c", { leaseMs: LONG_MS });
+    await service.locks.limiter("permits:b", { rates: [{ count: 9, perMs: LONG_MS }] }).take();
+    const giveUp = new AbortController();
+    const waiting = service.locks.acquire("permits:a", { limit: 3, signal: giveUp.signal }).catch(() => undefined);
+    while ((await service.locks.inspect("permits:a")).waiters.length === 0);
+    const { stdout } = await holdfast("limits", "permits:");
+    const { items } = (await json("limits", "permits:a")) as { readonly items: readonly unknown[] };
+    giveUp.abort();
+    await waiting;
+    expect(words(stdout)).toEqual([
+      ["KEY", "LIMITS", "LEFT", "ALL BACK IN", "WAITING"],
+      ["permits:a", "3 at once", "0 of 3", "-", "1"],
+      ["permits:b", "9 in 10m, 2 at once", "8 of 9, 1 of 2", A_WHILE, "0"],
+    ]);
+    expect(items).toEqual([{ key: "permits:a", permits: { out: 3, of: 3, waiting: 1 } }]);
   });
 
   it("as JSON has the service's own members", async () => {
@@ -286,13 +315,13 @@ describe("limits", () => {
     const { items } = await service.locks.limits.list({ prefix: "limits:" });
     const rates = Array.from({ length: 4 }, () => ({ count: 1_000_000, perMs: 86_400_000, burst: 500_000 }));
     const remaining = [500_000, 0, 500_000, 1];
-    const listed = [...items, { key: "k".repeat(99), rates, remaining, fullInMs: 1 }];
+    const listed = [...items, { key: "z".repeat(99), rates, remaining, fullInMs: 1 }];
     const screen = { columns: 80, colors: { ...pico.createColors(false), yellow: (text: unknown) => `<${String(text)}>` } };
     const print = vi.fn();
-    const locks = { limits: { list: () => Promise.resolve({ items: listed }) } };
+    const locks = { limits: { list: () => Promise.resolve({ items: listed }) }, list: () => Promise.resolve({ items: [] }) };
     await limits({ prefix: "", max: 9 }, { locks, screen, print, say: vi.fn() } as unknown as CommandContext);
     const [text] = print.mock.calls[0] as [string];
-    expect(text.match(/<[^>]*>/g)).toEqual(["<98, 0>", "<500000, 0, 500000, 1>"]);
+    expect(text.match(/<\d[^>s]*>/g)).toEqual(["<98, 0>", "<500000, 0, 500000, 1>"]);
     expect(
       text
         .replaceAll(/[<>]/g, "")
@@ -306,7 +335,7 @@ describe("limits", () => {
       status: 0,
       stdout: "",
       stderr:
-        "holdfast: no limit that begins with nothing: was taken from lately: every rate is all back. Permits that are out are in: holdfast ls\n" +
+        "holdfast: no limit that begins with nothing: is in use: all is back, and no permit is out\n" +
         "holdfast: to take from one: holdfast limit KEY --rate 100/1m -- COMMAND\n",
     });
   });

@@ -107,6 +107,17 @@ describe("reset", () => {
     expect(service.lines).toContainEqual(expect.objectContaining({ event: "reset", id: "reset", reason: "wrong source" }));
   });
 
+  it("names the checkpoint that it drops", async () => {
+    const work = service.locks.runOnce("reset-far", async (run) => {
+      await run.saveCheckpoint({ page: 3 });
+      throw new Error("no paper");
+    });
+    await expect(work).rejects.toThrow("no paper");
+    expect((await holdfast("reset", "reset-far", "--reason", "wrong source")).stdout).toBe(
+      'reset-far is forgotten, and its checkpoint {"page":3} is dropped: the next start is a first attempt\n',
+    );
+  });
+
   it("of one that runs is 75, of none 66", async () => {
     let end = (): void => undefined;
     const running = service.locks.runOnce("runs", () => new Promise<void>((resolve) => (end = resolve)));
@@ -122,11 +133,11 @@ describe("reset", () => {
 describe("limits reset", () => {
   const WRONG = { rates: [{ count: 1, perMs: LONG_MS }] };
 
-  it("makes a limit full for other rates, and logs the reason", async () => {
+  it("gives back all of a limit for other rates, and logs the reason", async () => {
     await service.locks.limiter("partner", WRONG).take();
     expect(await holdfast("limits", "reset", "partner", "--reason", "wrong rates")).toEqual({
       status: 0,
-      stdout: "partner is full: the next take may bring other rates\n",
+      stdout: "partner is all back: the next take may bring other rates\n",
       stderr: "",
     });
     expect(await service.locks.limiter("partner", { rates: [{ count: 2, perMs: LONG_MS }] }).take()).toMatchObject({ remaining: [1] });

@@ -78,7 +78,17 @@ describe("watch on a pipe", () => {
 });
 
 describe("what changed between two looks", () => {
-  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 1, heldMs: 0, remainingMs: 1000, waiting: 0 } as const;
+  const hold = {
+    key: "a",
+    owner: "me",
+    mode: "exclusive",
+    permits: 1,
+    fencingToken: 1,
+    heldMs: 0,
+    remainingMs: 1000,
+    leaseMs: 1000,
+    waiting: 0,
+  } as const;
 
   it("is no renewal, but each other grant of the same key", () => {
     expect(changesBetween([hold], [{ ...hold, heldMs: 500, remainingMs: 2000 }])).toEqual([]);
@@ -91,7 +101,17 @@ describe("what changed between two looks", () => {
 });
 
 describe("the end of a hold", () => {
-  const hold = { key: "a", owner: "me", mode: "exclusive", permits: 1, fencingToken: 2, heldMs: 0, remainingMs: 1000, waiting: 0 } as const;
+  const hold = {
+    key: "a",
+    owner: "me",
+    mode: "exclusive",
+    permits: 1,
+    fencingToken: 2,
+    heldMs: 0,
+    remainingMs: 1000,
+    leaseMs: 1000,
+    waiting: 0,
+  } as const;
   const known = { key: "a", version: 9, mode: "exclusive", fencingToken: 2, holders: [], waiters: [] } as const;
   const ends = (...endings: readonly ("released" | "taken" | "expired" | "broken" | "cancelled")[]) => ({
     recent: endings.map((ending) => ({ askedAgoMs: 1000, ending })),

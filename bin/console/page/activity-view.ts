@@ -5,12 +5,12 @@ import { type Bucket, bucketsOf, refusalsSince } from "../activity.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import { type ViewProps, SharedContext, useAge, useNow, useWidth } from "./hooks.js";
+import { type ViewProps, SharedContext, useIsKnown, useNow, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { filtersOf } from "./route.js";
-import { spanText, timeText } from "./words.js";
+import { timeText } from "./words.js";
 
 /** The number of parts of the time. */
 const PARTS = 60;
@@ -19,7 +19,7 @@ const PLOT_PX = 84;
 /** The view. */
 export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
-  const { isKnown } = useAge(polled);
+  const isKnown = useIsKnown(polled);
   const { filters, set } = filtersOf({ place: "activity", query }, { prefix: "", owner: "", event: "" });
   const fits = useMemo(
     () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
@@ -32,7 +32,7 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
     </main>`;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Activity</h1>
-    <${Freshness} polled=${polled} what="lines" />
+    <${Freshness} polled=${polled} />
     <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}<${HistoryNote} logFromMs=${logFromMs} /></div>
     <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
     <section class="panel" aria-label="Operators">
@@ -66,7 +66,6 @@ function noLog(): Content {
   return empty(
     "The log is not read here",
     "A deployed service writes its log to CloudWatch Logs. Its dashboard has these plots, and the saved query tells the history of one key.",
-    "The console of a service on your own machine, by npm start or holdfast dev, shows the log here.",
   );
 }
 
@@ -103,7 +102,7 @@ function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number
   const buckets = useMemo(() => bucketsOf(lines, fromMs, stepMs, PARTS), [lines, fromMs, stepMs]);
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const refusals = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
-  const when = knownUntilMs === undefined ? `in the last ${spanText(spanMs)}` : `in the ${spanText(spanMs)} before ${until}`;
+  const when = knownUntilMs === undefined ? `in the last ${formatDuration(spanMs)}` : `in the ${formatDuration(spanMs)} before ${until}`;
   const plot = (title: string, tone: string, value: Value, note: string): Content =>
     html`<${Plot} title=${title} tone=${tone} value=${value} note=${note} buckets=${buckets} stepMs=${stepMs} until=${until} />`;
   return html`<div class="plots">

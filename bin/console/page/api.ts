@@ -12,6 +12,14 @@ export class ApiError extends Error {
   }
 }
 
+/** The codes of failures without an answer of the service or of its table. */
+const SILENT = ["unreachable", "unavailable"];
+
+/** True if nobody answered. Any other failure is an answer. */
+export function isSilence(error: Error): boolean {
+  return error instanceof ApiError && SILENT.includes(error.code);
+}
+
 /** A way to the data. Each call throws ApiError for a refusal or failure. A read ends when its reader aborts. */
 export interface Way {
   read(path: string, query: URLSearchParams, reader: AbortSignal): Promise<unknown>;

@@ -1,11 +1,11 @@
 /** The page: its header, the view of its address, and the log that all views share. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { About, Exhausted, Line, Lines } from "../data.js";
-import { formatDuration } from "../../duration.js";
+import { formatSeconds } from "../../duration.js";
 import { ActivityView } from "./activity-view.js";
 import { read } from "./api.js";
 import { Dialog } from "./dialog.js";
-import { type Polled, type Shared, SharedContext, useNow, usePoll, usePolled } from "./hooks.js";
+import { type Polled, type Shared, SharedContext, silentMs, useNow, usePoll, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { KeyView } from "./key-view.js";
 import { type KeyActions, KEYS, useKeys } from "./keys.js";
@@ -46,15 +46,16 @@ export function App(): Content {
   const [hasKeys, toggleKeys] = useSetting("keys", true);
   const [isHelping, setHelping] = useState(false);
   const togglePause = (): void => setPaused((before) => !before);
+  const polls = useRef<Shared["polls"]>(new Set()).current;
   const actions: KeyActions = { toggleUtc, togglePause, help: () => setHelping(true) };
   useKeys(hasKeys, actions);
-  return html`<${SharedContext.Provider} value=${{ isPaused, isUtc }}>
+  return html`<${SharedContext.Provider} value=${{ isPaused, isUtc, polls }}>
     <${Page} isPaused=${isPaused} isUtc=${isUtc} ...${actions} />
     ${isHelping && html`<${Help} hasKeys=${hasKeys} toggleKeys=${toggleKeys} onClose=${() => setHelping(false)} />`}
   </${SharedContext.Provider}>`;
 }
 
-type PageProps = Shared & KeyActions;
+type PageProps = Omit<Shared, "polls"> & KeyActions;
 
 function Page(props: PageProps): Content {
   const route = useRoute();
@@ -90,14 +91,15 @@ function Page(props: PageProps): Content {
     ${
       about.data
         ? html`<${View} key=${name} name=${name} about=${about.data} query=${query} ...${shown} />`
-        : html`<main id="main"><${Freshness} polled=${about} what="data" /></main>`
+        : html`<main id="main"><${Freshness} polled=${about} /></main>`
     }`;
 }
 
 function badge(exhausted: Exhausted | undefined): Content | false {
   const count = exhausted?.items.length ?? 0;
   return (
-    count > 0 && html` <span class="badge">${count}${exhausted?.more === true ? "+" : ""} ${count === 1 ? "needs" : "need"} you</span>`
+    count > 0 &&
+    html` <span class="badge">${count}${exhausted?.more === true ? "+" : ""}<span> ${count === 1 ? "needs" : "need"} you</span></span>`
   );
 }
 
@@ -133,12 +135,21 @@ function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly po
 const PAGE = 2000;
 
 function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PageProps & { readonly about: Polled<About> }): Content {
+  const { polls } = useContext(SharedContext);
   const nowMs = useNow(1000);
-  const state = about.error ? "down" : isPaused ? "paused" : "live";
-  const words = { down: "no answer", paused: "paused", live: "live" }[state];
-  const age = about.atMs !== undefined && about.error ? ` for ${formatDuration(nowMs - about.atMs)}` : "";
+  const shown = Array.from(polls, ({ current }) => current);
+  const silences = shown.map((polled) => silentMs(polled, nowMs)).filter((ms) => ms !== undefined);
+  const answeredMs = Math.max(...shown.map(({ atMs = 0 }) => atMs));
+  const live = answeredMs > 0 ? ["live", `answered ${formatSeconds(Math.max(0, nowMs - answeredMs))} ago`] : ["asking"];
+  const [state = "", age] = isPaused
+    ? ["paused"]
+    : silences.length > 0
+      ? ["no answer", `for ${formatSeconds(Math.min(...silences))}`]
+      : live;
   return html`<div class="status">
-    <span class=${`light ${state}`} role="status"><i aria-hidden="true"></i>${words}${age}</span>
+    <span class=${`light ${state === "no answer" ? "down" : state}`}
+      ><i aria-hidden="true"></i><span role="status">${state}</span> <small>${age}</small></span
+    >
     ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
     <button type="button" onClick=${togglePause} aria-pressed=${isPaused}>${isPaused ? "Resume" : "Pause"}</button>
     <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>

@@ -1,10 +1,10 @@
 /** Dialogs: a change of somebody else's hold or run, with a reason and, where work may overlap or is lost, the key typed once more. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import type { KeyView } from "../data.js";
+import type { KeyView, RunOfKey } from "../data.js";
 import { ApiError, change } from "./api.js";
 import { type Children, type Content, html } from "./html.js";
-import { MARGIN_MS, nameOf, shortToken, signOfLife } from "./words.js";
+import { lifeOf, MARGIN_MS, nameOf, shortToken } from "./words.js";
 
 interface Typed {
   readonly currentTarget: HTMLInputElement;
@@ -67,7 +67,7 @@ function ChangeDialog(
     ${given.children}
     ${field("Reason. It is logged.", reason, setReason, { maxlength: "200", autofocus: true, placeholder: "for example: its machine is gone" })}
     ${keyToType !== undefined && field(toType(keyToType), typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
-    ${!isKnown && html`<p class="notice bad" role="alert">The console gets no answer: what is so now is not known.</p>`}
+    ${!isKnown && html`<p class="notice bad" role="alert">Nobody answers: what is so now is not known.</p>`}
     ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
@@ -99,10 +99,9 @@ function errorText(error: unknown): string {
 export function BreakDialog(
   given: ChangeProps & {
     readonly view: KeyView;
-    readonly agoMs: number;
   },
 ): Content {
-  const { view, agoMs, isKnown } = given;
+  const { view, isKnown } = given;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
   const [holders] = useState(view.holders);
@@ -122,17 +121,17 @@ export function BreakDialog(
     ${
       isKnown &&
       html`<p role="status">
-        <bdi>${chosen ? signOfLife(chosen, agoMs) : "This hold is over by now."}</bdi>
+        <bdi>${chosen ? `${nameOf(chosen)}: ${lifeOf(chosen, view.waiters[0])}.` : "This hold is over by now."}</bdi>
         <span class="muted nowrap">token ${shortToken(token)}</span>
       </p>`
     }
     <fieldset>
       <legend>How</legend>
-      ${option("how", safeText(chosen, agoMs, next), !isForced, () => setForced(false))}
+      ${option("how", safeText(chosen, next), !isForced, () => setForced(false))}
       ${option("how", nowText(next), isForced, () => setForced(true))}
     </fieldset>
     <p class="muted">
-      Breaking ends the hold, not the work: the work runs on until its holder asks for the next renewal, and then it should stop by itself.
+      Breaking ends the hold, not the work: that runs on until its holder asks for the next renewal.
     </p>
   </${ChangeDialog}>`;
 }
@@ -148,8 +147,8 @@ function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencing
   </fieldset>`;
 }
 
-function safeText(holder: KeyView["holders"][number] | undefined, agoMs: number, next: string | undefined): Content {
-  const freeInMs = Math.max(0, (holder?.remainingMs ?? 0) - agoMs) + MARGIN_MS;
+function safeText(holder: KeyView["holders"][number] | undefined, next: string | undefined): Content {
+  const freeInMs = (holder?.remainingMs ?? 0) + MARGIN_MS;
   return html`<strong>Safe:</strong> it can't renew, and nothing overlaps. The key is free in ${formatDuration(freeInMs)} at the
     latest${next !== undefined && html`; next: <bdi>${next}</bdi>`}.`;
 }
@@ -164,22 +163,27 @@ export function ResetLimitDialog(given: ChangeProps & { readonly name: string })
   const { name } = given;
   const make = async (reason: string): Promise<string> => {
     await change("reset-limit", { key: name, reason });
-    return `${name} is full: the next caller may bring other rates.`;
+    return `${name} is all back: the next caller may bring other rates.`;
   };
   return html`<${ChangeDialog} ...${given} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
-    <p>All that was taken is forgotten. As much as its burst may start at once, beside what started before.</p>
+    <p>As much as its burst may start at once, beside what started before.</p>
   </${ChangeDialog}>`;
 }
 
 /** Resets a run. */
-export function ResetDialog(given: ChangeProps & { readonly runKey: string }): Content {
-  const { runKey: key } = given;
+export function ResetDialog(given: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint"> }): Content {
+  const { key, checkpoint } = given.run;
   const make = async (reason: string): Promise<string> => {
     await change("reset", { key, reason });
     return `${key} is forgotten: the next start is a first attempt.`;
   };
   return html`<${ChangeDialog} ...${given} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
-    <p>Its outcome and checkpoint are deleted. The next caller runs the work again, from the beginning.</p>
+    <p>Its outcome is deleted. The next caller runs the work again, from the beginning.</p>
+    ${
+      checkpoint !== undefined &&
+      html`<p>This checkpoint is dropped:</p>
+        <pre tabindex="0">${checkpoint}</pre>`
+    }
   </${ChangeDialog}>`;
 }
 

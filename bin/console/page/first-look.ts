@@ -4,12 +4,12 @@ import { plain } from "../../plain-text.js";
 import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
 import { isLoss } from "../activity.js";
 import type { KeyView, Locks, RunOfKey } from "../data.js";
-import { longestWaitMs, LOOKS_MAX, shortestHold } from "../overview.js";
-import { type Polled, type Since, type ViewProps, useAge } from "./hooks.js";
+import { longestWaitMs, LOOKS_MAX } from "../overview.js";
+import { type Polled, type Since, type ViewProps, useIsKnown } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { keyName, mark } from "./parts.js";
 import { hrefOf } from "./route.js";
-import { keyTone, nameOf } from "./words.js";
+import { keyTone, sentence, stateText } from "./words.js";
 
 /** The time over which losses are counted, in ms. */
 const LOSSES_MS = 600_000;
@@ -42,7 +42,7 @@ export function NeedsALook(
   given: ViewProps & { readonly data: Locks; readonly polled: Polled<Locks>; readonly sinceOf: Since },
 ): Content | null {
   const { data, polled, exhausted, sinceOf } = given;
-  const { isKnown } = useAge(polled);
+  const isKnown = useIsKnown(polled);
   const runs = exhausted?.items ?? [];
   const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
   if (!isKnown || data.looks.length + runs.length === 0) return null;
@@ -71,26 +71,10 @@ function look(href: string, tone: Parameters<typeof mark>[0], name: Content, sai
 
 function keyLook(view: KeyView, sinceOf: Since): Content {
   const { key, parts, holders, waiters } = view;
-  const [first, ...others] = holders;
-  const shortest = shortestHold(view);
-  const tone = keyTone(view);
-  const isLate = tone === "late" || tone === "over";
-  const { leaseMs, remainingMs = 0 } = shortest ?? {};
-  const agoText = leaseMs === undefined ? "" : formatSeconds(leaseMs - remainingMs);
-  const renewed = isLate
-    ? html` <strong class="some">Not renewed for ${agoText}: it may be dead.</strong>`
-    : agoText === ""
-      ? ""
-      : ` Renewed ${agoText} ago.`;
-  const said = first
-    ? html`Held by <strong><bdi>${nameOf(first)}</bdi></strong
-        >${others.length > 0 ? ` and ${others.length} more` : ""} since ${sinceOf(key, first)} (${formatSeconds(first.heldMs)}).${renewed}`
-    : "";
-  const [next] = waiters;
-  const silent = `If it stays silent, ${next ? `${nameOf(next)} gets the key` : "the key is free"} in about ${formatSeconds(remainingMs)}.`;
-  const waiting = waiters.length > 0 ? `${waiters.length} waiting, for up to ${formatSeconds(longestWaitMs(view))}.` : "";
-  const follows = [isLate && holders.length === 1 ? silent : "", waiting].filter(Boolean).join(" ");
-  return look(hrefOf("locks", key), tone, keyName(key, parts), said, html`<bdi>${follows}</bdi>`);
+  const [first] = holders;
+  const said = stateText(view, (lastsMs) => `${first ? `since ${sinceOf(key, first)} ` : "for "}(${formatSeconds(lastsMs)})`);
+  const waiting = waiters.length > 0 ? `The longest wait is ${formatSeconds(longestWaitMs(view))}.` : "";
+  return look(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(said)}</bdi>`, waiting);
 }
 
 function runLook(run: RunOfKey): Content {

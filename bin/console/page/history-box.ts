@@ -47,7 +47,7 @@ export function HistoryBox(given: {
   if (isLocal)
     return html`<div class="history-box">
       <p>
-        This page doesn't read the log of the service. The service's own console does:
+        The service's own console reads its log:
         <a href=${`http://${where}/console`}>http://${where}/console</a>
       </p>
     </div>`;

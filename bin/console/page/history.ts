@@ -10,16 +10,21 @@ import { type OneProps, SharedContext } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { empty } from "./parts.js";
 import { filtersOf, useRoute } from "./route.js";
-import { type DrawnLane, legend, Timeline } from "./timeline.js";
+import { type DrawnLane, FIT, legend, Timeline } from "./timeline.js";
 import { timeText } from "./words.js";
 
 /** The choices of time, in ms. */
 export const SPANS = [60_000, 600_000, 3_600_000, 86_400_000] as const;
 
 /** Chooses the time. */
-export function SpanChoice({ spanMs, setSpan }: { readonly spanMs: number; readonly setSpan: (spanMs: number) => void }): Content {
+export function SpanChoice(given: {
+  readonly spans?: readonly number[];
+  readonly spanMs: number;
+  readonly setSpan: (spanMs: number) => void;
+}): Content {
+  const { spans = SPANS, spanMs, setSpan } = given;
   return html`<div class="spans" role="group" aria-label="Time shown">
-    ${SPANS.map((ms) => html`<button type="button" aria-pressed=${ms === spanMs} onClick=${() => setSpan(ms)}>${formatDuration(ms)}</button>`)}
+    ${spans.map((ms) => html`<button type="button" aria-pressed=${ms === spanMs} onClick=${() => setSpan(ms)}>${ms === FIT ? "all" : formatDuration(ms)}</button>`)}
   </div>`;
 }
 
@@ -82,7 +87,7 @@ export function History(
   return html`<section class="panel" aria-label="Timeline">
       <header>
         <h2>${title}</h2>
-        ${SpanChoice({ spanMs, setSpan })}
+        ${SpanChoice({ spans: [FIT, ...SPANS], spanMs, setSpan })}
       </header>
       <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} nothing=${nothing} knownUntilMs=${knownUntilMs} />
       ${legend()}

@@ -2,7 +2,7 @@
 import { type RefObject, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { About, Exhausted, KeyView, Line, Locks } from "../data.js";
-import { read } from "./api.js";
+import { isSilence, read } from "./api.js";
 import { isOld, poll } from "./poll.js";
 import { timeText } from "./words.js";
 
@@ -11,10 +11,12 @@ export interface Shared {
   /** True while the user has stopped the updates. */
   readonly isPaused: boolean;
   readonly isUtc: boolean;
+  /** The polls of what is shown. */
+  readonly polls: Set<{ readonly current: Polled<unknown> }>;
 }
 
 /** The shared things. */
-export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true });
+export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true, polls: new Set() });
 
 /** The properties of every view. */
 export interface ViewProps {
@@ -40,6 +42,8 @@ export interface Polled<T> {
   readonly data?: T;
   readonly atMs?: number;
   readonly error?: Error;
+  /** The time since which it polls without a pause, in epoch ms. */
+  readonly sinceMs: number;
   /** The time between two polls, in ms. */
   readonly everyMs: number;
   /** Asks again now. */
@@ -54,37 +58,44 @@ export function usePolled<T>(path: string | undefined, query: Readonly<Record<st
 
 /** Polls `ask`, if there is something to ask; another `of` starts anew. */
 export function usePoll<T>(ask: ((reader: AbortSignal) => Promise<T>) | undefined, everyMs: number, of: string): Polled<T> {
-  const { isPaused } = useContext(SharedContext);
-  const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({});
+  const { isPaused, polls } = useContext(SharedContext);
+  const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({ sinceMs: Date.now() });
   const wake = useRef<() => void>(() => undefined);
-  const paused = useRef(isPaused);
-  paused.current = isPaused;
   const latest = useRef(ask);
   latest.current = ask;
+  const polled = { ...state, everyMs, again: () => wake.current() };
+  const own = useRef<Polled<unknown>>(polled);
+  own.current = polled;
   useEffect(() => {
-    if (!ask) return undefined;
+    if (!ask || isPaused) return undefined;
     const polling = poll<T>({
       ask: (reader) => (latest.current ?? ask)(reader),
       everyMs,
-      isIdle: () => document.hidden || paused.current,
+      isIdle: () => document.hidden,
       later(ms, run) {
         const timer = setTimeout(run, ms);
         return () => clearTimeout(timer);
       },
       tell: (result) =>
-        setState((before) => ("data" in result ? { data: result.data, atMs: Date.now() } : { ...before, error: result.error as Error })),
+        setState(({ error: _, ...before }) =>
+          "data" in result ? { ...before, data: result.data, atMs: Date.now() } : { ...before, error: result.error as Error },
+        ),
     });
+    const goOn = (): void => {
+      setState((before) => ({ ...before, sinceMs: Date.now() }));
+      polling.wake();
+    };
+    goOn();
     wake.current = polling.wake;
-    document.addEventListener("visibilitychange", polling.wake);
+    polls.add(own);
+    document.addEventListener("visibilitychange", goOn);
     return () => {
-      document.removeEventListener("visibilitychange", polling.wake);
+      document.removeEventListener("visibilitychange", goOn);
+      polls.delete(own);
       polling.stop();
     };
-  }, [of, everyMs, ask === undefined]);
-  useEffect(() => {
-    if (!isPaused) wake.current();
-  }, [isPaused]);
-  return { ...state, everyMs, again: () => wake.current() };
+  }, [of, everyMs, ask === undefined, isPaused]);
+  return polled;
 }
 
 /** Returns the time in epoch ms, again every `everyMs`. It stands still while the updates are paused or the tab is hidden. */
@@ -102,28 +113,21 @@ export function useNow(everyMs: number): number {
   return nowMs;
 }
 
-/** The age of an answer, and what may be concluded from it. */
-export interface Age {
-  /** The time that has passed since the answer, in ms. It stands still at 0 once the answer is old: then the page shows what was, and when. */
-  readonly agoMs: number;
-  /** False if the answer is old, as in an outage: what has happened since is not known. */
-  readonly isKnown: boolean;
-  /** The time that the page tells, in epoch ms: the present, or that of the answer if that is old. */
-  readonly nowMs: number;
-}
-
-/** Returns the age of the latest answer, again every second. */
-export function useAge({ data, atMs, everyMs }: Polled<unknown>): Age {
+/** True while the latest answer tells what is so now. False if it is old, as in an outage: what has happened since is not known. */
+export function useIsKnown({ data, atMs, everyMs }: Polled<unknown>): boolean {
   const nowMs = useNow(1000);
-  const agoMs = atMs === undefined ? 0 : Math.max(0, nowMs - atMs);
-  const isKnown = !isOld(agoMs, everyMs, data);
-  return isKnown ? { agoMs, isKnown, nowMs } : { agoMs: 0, isKnown, nowMs: atMs ?? nowMs };
+  return atMs === undefined || !isOld(nowMs - atMs, everyMs, data);
 }
 
 /** True once an answer is old, or a request after it failed: then what it told has no colour of a state. */
 export function useIsOld(polled: Polled<unknown>): boolean {
-  const { isKnown } = useAge(polled);
-  return !isKnown || polled.error !== undefined;
+  return !useIsKnown(polled) || polled.error !== undefined;
+}
+
+/** Returns for how long nobody has answered a poll, in ms; undefined while an answer, or a refusal, is in time. */
+export function silentMs({ data, atMs = 0, sinceMs, everyMs, error }: Polled<unknown>, nowMs: number): number | undefined {
+  const ms = nowMs - Math.max(atMs, sinceMs);
+  return (error ? isSilence(error) : isOld(ms, everyMs, data)) ? ms : undefined;
 }
 
 /** Returns the width of an element in px, also after it changed. */

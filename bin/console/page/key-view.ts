@@ -1,35 +1,38 @@
 /** One key: its state as a sentence, its holders and its queue, and what happened to it. */
 import { useContext, useMemo, useRef, useState } from "preact/hooks";
-import { formatDuration } from "../../duration.js";
+import { formatDuration, formatSeconds } from "../../duration.js";
 import { endText } from "../../held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import { type Lane, ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
-import { type OneProps, SharedContext, useAge, usePolled } from "./hooks.js";
-import { type Content, html } from "./html.js";
+import { type OneProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
+import { type Children, type Content, html } from "./html.js";
 import { chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { History, SPANS, useOwnLines } from "./history.js";
-import type { LastHold, Reading, Tone } from "./words.js";
-import { breakCommand, keyTone, lifeOf, oldSentenceOf, sentenceOf, sinceText, timeText, toneOf } from "./words.js";
+import { type LastHold, type SinceText, type Tone, breakCommand, keyTone, lifeOf, sentence, stateText, timeText, toneOf } from "./words.js";
 
 /** The view. */
 export function KeyView(given: OneProps): Content {
   const { about, name, announce } = given;
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const { isUtc } = useContext(SharedContext);
-  const { isKnown, ...age } = useAge(polled);
-  const reading = { ...age, isUtc };
+  const isKnown = useIsKnown(polled);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
   const log = useOwnLines(given, "lock");
   const { own } = log;
   const seen = useSeen(view, polled.atMs);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
-  const tone = view ? stateOf(keyTone(view, reading.agoMs), isKnown) : "free";
-  const at = timeText(polled.atMs ?? 0, isUtc);
+  const { atMs = 0 } = polled;
+  const at = timeText(atMs, isUtc);
+  const since: SinceText = (lastsMs) => `since ${timeText(atMs - lastsMs, isUtc)} (${formatSeconds(lastsMs)})`;
+  // An old answer tells what was so at its time.
+  const saidOf = (clause: string): string => (isKnown ? sentence(clause) : `At ${at}: ${clause}. Not known since.`);
+  const none = (title: string, ...more: readonly Children[]): Content =>
+    isKnown ? empty(title, ...more) : empty("Not known", `At ${at}: ${title.toLowerCase()}.`);
   const done = (news: string): void => {
     announce(news);
     polled.again();
@@ -38,14 +41,14 @@ export function KeyView(given: OneProps): Content {
     <p class="back"><a href=${listHref("locks")} data-back>‹ Locks</a></p>
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
-      ${view && chip(tone)}
+      ${view && chip(stateOf(keyTone(view), isKnown))}
       ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setBreaking(true)}>Break…</button>`}
     </div>
-    <${Freshness} polled=${polled} what="data" />
-    ${view && html`<p class="sentence"><bdi>${isKnown ? sentenceOf(view, reading, lastHoldOf(lanes, view)) : oldSentenceOf(view, at)}</bdi></p>`}
+    <${Freshness} polled=${polled} />
+    ${view && html`<p class="sentence"><bdi>${saidOf(stateText(view, since, lastHoldOf(lanes, view, atMs)))}</bdi></p>`}
     ${!about.canChange && isKnown && view && howToBreak(view, about)}
     ${!view && !polled.error && html`<p class="loading">Reading the key…</p>`}
-    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, reading, isKnown)}${queuePanel(view, reading)}</div>`}
+    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, since, isKnown, none)}${queuePanel(view, since, isKnown, none)}</div>`}
     ${
       view &&
       html`<${History}
@@ -60,7 +63,7 @@ export function KeyView(given: OneProps): Content {
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
       </${History}>`
     }
-    ${isBreaking && view && html`<${BreakDialog} view=${view} agoMs=${reading.agoMs} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
+    ${isBreaking && view && html`<${BreakDialog} view=${view} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
   </main>`;
 }
 
@@ -68,7 +71,8 @@ export function KeyView(given: OneProps): Content {
 interface SeenHold {
   lastsUntilMs: number;
   readonly renewedAtMs: number[];
-  leaseMs?: number | undefined;
+  /** Its state by the last answer in which it was held. */
+  tone: Tone;
   heldAtMs: number;
   goneAtMs?: number;
   /** The end of its lease, in epoch ms. */
@@ -76,35 +80,36 @@ interface SeenHold {
 }
 
 /** Returns the hold that ended last, if the lanes tell when and how. A log may lack the lines of callers that use the table directly. */
-function lastHoldOf(lanes: readonly Lane[], { fencingToken }: Key): LastHold | undefined {
+function lastHoldOf(lanes: readonly Lane[], { fencingToken }: Key, atMs: number): LastHold | undefined {
   const last = lanes
     .filter(({ hold }) => hold)
     .toSorted((a, b) => ending(a) - ending(b))
     .at(-1);
   if (!last?.end || last.end.afterMs !== undefined || last.hold?.fencingToken !== fencingToken) return undefined;
-  return { owner: last.owner, endedAtMs: last.end.atMs, ending: last.end.kind };
+  return { owner: last.owner, endedAgoMs: Math.max(0, atMs - last.end.atMs), ending: last.end.kind };
 }
 
 /** Remembers what polls showed of each hold: its renewals, until when its lease lasted, and when that was over. */
 function useSeen(view: Key | undefined, atMs: number | undefined) {
   const holds = useRef(new Map<number, SeenHold>());
   const holdOf = (token: number): SeenHold => {
-    const hold = holds.current.get(token) ?? { lastsUntilMs: 0, renewedAtMs: [], heldAtMs: 0 };
+    const hold = holds.current.get(token) ?? { lastsUntilMs: 0, renewedAtMs: [], tone: "held" as const, heldAtMs: 0 };
     holds.current.set(token, hold);
     return hold;
   };
   if (view && atMs !== undefined) {
     const held = new Set(view.holders.map(({ fencingToken }) => fencingToken));
     for (const [token, hold] of holds.current) if (!held.has(token)) hold.goneAtMs ??= atMs;
-    for (const { fencingToken, remainingMs, leaseMs, heldMs } of view.holders) {
-      const hold = holdOf(fencingToken);
+    for (const holder of view.holders) {
+      const { remainingMs, leaseMs, heldMs } = holder;
+      const hold = holdOf(holder.fencingToken);
       hold.heldAtMs = atMs;
       hold.lapsedAtMs = undefined;
       const lastsUntilMs = atMs + remainingMs;
       // Two answers differ by the way of the requests; a renewal moves the end by far more.
       const isRenewed = lastsUntilMs - hold.lastsUntilMs > RENEWED_MS;
-      hold.leaseMs = leaseMs;
-      if (isRenewed && leaseMs !== undefined && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
+      hold.tone = toneOf(holder);
+      if (isRenewed && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
       if (isRenewed) hold.lastsUntilMs = lastsUntilMs;
     }
     for (const { fencingToken, endedAgoMs } of view.lapsed ?? []) {
@@ -138,20 +143,22 @@ function stateOf(tone: Tone, isKnown: boolean): Tone {
   return isKnown ? tone : "unknown";
 }
 
-function holdersPanel({ holders, fencingToken }: Key, reading: Reading, isKnown: boolean): Content {
-  const { agoMs } = reading;
+/** A notice in place of rows; of an old answer, that they are not known. */
+type None = typeof empty;
+
+function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None): Content {
+  const { holders, fencingToken, limit } = view;
   const rows = holders.map((holder) => {
-    const tone = stateOf(toneOf(holder, agoMs), isKnown);
+    const tone = stateOf(toneOf(holder), isKnown);
     return html`<li key=${holder.fencingToken}>
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
-      ${LeaseBar({ leftMs: holder.remainingMs - agoMs, leaseMs: holder.leaseMs, tone })}
+      ${LeaseBar({ leftMs: holder.remainingMs, leaseMs: holder.leaseMs, tone })}
       <dl>
-        ${fact("Held since", sinceText(holder.heldMs + agoMs, reading))}
-        ${fact("Mode", `${holder.mode}${holder.permits > 1 ? `, ${holder.permits} permits` : ""}`)}
-        ${holder.leaseMs !== undefined && fact("Lease", formatDuration(holder.leaseMs))}
-        ${fact("Fencing token", holder.fencingToken, "token")}
+        ${fact("Held", since(holder.heldMs))}
+        ${limit === undefined ? fact("Mode", holder.mode) : fact("Permits", `${holder.permits} of ${limit}`)}
+        ${fact("Lease", formatDuration(holder.leaseMs))} ${fact("Fencing token", holder.fencingToken, "token")}
       </dl>
-      ${holders.length > 1 && isKnown && html`<p class="muted">${lifeOf(holder, agoMs)}</p>`}
+      ${holders.length > 1 && isKnown && html`<p class="muted">${sentence(lifeOf(holder))}</p>`}
     </li>`;
   });
   const last = fencingToken > 0 ? html`The last grant was under token <span class="token">${fencingToken}</span>.` : "";
@@ -162,34 +169,33 @@ function holdersPanel({ holders, fencingToken }: Key, reading: Reading, isKnown:
         ? html`<ul class="holders">
             ${rows}
           </ul>`
-        : empty("Nobody holds it", last)
+        : none("Nobody holds it", last)
     }
   </section>`;
 }
 
-function queuePanel({ waiters, waitSet = [] }: Key, reading: Reading): Content {
-  const { agoMs } = reading;
+function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceText, isKnown: boolean, none: None): Content {
   const longest = Math.max(1, ...waiters.map(({ waitingMs }) => waitingMs));
   return html`<section class="panel" aria-label="Queue">
     <header>
       <h2>Queue</h2>
-      ${waiters.length > 0 && html`<span class="muted">${waiters.length} waiting</span>`}
+      ${waiters.length > 0 && html`<span class="muted">${isKnown ? `${waiters.length} waiting` : "not known since"}</span>`}
     </header>
     ${
       waiters.length === 0
-        ? empty("Nobody waits")
+        ? none("Nobody waits")
         : html`<ol class="queue" tabindex="0" aria-label="Places in the queue">
             ${waiters.map(
-              ({ position, owner, mode, priority, waitingMs, offered }) =>
+              ({ position, owner, mode, permits, priority, waitingMs, offered }) =>
                 html`<li key=${position}>
                   <span class="place">${position}</span>
                   <span class="who"
-                    >${ownerName(owner)}${offered && html` <span class="tag">offered</span>`}${mode === "shared" && html` <span class="tag">shared</span>`}${priority > 0 && html` <span class="tag">priority ${priority}</span>`}</span
+                    >${ownerName(owner)}${offered && html` <span class="tag">offered</span>`}${permits !== undefined && html` <span class="tag">${permits} of ${limit}</span>`}${mode === "shared" && html` <span class="tag">shared</span>`}${priority > 0 && html` <span class="tag">priority ${priority}</span>`}</span
                   >
                   <span class="bar thin" aria-hidden="true"
                     ><span class="fill waiting" style=${{ transform: `scaleX(${(waitingMs / longest).toFixed(3)})` }}
                   /></span>
-                  <span class="waited" title=${`since ${sinceText(waitingMs + agoMs, reading)}`}>${formatDuration(waitingMs + agoMs)}</span>
+                  <span class="waited" title=${since(waitingMs)}>${formatDuration(waitingMs)}</span>
                 </li>`,
             )}
           </ol>`
@@ -203,7 +209,7 @@ function queuePanel({ waiters, waitSet = [] }: Key, reading: Reading): Content {
               html`<li>
                 <span class="who"
                   >${ownerName(owner)} <span class="tag"><bdi>${condition}</bdi></span></span
-                ><span class="waited">${formatDuration(waitingMs + agoMs)}</span>
+                ><span class="waited">${formatDuration(waitingMs)}</span>
               </li>`,
           )}
         </ul>`

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { About, Listed } from "../data.js";
 import { type Polled, useIsOld, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
+import { empty } from "./parts.js";
 import { type Filtered, type Place, filtersOf } from "./route.js";
 
 /** The number of rows at first and with each further click, and the largest number. */
@@ -22,6 +23,8 @@ export interface List<T, F> extends Filtered<F> {
   readonly age: "old" | "";
   /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
   readonly partOf: (done: string, what: string) => Content | false;
+  /** Returns what stands in place of rows: after an old answer, that they are not known. */
+  readonly none: (otherwise: () => Content) => Content;
   /** Offers more rows, if there are more. */
   readonly more: (what: string) => Content | false;
 }
@@ -49,5 +52,6 @@ export function useList<T extends Listed<unknown>, F extends Filters & Readonly<
     if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${data.fits} are shown. Search for the others.</p>`;
     return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more ${what}</button></p>`;
   };
-  return { filters, set, polled, age, partOf, more };
+  const none = (otherwise: () => Content): Content => (age === "" ? otherwise() : empty("Not known", "The last answer had no row."));
+  return { filters, set, polled, age, partOf, none, more };
 }

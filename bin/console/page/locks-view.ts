@@ -1,16 +1,16 @@
 /** The first view: is anything wrong, and which keys are held now. */
-import { useContext, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
 import type { About, KeyView, Locks } from "../data.js";
 import { type Order, longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { Figures, NeedsALook } from "./first-look.js";
-import { type Since, type ViewProps, SharedContext, useSince } from "./hooks.js";
+import { type Since, type ViewProps, useSince } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { type List, ROWS, useList } from "./list.js";
 import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
-import { keyTone, kindOf, timeText, WORDS } from "./words.js";
+import { keyTone, kindOf, WORDS } from "./words.js";
 
 const ORDER_NAMES: Readonly<Record<Order, string>> = {
   wait: "Longest wait",
@@ -35,7 +35,7 @@ export function LocksView(given: ViewProps): Content {
     <h1 class="visually-hidden">Locks</h1>
     ${data && html`<${Figures} ...${given} data=${data} atMs=${atMs} age=${list.age} />`}
     <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="locks" />
-    <${Freshness} polled=${polled} what="keys" />
+    <${Freshness} polled=${polled} />
     ${list.partOf("Counted and sorted", "held keys")}
     ${data && filters.find === "" && html`<${NeedsALook} ...${given} data=${data} polled=${polled} sinceOf=${sinceOf} />`}
     ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
@@ -44,13 +44,13 @@ export function LocksView(given: ViewProps): Content {
       html`<section class="panel" aria-label="Held keys">
         <header class="filters">
           <h2>${filters.find === "" ? "All held keys" : "Held keys that fit"}</h2>
-          <${Count} data=${data} atMs=${atMs} />
+          <p class="count" role="status">${countText(data)}</p>
           ${listFilters(list)}
         </header>
         ${
           data.items.length > 0
             ? html`<${Table} items=${data.items} order=${filters.order} sinceOf=${sinceOf} age=${list.age} />`
-            : nothing(about, data, list)
+            : list.none(() => nothing(about, data, list))
         }
         ${list.more("keys")}
       </section>`
@@ -77,14 +77,9 @@ function nothing(about: About, { read, more }: Locks, { filters: { find, only },
   return empty(more ? `None of the first ${read} held keys ${fault}` : `No held key ${fault}`, clear);
 }
 
-/** The number of rows that fit, and the time of the answer: what stands below is of then. */
-function Count({ data: { fits, read, more }, atMs }: { readonly data: Locks; readonly atMs: number }): Content {
-  const { isUtc } = useContext(SharedContext);
+function countText({ fits, read, more }: Locks): string {
   const of = fits === read || more ? "" : ` of ${read}`;
-  return html`<p class="count">
-    <span role="status">${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more && " among those read"}</span
-    >${", at "}${timeText(atMs, isUtc)}
-  </p>`;
+  return `${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more ? " among those read" : ""}`;
 }
 
 function Table(given: {
@@ -123,7 +118,7 @@ function row(view: KeyView, sinceOf: Since): Content {
   const tone = keyTone(view);
   const [first, ...others] = holders;
   const shortest = shortestHold(view);
-  const { leaseMs, remainingMs = 0 } = shortest ?? {};
+  const { leaseMs = 0, remainingMs = 0 } = shortest ?? {};
   const isUsual = limit === undefined && mode === "exclusive";
   return html`<tr key=${key} class=${tone}>
     <th scope="row">
@@ -137,9 +132,7 @@ function row(view: KeyView, sinceOf: Since): Content {
     <td data-label="Held since" class="nowrap">
       ${first && html`${sinceOf(key, first)} <span class="muted">(${formatSeconds(first.heldMs)})</span>`}
     </td>
-    <td data-label="Last renewed" class=${leaseMs === undefined ? "muted none" : tone === "late" || tone === "over" ? "some" : ""}>
-      ${leaseMs === undefined ? "–" : `${formatSeconds(leaseMs - remainingMs)} ago`}
-    </td>
+    <td data-label="Last renewed" class=${tone === "late" || tone === "over" ? "some" : ""}>${formatSeconds(leaseMs - remainingMs)} ago</td>
     <td data-label="Lease left">${shortest && LeaseBar({ leftMs: remainingMs, leaseMs, tone })}</td>
     <td data-label="Waiting" class="number ${waiters.length > 0 ? "some" : "muted none"}">
       ${waiters.length > 0 ? `${waiters.length}, for ${formatSeconds(longestWaitMs(view))}` : "–"}

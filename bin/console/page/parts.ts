@@ -1,10 +1,10 @@
 /** Small parts that several views use: a state's mark, a lease as a bar, a key's name, notices. */
 import { useContext, useState } from "preact/hooks";
-import { formatDuration, formatSeconds } from "../../duration.js";
+import { formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import type { About } from "../data.js";
 import { ApiError } from "./api.js";
-import { type Polled, SharedContext, useAge, useNow } from "./hooks.js";
+import { type Polled, SharedContext, silentMs, useNow } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { type Tone, timeText, WORDS } from "./words.js";
 
@@ -61,13 +61,12 @@ export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: num
 }
 
 /** The age of the shown data, and the failure that made it old, if one did. */
-export function Freshness({ polled, what }: { readonly polled: Polled<unknown>; readonly what: string }): Content | null {
+export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Content | null {
   const { isUtc } = useContext(SharedContext);
   const nowMs = useNow(1000);
-  const { isKnown } = useAge(polled);
   const { error, atMs, again } = polled;
-  if (!error && isKnown) return null;
-  const seen = atMs === undefined ? "" : ` The ${what} below are of ${timeText(atMs, isUtc)}, ${formatDuration(nowMs - atMs)} ago.`;
+  if (!error && silentMs(polled, nowMs) === undefined) return null;
+  const seen = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
   return html`<div class="notice bad" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
     <p>${error ? error.message : "The request is still under way."}${seen}</p>
@@ -81,8 +80,7 @@ function titleOf(error: Error): string {
     unreachable: "The console lost its server",
     unavailable: "The service or its table does not answer",
     throttled: "The table is throttled",
-    forbidden:
-      "You may not read this: it needs the right of an operator: grantAdmin, or a token with one of the stack's adminScopes (locks:admin unless it names others)",
+    forbidden: "You may not read this: it needs grantAdmin, or a token with one of the stack's adminScopes (locks:admin by default)",
     console: "The console refused this",
   };
   return titles[code] ?? "This could not be read";

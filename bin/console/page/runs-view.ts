@@ -1,21 +1,23 @@
 /** The runs by state, and one run. */
 import { useContext, useMemo, useState } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../inspect/run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../inspect/run-text.js";
 import { plain } from "../../plain-text.js";
+import { reasonOf } from "../activity.js";
 import type { Line, Listed, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { messageOf } from "./first-look.js";
-import { History, SPANS, useOwnLines } from "./history.js";
-import { type OneProps, type ViewProps, SharedContext, useAge, usePolled } from "./hooks.js";
+import { History, useOwnLines } from "./history.js";
+import { type OneProps, type ViewProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
+import { FIT } from "./timeline.js";
 import { type Tone, timeText } from "./words.js";
 
 const STATES = [
@@ -39,7 +41,7 @@ interface Seen {
 function lasts(run: RunOfKey, failure: Line | undefined, { isUtc, atMs }: Seen): string {
   const { state, endedAgoMs } = run;
   const at = (verb: string, thenMs: number): string => `${verb} at ${timeText(thenMs, isUtc)} (${formatSeconds(atMs - thenMs)} ago)`;
-  if (state === "interrupted") return `${endedAgoMs === undefined ? "" : `${at("ended", atMs - endedAgoMs)}: `}the next start takes over`;
+  if (state === "interrupted") return `${endedAgoMs === undefined ? "" : `${at("ended", atMs - endedAgoMs)}; `}${nextOf(run)}`;
   return [failure ? at("failed", failure.atMs) : "", lastsOf(run, formatSeconds)].filter(Boolean).join(", ");
 }
 
@@ -54,7 +56,7 @@ function useFailures(lines: readonly Line[]): (run: RunOfKey) => Line | undefine
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
 export function RunsView({ about, query, lines, exhausted }: ViewProps): Content {
-  const { filters, set, polled, age, partOf, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
+  const { filters, set, polled, age, partOf, none, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
   const failureOf = useFailures(lines);
   const { data, atMs = 0 } = polled;
@@ -68,9 +70,9 @@ export function RunsView({ about, query, lines, exhausted }: ViewProps): Content
       ${Choice({ label: "State", value: filters.state, choices: STATES, onChange: (state) => set({ state }) })}
       <p class="count" role="status">${data && `${fits}${data.more ? " or more" : ""} ${fits === 1 ? "run" : "runs"}`}</p>
     </${Search}>
-    <${Freshness} polled=${polled} what="runs" />
+    <${Freshness} polled=${polled} />
     ${partOf("Searched", "runs")}
-    ${data && (rows.length > 0 ? table() : nothing(data))}
+    ${data && (rows.length > 0 ? table() : none(() => nothing(data)))}
     ${!data && !polled.error && html`<p class="loading">Reading the runs…</p>`}
     ${more("runs")}
   </main>`;
@@ -120,7 +122,7 @@ export function RunView(given: OneProps): Content {
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
-  const { isKnown } = useAge(polled);
+  const isKnown = useIsKnown(polled);
   const { isUtc } = useContext(SharedContext);
   const failureOf = useFailures(lines);
   const log = useOwnLines(given, "run");
@@ -137,8 +139,8 @@ export function RunView(given: OneProps): Content {
       ${run && (isKnown ? chip(TONES[run.state], stateOf(run)) : chip("unknown"))}
       ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
     </div>
-    <${Freshness} polled=${polled} what="data" />
-    ${polled.data?.run === null && empty("This key has no run", "It never ran, or its outcome is forgotten.", html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`)}
+    <${Freshness} polled=${polled} />
+    ${polled.data?.run === null && noRun(isKnown, own, name, isUtc)}
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, failureOf(run), { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${
       (run ?? own.length > 0) &&
@@ -146,13 +148,25 @@ export function RunView(given: OneProps): Content {
         ...${given}
         ...${log}
         title="Attempts"
-        firstSpanMs=${SPANS[1]}
+        firstSpanMs=${FIT}
         lanes=${lanes}
         knownUntilMs=${isKnown ? undefined : polled.atMs}
       />`
     }
-    ${isResetting && html`<${ResetDialog} runKey=${name} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
+    ${isResetting && run && html`<${ResetDialog} run=${run} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
   </main>`;
+}
+
+/** Says that a key has no run, and as far as its lines tell it, why. */
+function noRun(isKnown: boolean, own: readonly Line[], name: string, isUtc: boolean): Content {
+  if (!isKnown) return empty("Not known", "By the last answer, this key had no run.");
+  const last = own.at(-1);
+  const reset =
+    last?.event === "reset"
+      ? `It was reset at ${timeText(last.atMs, isUtc)}: ${reasonOf(last)}. The next start is a first attempt.`
+      : undefined;
+  const why = reset ?? (last ? "It ran, and its outcome is forgotten." : "It never ran, or its outcome is forgotten.");
+  return empty("This key has no run", html`<bdi>${plain(why)}</bdi>`, html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`);
 }
 
 function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | undefined) {

@@ -6,12 +6,13 @@ import { plain } from "../../plain-text.js";
 import { type EndKind, type Lane, type Moment, arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
-import { spanText, timeText, toneOf } from "./words.js";
+import { type Tone, timeText } from "./words.js";
 
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
 export interface DrawnLane extends Lane {
   readonly lastsUntilMs?: number;
-  readonly leaseMs?: number | undefined;
+  /** The state of its present hold by the last answer. */
+  readonly tone?: Tone;
   readonly renewedAtMs?: readonly number[];
 }
 
@@ -51,7 +52,12 @@ interface Picture {
   readonly isUtc: boolean;
 }
 
-/** The picture of the last `spanMs`. */
+/** The span of a picture that fits all its leases. */
+export const FIT = 0;
+/** The smallest time that such a picture shows, in ms: a lease of some ms is not the whole picture. */
+const FIT_LEAST_MS = 1000;
+
+/** The picture of the last `spanMs`, or of all leases. */
 export function Timeline(given: {
   readonly lanes: readonly DrawnLane[];
   readonly spanMs: number;
@@ -66,15 +72,19 @@ export function Timeline(given: {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const nowMs = useNow(spanMs <= 60_000 ? 200 : 1000);
-  const fromMs = nowMs - spanMs;
-  const inSpan = lanes.filter((lane) => ending(lane) > fromMs && beginning(lane) <= nowMs + 1000);
+  const isFit = spanMs === FIT;
+  const inSpan = isFit ? lanes : lanes.filter((lane) => ending(lane) > nowMs - spanMs && beginning(lane) <= nowMs + 1000);
   const shown: readonly DrawnLane[] = arranged(inSpan, LANES_MAX);
+  // A picture that fits ends with the last lease, or now if one goes on.
+  const untilMs = isFit ? Math.min(nowMs, Math.max(...shown.map(ending))) : nowMs;
+  const wholeMs = isFit ? Math.max(FIT_LEAST_MS, untilMs - Math.min(...shown.map(beginning))) : spanMs;
+  const fromMs = untilMs - wholeMs;
   const notDrawn = inSpan.filter((lane) => ending(lane) !== Infinity && !shown.includes(lane)).length;
   const isNarrow = width < 560;
   const left = isNarrow ? 8 : LABEL_PX;
   const lanePx = isNarrow ? LANE_PX + 14 : LANE_PX;
   const wide = Math.max(0, width - left - 8);
-  const place: Place = (atMs) => left + wide * Math.min(1, Math.max(0, ((atMs - fromMs) / spanMs) * (1 - FUTURE)));
+  const place: Place = (atMs) => left + wide * Math.min(1, Math.max(0, ((atMs - fromMs) / wholeMs) * (1 - FUTURE)));
   const height = AXIS_PX + Math.max(1, shown.length) * lanePx + 6;
   return html`<div class="timeline" ref=${box}>
     ${
@@ -83,7 +93,7 @@ export function Timeline(given: {
         width=${width}
         height=${height}
         role="img"
-        aria-label=${`${name}: ${shown.length} leases in the last ${spanText(spanMs)}; the table of events below tells the same`}
+        aria-label=${`${name}: ${shown.length} leases; the table of events below tells the same`}
       >
         <defs>
           <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -93,10 +103,13 @@ export function Timeline(given: {
             <rect class="hatch-unknown" width="1.5" height="6" />
           </pattern>
         </defs>
-        ${axis(fromMs, nowMs, spanMs, place, height, wide, isUtc)}
+        ${axis(fromMs, untilMs, wholeMs, place, height, wide, isUtc)}
         ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, isUtc }))}
-        <line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
-        <text class="now-label" x=${place(nowMs)} y="12" text-anchor="middle">now</text>
+        ${
+          untilMs === nowMs &&
+          html`<line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
+            <text class="now-label" x=${place(nowMs)} y="12" text-anchor="middle">now</text>`
+        }
         ${shown.length === 0 && html`<text class="nothing" x=${left + (wide * (1 - FUTURE)) / 2} y=${AXIS_PX + 20} text-anchor="middle">${nothing}</text>`}
       </svg>`
     }
@@ -104,15 +117,15 @@ export function Timeline(given: {
   </div>`;
 }
 
-function axis(fromMs: number, nowMs: number, spanMs: number, place: Place, height: number, wide: number, isUtc: boolean): Content {
+function axis(fromMs: number, untilMs: number, spanMs: number, place: Place, height: number, wide: number, isUtc: boolean): Content {
   const fits = Math.max(1, Math.floor((wide * (1 - FUTURE)) / TICK_PX));
   const stepMs = TICKS_MS.find((ms) => spanMs / ms <= fits) ?? spanMs;
   const first = Math.ceil(fromMs / stepMs) * stepMs;
-  const times = Array.from({ length: Math.max(0, Math.floor((nowMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
+  const times = Array.from({ length: Math.max(0, Math.floor((untilMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
   return html`<g class="axis">
     ${times.map((atMs) => {
       const x = place(atMs);
-      const isClear = x > 30 && place(nowMs) - x >= 44;
+      const isClear = x > 30 && place(untilMs) - x >= 44;
       return html`<line
           x1=${x}
           x2=${x}
@@ -152,9 +165,9 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place
 }
 
 function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
-  const { hold, end, lastsUntilMs, renewedAtMs = [] } = lane;
+  const { hold, end, lastsUntilMs, renewedAtMs = [], tone: toneNow = "held" } = lane;
   if (!hold) return null;
-  const tone = end ? END_TONES[end.kind] : toneNow(lane, nowMs);
+  const tone = end ? END_TONES[end.kind] : toneNow;
   const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
   const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
@@ -167,11 +180,6 @@ function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Pict
       .map((at) => html`<line class="renewal" x1=${at} x2=${at} y1=${middle - 4} y2=${middle + 4} />`)}
     ${end && (tone === "lost" || tone === "broken") && cross(place(end.atMs), middle, tone)}
   </g>`;
-}
-
-/** Returns the state of a present hold, so far as the page knows how long it lasts. */
-function toneNow({ lastsUntilMs, leaseMs }: DrawnLane, nowMs: number): string {
-  return lastsUntilMs === undefined ? "held" : toneOf({ remainingMs: lastsUntilMs - nowMs, ...(leaseMs !== undefined && { leaseMs }) });
 }
 
 /** The time of a lane of which nothing is known: in which it ended, or since the last answer. */

@@ -1,5 +1,5 @@
-/** The words of the page: states of a key as a sentence, times, and tokens. Pure. */
-import { formatDuration } from "../../duration.js";
+/** The words of the page and of the command line: the state of a key as a sentence, times, and tokens. Pure. */
+import { formatSeconds } from "../../duration.js";
 import { endText } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
 import type { KeyView } from "../data.js";
@@ -13,12 +13,11 @@ type Waiter = KeyView["waiters"][number];
 /** The part of a lease after which a renewal is late. A client renews after a third of it. */
 const LATE_PART = 0.5;
 
-/** Returns the state of a hold, `agoMs` after the service told it. */
-export function toneOf({ remainingMs, leaseMs, breaking }: Pick<Holder, "remainingMs" | "leaseMs" | "breaking">, agoMs = 0): Tone {
-  const leftMs = remainingMs - agoMs;
+/** Returns the state of a hold at the time of the answer: its holder may have renewed since, so an answer is never aged. */
+export function toneOf({ remainingMs, leaseMs, breaking }: Pick<Holder, "remainingMs" | "leaseMs" | "breaking">): Tone {
   if (breaking) return "broken";
-  if (leftMs <= 0) return "over";
-  return leaseMs !== undefined && leftMs < leaseMs * (1 - LATE_PART) ? "late" : "held";
+  if (remainingMs <= 0) return "over";
+  return remainingMs < leaseMs * (1 - LATE_PART) ? "late" : "held";
 }
 
 /** The word for each state. */
@@ -34,63 +33,98 @@ export const WORDS: Readonly<Record<Tone, string>> = {
 };
 
 /** Returns the worst state of the holds of a key. */
-export function keyTone({ holders, waiters }: Pick<KeyView, "holders" | "waiters">, agoMs = 0): Tone {
-  const tones = holders.map((holder) => toneOf(holder, agoMs));
+export function keyTone({ holders, waiters }: Pick<KeyView, "holders" | "waiters">): Tone {
+  const tones = holders.map(toneOf);
   const worst = (["over", "late", "broken", "held"] as const).find((tone) => tones.includes(tone));
-  return worst ?? (waiters.length > 0 ? "waiting" : "free");
+  return worst ?? (waiters[0]?.offered ? "waiting" : "free");
 }
 
-/** The time at which a page is read. */
-export interface Reading {
-  readonly nowMs: number;
-  /** The time since the answer that the page shows, in ms. */
-  readonly agoMs: number;
-  readonly isUtc: boolean;
+/** Returns the number of holders that didn't renew in time. */
+export function lateOf({ holders }: Pick<KeyView, "holders">): number {
+  return holders.filter((holder) => ["late", "over"].includes(toneOf(holder))).length;
 }
+
+/** Returns since when something lasts: `for 4m`, or on a page `since 22:14:09 (4m)`. */
+export type SinceText = (lastsMs: number) => string;
+
+const forText: SinceText = (lastsMs) => `for ${formatSeconds(lastsMs)}`;
 
 /** The last hold of a free key, as the log or the page knows it. */
 export interface LastHold {
   readonly owner: string;
-  readonly endedAtMs: number;
+  readonly endedAgoMs: number;
   /** The end, as a reason of the log. */
   readonly ending: string;
 }
 
-/** Returns a sentence on the key: if it is held, by whom, since when, if its lease was renewed in time, and what happens next. */
-export function sentenceOf(view: KeyView, reading: Reading, last?: LastHold): string {
-  const { holders, waiters } = view;
-  const [first] = holders;
-  if (!first) {
-    const [offered] = waiters;
-    return offered ? `Free, and offered to ${nameOf(offered)}, who has 5s to claim it.` : freeSentenceOf(view, reading, last);
-  }
-  if (holders.length > 1) return `Held by ${holders.length} leases together.`;
-  return `Held by ${nameOf(first)} since ${sinceText(first.heldMs + reading.agoMs, reading)}. ${lifeOf(first, reading.agoMs, waiters[0])}`;
+/**
+ * Returns what a key is, at the time of the answer: `held by checkout-7 for 1m 31s, renewed 3s ago; 14 wait, next checkout-0`. Of a semaphore,
+ * how many permits are out; of a free key, what is known of its last hold.
+ */
+export function stateText(view: KeyView, since = forText, last?: LastHold): string {
+  const { holders, waiters, limit } = view;
+  const [first, ...others] = holders;
+  const [next] = waiters;
+  const late = lateOf(view);
+  const lateText = late > 0 ? `, ${late} of them not renewed in time` : "";
+  const isOffered = !first && next?.offered === true;
+  const queue = next && waiters.length > 1 ? `${waitText(waiters.length)}, next ${nameOf(next)}` : next && `${nameOf(next)} waits`;
+  const waits = queue === undefined || isOffered ? "" : `; ${queue}`;
+  if (!first)
+    return (isOffered ? `free, and offered to ${nameOf(next)}, who has a few seconds to claim it` : freeText(view, since, last)) + waits;
+  if (limit !== undefined) return permitsText({ out: permitsOut(view), of: limit }) + lateText + waits;
+  if (others.length > 0) return `held by ${holders.length} leases together${lateText}${waits}`;
+  return `held by ${nameOf(first)} ${since(first.heldMs)}, ${lifeOf(first, next)}${waits}`;
 }
 
-/** Returns the time of day of a moment `agoMs` ago, and how long ago that is: `22:14:09 (4m)`. */
-export function sinceText(agoMs: number, { nowMs, isUtc }: Reading): string {
-  return `${timeText(nowMs - agoMs, isUtc)} (${formatDuration(agoMs)})`;
+/** Returns a clause as a sentence. */
+export function sentence(clause: string): string {
+  return `${clause.slice(0, 1).toUpperCase()}${clause.slice(1)}.`;
 }
 
-/** Returns what is known of the time since when the key is free. */
-function freeSentenceOf({ lapsed, recent, fencingToken }: KeyView, { nowMs, agoMs, isUtc }: Reading, last: LastHold | undefined): string {
+/** Returns the number of permits that are out. */
+export function permitsOut({ holders }: Pick<KeyView, "holders">): number {
+  return holders.reduce((sum, { permits }) => sum + permits, 0);
+}
+
+/** Returns how many of a semaphore's permits are out. */
+export function permitsText({ out, of, waiting = 0 }: { readonly out: number; readonly of: number; readonly waiting?: number }): string {
+  const text = out < of ? `${out} of ${of} permits ${out === 1 ? "is" : "are"} out` : `all ${of} permits are out`;
+  return waiting > 0 ? `${text}; ${waitText(waiting)}` : text;
+}
+
+function waitText(waiting: number): string {
+  return `${waiting} ${waiting === 1 ? "waits" : "wait"}`;
+}
+
+/** Returns since when a key is free and how its last hold ended, as far as that is known. */
+function freeText({ lapsed, recent, fencingToken }: KeyView, since: SinceText, last: LastHold | undefined): string {
   const lapsedHold = lapsed?.at(-1);
-  if (lapsedHold) {
-    const since = timeText(nowMs - agoMs - lapsedHold.endedAgoMs, isUtc);
-    return `Free since ${since}. ${possessive(nameOf(lapsedHold))} lease ran out; nobody has taken the key since.`;
-  }
-  if (last) return `Free since ${timeText(last.endedAtMs, isUtc)}. ${endSentenceOf(last)}; nobody has taken the key since.`;
-  const [ended] = recent ?? [];
-  if (ended) return `Free. The last lease was asked for ${formatDuration(ended.askedAgoMs + agoMs)} ago (${endText(ended.ending)}).`;
-  return fencingToken === 0 ? "Free. No holder is on record." : "Free.";
+  const ended = last ?? (lapsedHold && { ...lapsedHold, ending: "expired" });
+  if (ended) return `free ${since(ended.endedAgoMs)}: ${endOfHold(ended)}`;
+  const [before] = recent ?? [];
+  if (before) return `free; its last lease was asked for ${formatSeconds(before.askedAgoMs)} ago (${endText(before.ending)})`;
+  return fencingToken === 0 ? "free; no holder is on record" : "free";
 }
 
-function endSentenceOf({ owner, ending }: LastHold): string {
+function endOfHold({ owner, ending }: LastHold): string {
   const name = nameOf({ owner });
-  if (ending === "expired" || ending === "taken") return `${possessive(name)} lease ran out`;
-  if (ending === "broken") return `An operator broke the hold of ${name}`;
-  return ending === "released" ? `${name} released it` : `The hold of ${name} ended`;
+  if (ending === "expired" || ending === "taken") return `${name}${name.endsWith("s") ? "'" : "'s"} lease ran out`;
+  if (ending === "broken") return `an operator broke the hold of ${name}`;
+  return ending === "released" ? `${name} released it` : `the hold of ${name} ended`;
+}
+
+/** Returns the life of a hold: its last renewal and, if that is late, what happens next. `next` is the first in the queue. */
+export function lifeOf(holder: Holder, next?: Waiter): string {
+  const { remainingMs } = holder;
+  const tone = toneOf(holder);
+  if (tone === "broken") return `broken by an operator: it can't be renewed, and ends in ${formatSeconds(remainingMs)} at the latest`;
+  const then = next ? `${nameOf(next)} gets the key` : "the key is free";
+  if (tone === "over") return `but its lease is over without a renewal: in a moment ${then}`;
+  const { agoMs, isNew } = renewalOf(holder);
+  const ago = formatSeconds(agoMs);
+  if (tone === "held") return isNew ? "not renewed yet: its lease is current" : `renewed ${ago} ago`;
+  return `not renewed ${isNew ? "since" : `for ${ago}`}: it may be dead, and if it stays silent, ${then} in about ${formatSeconds(remainingMs + MARGIN_MS)}`;
 }
 
 /** Returns the command that ends a hold, for a shell. `options` say where the locks are. */
@@ -99,62 +133,13 @@ export function breakCommand(key: string, fencingToken: number, options = ""): s
   return `holdfast ${options === "" ? "" : `${options} `}break ${name} --token ${fencingToken} --reason "…"`;
 }
 
-function possessive(name: string): string {
-  return `${name}${name.endsWith("s") ? "'" : "'s"}`;
-}
-
-/** Returns a sentence on the life of a hold: its last renewal, and what happens next. `next` is the first in the queue. */
-export function lifeOf(holder: Holder, agoMs = 0, next?: Waiter): string {
-  const leftMs = Math.max(0, holder.remainingMs - agoMs);
-  const left = formatDuration(leftMs);
-  if (holder.breaking) return `An operator broke this hold: it can't be renewed, and ends in ${left} at the latest.`;
-  const then = next ? `${nameOf(next)} gets the key` : "the key is free";
-  if (leftMs === 0) return `Its lease is over: its holder didn't renew it. In a moment, ${then}.`;
-  const renewed = renewalOf(holder, agoMs);
-  if (!renewed) return `${left} of its lease are left.`;
-  const ago = formatDuration(renewed.agoMs);
-  if (toneOf(holder, agoMs) === "held") return `${renewed.isNew ? "Granted" : "Renewed"} ${ago} ago: its lease is current.`;
-  const since = renewed.isNew ? `since it was granted ${ago} ago` : `for ${ago}`;
-  return `Not renewed ${since}: it may be dead. If it stays silent, ${then} in about ${formatDuration(leftMs + MARGIN_MS)}.`;
-}
-
 /** The time from the end of a lease until the key may go to another, in ms; a little more for long leases. */
 export const MARGIN_MS = 1000;
 
-/** Returns how alive the holder of a hold seems, for somebody who is about to break it. */
-export function signOfLife(holder: Holder, agoMs: number): string {
-  const name = nameOf(holder);
-  const renewed = renewalOf(holder, agoMs);
-  if (!renewed || holder.breaking) return `${name} holds it.`;
-  const ago = formatDuration(renewed.agoMs);
-  if (toneOf(holder, agoMs) === "held")
-    return `${name} ${renewed.isNew ? "was granted the key" : "renewed"} ${ago} ago, so it is probably running.`;
-  return `${name} has not renewed ${renewed.isNew ? `since it was granted the key ${ago} ago` : `for ${ago}`}: it may be dead.`;
-}
-
-/** Returns a sentence on what the last answer told of a key, for when it is too old to conclude anything from it. `at` is its time. */
-export function oldSentenceOf({ holders, waiters }: KeyView, at: string): string {
-  const [first] = holders;
-  const [offered] = waiters;
-  const state = !first
-    ? `free${offered ? `, and offered to ${nameOf(offered)}` : ""}`
-    : holders.length > 1
-      ? `held by ${holders.length} leases together`
-      : `held by ${nameOf(first)}${lastSignOf(first)}`;
-  return `At ${at} it was ${state}. Not known since.`;
-}
-
-function lastSignOf(holder: Holder): string {
-  if (holder.breaking) return ", whose hold an operator had broken";
-  const renewed = renewalOf(holder);
-  return renewed ? `, ${renewed.isNew ? "granted" : "last renewed"} ${formatDuration(renewed.agoMs)} before` : "";
-}
-
-/** Returns how long ago a hold was renewed or, if it is new, granted, `agoMs` after the answer; undefined if the service doesn't tell. */
-function renewalOf({ leaseMs, heldMs, remainingMs }: Holder, agoMs = 0): { readonly agoMs: number; readonly isNew: boolean } | undefined {
-  if (leaseMs === undefined) return undefined;
-  const renewedAgoMs = Math.max(0, leaseMs - Math.max(0, remainingMs - agoMs));
-  return { agoMs: renewedAgoMs, isNew: heldMs + agoMs <= renewedAgoMs + SLACK_MS };
+/** Returns how long ago a hold was renewed or, if it is new, granted. */
+function renewalOf({ leaseMs, heldMs, remainingMs }: Holder): { readonly agoMs: number; readonly isNew: boolean } {
+  const agoMs = Math.max(0, leaseMs - remainingMs);
+  return { agoMs, isNew: heldMs <= agoMs + SLACK_MS };
 }
 
 /** The error of comparing two durations from one answer, in ms. */
@@ -167,7 +152,7 @@ export function nameOf({ owner }: Pick<Holder | Waiter, "owner">): string {
 
 /** Returns the kind of a key: exclusive, shared, or its permits in use. */
 export function kindOf({ mode, limit, holders }: KeyView): string {
-  return limit === undefined ? mode : `${holders.reduce((sum, { permits }) => sum + permits, 0)} of ${limit} permits`;
+  return limit === undefined ? mode : `${permitsOut({ holders })} of ${limit} permits`;
 }
 
 /** Returns the last digits of a token, by which tokens of one key are told apart. */
@@ -180,9 +165,4 @@ export function shortToken(token: number): string {
 export function timeText(atMs: number, isUtc: boolean, toMs = false): string {
   const at = new Date(isUtc ? atMs : atMs - new Date(atMs).getTimezoneOffset() * 60_000);
   return at.toISOString().slice(11, toMs ? 23 : 19);
-}
-
-/** Returns the time after `in the last`. */
-export function spanText(ms: number): string {
-  return { 60_000: "minute", 3_600_000: "hour", 86_400_000: "day" }[ms] ?? formatDuration(ms);
 }

@@ -42,7 +42,7 @@ export function leaseView(key: string, leaseId: LeaseId, hold: Hold, record: Loc
 /** A holder as an inspection shows it: with what a person needs to judge its lease. */
 export interface InspectedHolder extends HolderView {
   /** The lease's length, in ms. */
-  readonly leaseMs?: number;
+  readonly leaseMs: number;
   /** An operator broke the hold: it can't be renewed, and ends when its remaining time is over. */
   readonly breaking?: true;
 }
@@ -122,6 +122,8 @@ function lostReason(record: LockRecord | undefined, leaseId: LeaseId, reading: C
 export interface WaiterView {
   readonly owner: string;
   readonly mode: Mode;
+  /** The permits of a semaphore that it waits for. Absent: the key is no semaphore. */
+  readonly permits?: number;
   readonly priority: number;
   /** 1 is next. */
   readonly position: number;
@@ -217,11 +219,12 @@ function membersOf(record: LockRecord, reading: ClockReading): readonly MemberVi
 }
 
 /** Returns the unclaimed offers, then the queue, without waiters that were not seen in time. */
-function waitersOf({ offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
+function waitersOf({ limit, offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
   const live = [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
   return live.map((waiter, index) => ({
     owner: waiter.owner,
     mode: waiter.mode,
+    ...(limit > 1 && { permits: waiter.permits }),
     priority: waiter.priority,
     position: index + 1,
     waitingMs: Math.max(0, reading.latestMs - leaseIdTimeMs(waiter.leaseId)),

@@ -1,0 +1,116 @@
+/** What each view of the console says while its server is killed, hung or slow: what was known, of when it is, and nothing that it concludes. */
+import type { Page, Route } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { faultsOf } from "../support/axe.js";
+import { CHROMIUM } from "../support/chromium.js";
+import { type Consoles, startConsoles } from "./in-chromium.js";
+
+/** A state of the service: what becomes of each request. */
+const STATES = {
+  killed: (route: Route) => route.abort(),
+  hung: () => undefined,
+} as const;
+
+const AT = String.raw`At \d\d:\d\d:\d\d`;
+const LAST = "The last answer had no row.";
+/** Each view, what tells that its data are there, and the sentence of each state. */
+const VIEWS: readonly (readonly [hash: string, there: RegExp, sentence: RegExp])[] = [
+  ["#/locks/HELD", /Held by checkout-7 since/, new RegExp(`${AT}: held by checkout-7 since .*; checkout-8 waits. Not known since.`)],
+  ["#/locks/GATE", /All 2 permits are out/, new RegExp(`${AT}: all 2 permits are out; 2 wait, next checkout-7. Not known since.`)],
+  ["#/locks/NEVER", /Free; no holder is on record/, new RegExp(`${AT}: free; no holder is on record. Not known since.`)],
+  ["#/locks?find=HELD", /1 of \d+ held keys/, /What is shown is of/],
+  ["#/locks?find=NONE", /No held key fits/, new RegExp(LAST)],
+  ["#/runs/NEVER", /This key has no run/, /By the last answer, this key had no run/],
+  ["#/runs/DONE", /Result/, /What is shown is of/],
+  ["#/runs?find=NONE", /No run fits/, new RegExp(LAST)],
+  ["#/limits", /All 2 permits are out; 2 wait/, /What is shown is of/],
+  ["#/limits?find=NONE", /No limit that was read fits/, new RegExp(LAST)],
+  ["#/activity", /granted/, /What is shown is of/],
+];
+/** What nobody can know who gets no answer. */
+const CONCLUDED = /Nobody (waits|holds)|No (held key|run|limit|key)|Free[;.]|lease over|may be dead|It never ran/;
+
+describe.skipIf(CHROMIUM === undefined)(
+  "a console without an answer (skipped without a Chromium on the path)",
+  { timeout: 240_000 },
+  () => {
+    let consoles: Consoles;
+
+    beforeAll(async () => {
+      consoles = await startConsoles("checkout-7");
+      const { locks } = consoles;
+      // Each renews all along.
+      await locks.acquire("HELD", { leaseMs: 3000 });
+      await locks.acquire("GATE", { limit: 2, permits: 2 });
+      const wait = (key: string, owner: string, limit?: number): void =>
+        void locks
+          .scope(`of ${key} ${owner}`)
+          .acquire(key, { owner, limit, waitMs: 600_000 })
+          .catch(() => undefined);
+      wait("HELD", "checkout-8");
+      wait("GATE", "checkout-7", 2);
+      while ((await locks.inspect("GATE")).waiters.length < 1);
+      wait("GATE", "checkout-8", 2);
+      while ((await locks.inspect("GATE")).waiters.length < 2);
+      await locks.runOnce("DONE", () => 1);
+      await locks.runOnce("RESET", () => 1);
+      await locks.runs.reset("RESET", { reason: "the source was wrong" });
+    });
+    afterEach(() => consoles.closePages());
+    afterAll(() => consoles.close());
+
+    const headerOf = async (page: Page): Promise<string> => (await page.locator(".light").innerText()).replaceAll(/\s+/g, " ");
+
+    describe.each(Object.entries(STATES))("whose server is %s", (_, answer) => {
+      it.each(VIEWS)("says at %s what was so, and that nobody answers", async (hash, there, sentence) => {
+        const page = await consoles.open(consoles.here + hash, { turnsClock: true });
+        await page.locator("main").getByText(there).first().waitFor();
+        expect(await headerOf(page)).toMatch(/^live answered \S+ ago$/);
+        await page.route("**/console/api/**", answer);
+        await page.clock.runFor(12_000);
+        await page.locator(".light.down").waitFor();
+        expect(await headerOf(page)).toMatch(/^no answer for 1\ds$/);
+        const said = await page.locator("main").innerText();
+        expect(said).toMatch(sentence);
+        expect(said).not.toMatch(CONCLUDED);
+        expect(await page.locator("rect.hold.late, rect.hold.over, rect.hold.lost").count()).toBe(0);
+        expect(await faultsOf(page)).toEqual([]);
+      });
+    });
+
+    it("paints what was known, and hatches the rest", async () => {
+      const page = await consoles.open(`${consoles.here}#/locks/HELD`, { turnsClock: true });
+      await page.getByText("Held by checkout-7 since").waitFor();
+      expect(await page.locator("rect.unknown").count()).toBe(0);
+      await page.route("**/console/api/**", STATES.hung);
+      await page.clock.runFor(12_000);
+      await page.locator("rect.unknown").first().waitFor();
+      expect(await page.locator("rect.hold.held").count()).toBe(1);
+      await page.getByLabel("Queue").getByText("not known since").waitFor();
+    });
+
+    it("concludes nothing about a short lease between two answers of a slow service", async () => {
+      const page = await consoles.open(`${consoles.here}#/locks/HELD`, { turnsClock: true });
+      await page.getByText("Held by checkout-7 since").waitFor();
+      await page.route("**/console/api/**", STATES.hung);
+      await page.clock.runFor(2500);
+      await page.locator(".title .chip", { hasText: "held" }).waitFor();
+      expect(await page.locator("main").innerText()).not.toMatch(CONCLUDED);
+    });
+
+    it("that never got one says so too, and isn't live", async () => {
+      const page = await consoles.open("about:blank", { turnsClock: true });
+      await page.route("**/console/api/**", STATES.hung);
+      await page.goto(`${consoles.here}#/locks`);
+      await page.getByText("asking").waitFor();
+      await page.clock.runFor(40_000);
+      await page.getByText(/^no answer$/).waitFor();
+      expect(await page.locator(".light.live").count()).toBe(0);
+    });
+
+    it("says of a reset run that it was reset, and why", async () => {
+      const page = await consoles.open(`${consoles.here}#/runs/RESET`);
+      await page.getByText(/^It was reset at [\d:]+: the source was wrong\. The next start is a first attempt\.$/).waitFor();
+    });
+  },
+);
