@@ -61,7 +61,7 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
     outage: new Outage(clock),
   };
   const registry = new Registry();
-  whenRestored(() => registry.lose((key) => new LockLostError(`${key}: the process was restored from a snapshot`, "restored")));
+  whenRestored(() => registry.lose((key) => new LockLostError(`${key}: the process was restored from a snapshot`, "restored", { key })));
   const client = createView({ ...deps, ...shared }, options, registry);
   return options.closeOnSigterm ? closedBySigterm(client) : client;
 }

@@ -139,7 +139,7 @@ export class ExecutionLease<C extends Context> {
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       // The history keeps an error's name and message. What ended the lease is in the message.
-      throw this.#isLoss(cause) ? new LockLostError(cause.message, "expired", error) : error;
+      throw this.#isLoss(cause) ? new LockLostError(cause.message, "expired", { key: this.key, cause: error }) : error;
     }
   }
 
@@ -148,7 +148,7 @@ export class ExecutionLease<C extends Context> {
     const session = this.session;
     const { kind, leaseMs, isTied: _tied, ...use } = this.#hold;
     const { answer, ...when } = await this.#renewed(leaseMs);
-    if (!answer.ok) throw errorOf(answer, use.key);
+    if (!answer.ok) throw errorOf(answer, use.key, { key: use.key });
     // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
     const view = { ...answer.lease, leaseMs: Math.min(answer.lease.leaseMs, Math.max(leaseMs, answer.lease.remainingMs)) };
     const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind });
@@ -180,7 +180,7 @@ export class ExecutionLease<C extends Context> {
       if (answer.code !== "lease-lost") throw errorOf(answer, this.key);
       return answer;
     });
-    if (lost) throw errorOf(lost, this.key);
+    if (lost) throw errorOf(lost, this.key, { key: this.key });
     await this.ctx.wait(name, duration);
   }
 

@@ -120,7 +120,8 @@ class ExecutionLock {
       await lease.end("release");
       throw error;
     }
-    if (LOST.has(await lease.end("release"))) throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken");
+    if (LOST.has(await lease.end("release")))
+      throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken", { key: lease.key });
     return result;
   }
 

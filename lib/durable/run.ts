@@ -121,12 +121,14 @@ class ExecutionRun {
     } catch (error) {
       const thrown = causeOf(error);
       const recorded = await this.#record(failureOf(thrown, this.#options.isFinal));
-      if (!recorded.ok && recorded.code === "lease-lost") throw errorOf(recorded, `run ${key}: failed, and was taken over`, error);
+      if (!recorded.ok && recorded.code === "lease-lost")
+        throw errorOf(recorded, `run ${key}: failed, and was taken over`, { key, cause: error });
       throw error;
     }
     const success = successOf(value);
     const recorded = await this.#record(success.outcome);
-    if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+    if (!recorded.ok)
+      throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
     return firstResult(key, begun.attempt, success, this.#options);
   }
 

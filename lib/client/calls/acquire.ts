@@ -110,5 +110,5 @@ async function takeOver(
   const { answer, ...rest } = handed.answer.ok ? await ensureFresh({ ...handed, answer: handed.answer }, bounds, deps) : handed;
   if (answer.ok) return { ...rest, answer };
   throwIfAborted(signal);
-  throw errorOf(answer, `attach ${key}`);
+  throw errorOf(answer, `attach ${key}`, { key });
 }

@@ -31,11 +31,12 @@ export async function runUnderLease<T>(
   return result;
 }
 
-/** Returns the loss, with the work's own error (unless it is the loss itself) as its cause. */
+/** Returns the loss, with the work's own error (unless it is this loss itself) as its cause. */
 function lossOf(lease: HeldLease, error: unknown): LockLostError {
   const loss: unknown = lease.ending.reason;
-  if (isA(error, LockLostError)) return error;
+  const { key } = lease;
+  if (isA(error, LockLostError) && error.key === key) return error;
   return isA(loss, LockLostError)
-    ? new LockLostError(loss.message, loss.reason, error)
-    : new LockLostError(`${lease.key}: lost`, "deadline", error);
+    ? new LockLostError(loss.message, loss.reason, { key, cause: error })
+    : new LockLostError(`${key}: lost`, "deadline", { key, cause: error });
 }

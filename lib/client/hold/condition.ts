@@ -192,7 +192,7 @@ async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what
     return true;
   }
   if (wait.wasCutShort) throw wait.over(what);
-  const refused = !granted.answer.ok && errorOf(granted.answer, what);
+  const refused = !granted.answer.ok && errorOf(granted.answer, what, { key: place.key });
   if (refused && (isUnanswered(refused) || refused.retry === "never")) throw refused;
   return false;
 }
@@ -205,14 +205,15 @@ async function cancelPlace({ place, bounds, deps }: WaitParts): Promise<Ended | 
 /** Ends a wait that the service refused, and returns its error. The lease goes on, unless it is lost or nobody answered. */
 async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: boolean): Promise<LockError> {
   const { lease, ref, params, bounds, what, deps } = parts;
-  const refused = errorOf(answer, what);
+  const loss = { key: params.key };
+  const refused = errorOf(answer, what, loss);
   if (isUnanswered(refused)) await cancel(ref, deps, ambiguous);
   else if (!isA(refused, LockLostError)) {
     // First no late duplicate may free the key, and none may have come since.
     const ended = await cancelPlace(parts);
-    if (!ended.ok) return errorOf(ended, what);
+    if (!ended.ok) return errorOf(ended, what, loss);
     const renewed = await retry((call) => deps.api.renew({ ...ref, leaseMs: params.leaseMs }, call), bounds, deps);
-    if (!renewed.answer.ok) return errorOf(renewed.answer, what);
+    if (!renewed.answer.ok) return errorOf(renewed.answer, what, loss);
     lease.resume(renewed as Answered<Held>);
   }
   return refused;
@@ -241,7 +242,7 @@ function endedBy(error: unknown, lease: WaitingLease, key: string): unknown {
   const isLate = isA(error, LockTimeoutError);
   let loss = releasedError(key);
   if (isA(error, LockLostError)) loss = error;
-  else if (isA(error, LockError)) loss = new LockLostError(error.message, isLate ? "taken" : "deadline", error);
+  else if (isA(error, LockError)) loss = new LockLostError(error.message, isLate ? "taken" : "deadline", { key, cause: error });
   lease.endWait(loss);
   return isLate ? loss : error;
 }

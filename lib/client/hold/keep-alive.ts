@@ -75,7 +75,9 @@ export class KeepAlive {
     if (this.#hold !== lease.leaseId) this.#began = now;
     this.#hold = lease.leaseId;
     const giveUp = (ms: number): void =>
-      this.within(() => this.#giveUp(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold")));
+      this.within(() =>
+        this.#giveUp(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold", { key: lease.key })),
+      );
     this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), giveUp, maxHoldMs);
   }
 
@@ -106,7 +108,8 @@ export class KeepAlive {
   #goesOn(): boolean {
     if (!this.#lease.isHeld()) return false;
     if (this.#invocationLeftMs() > 0) return true;
-    this.#giveUp(new LockLostError(`${this.#lease.key}: the invocation ends`, "invocation-ends"));
+    const { key } = this.#lease;
+    this.#giveUp(new LockLostError(`${key}: the invocation ends`, "invocation-ends", { key }));
     return false;
   }
 

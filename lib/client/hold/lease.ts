@@ -128,7 +128,7 @@ export class HeldLease implements Lease, WaitingLease {
   isHeld(): boolean {
     if (this.#over || this.isWaiting) return false;
     if (deadlineLeftMs(this.#deadline, this.#deps.clock) > 0) return true;
-    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline", this.#failure));
+    this.lose(new LockLostError(`${this.key}: not renewed in time`, "deadline", { key: this.key, cause: this.#failure }));
     return false;
   }
 
@@ -156,7 +156,7 @@ export class HeldLease implements Lease, WaitingLease {
 
   async downgrade(): Promise<void> {
     const refusal = await this.#changeMode("shared", { ...this.#bounds(this.remainingMs()), signal: this.#lost });
-    if (refusal) throw errorOf(refusal, `downgrade ${this.key}`);
+    if (refusal) throw errorOf(refusal, `downgrade ${this.key}`, this);
   }
 
   /** Returns the refusal if there is one that leaves the lease unchanged; undefined after success. */
@@ -167,7 +167,7 @@ export class HeldLease implements Lease, WaitingLease {
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
     // A wait that began meanwhile has freed the key itself.
     if (answer.code === "lease-lost" && request.leaseId === this.leaseId && !this.isWaiting)
-      this.lose(errorOf(answer, this.key) as LockLostError);
+      this.lose(errorOf(answer, this.key, this) as LockLostError);
     this.assertHeld();
     return answer;
   }
@@ -218,8 +218,8 @@ export class HeldLease implements Lease, WaitingLease {
     if (answer.ok) return answer.notified;
     // A wait that began meanwhile has freed the key itself.
     if (answer.code === "lease-lost" && ref.leaseId === this.leaseId && !this.isWaiting)
-      this.lose(errorOf(answer, this.key) as LockLostError);
-    throw errorOf(answer, `notify ${condition} of ${this.key}`);
+      this.lose(errorOf(answer, this.key, this) as LockLostError);
+    throw errorOf(answer, `notify ${condition} of ${this.key}`, this);
   }
 
   suspend(): void {
@@ -252,14 +252,14 @@ export class HeldLease implements Lease, WaitingLease {
     this.assertHeld();
     const { key, owner, leaseMs } = this;
     const to = { owner, leaseMs: options.leaseMs ?? leaseMs };
-    this.#end("released", "transferred", () => new LockLostError(`${key}: detached`, "transferred"));
+    this.#end("released", "transferred", () => new LockLostError(`${key}: detached`, "transferred", { key }));
     const handed = transferHold(this.#ref, to, this.#bounds(Math.min(leaseMs, RELEASE_BUDGET_MS)), this.#deps);
     this.#deps.track(handed);
     const { answer } = await handed;
     if (answer.ok) return toHandle({ key, leaseId: answer.lease.leaseId, leaseMs: to.leaseMs });
     // No process has the lease now: cancel it, so that the key is free at once and not at the end of the lease.
     await cancel(this.#ref, this.#deps);
-    throw errorOf(answer, `detach ${key}`);
+    throw errorOf(answer, `detach ${key}`, { key });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -281,7 +281,7 @@ export class HeldLease implements Lease, WaitingLease {
 
   /** Ends the hold because its client closes; the release is sent afterwards. */
   abandon(): void {
-    this.#end("released", "closed", () => new LockLostError(`${this.key}: the client was closed`, "closed"));
+    this.#end("released", "closed", () => new LockLostError(`${this.key}: the client was closed`, "closed", this));
   }
 
   /** Stops treating the lease as held, for this reason. The signal aborts and the keep-alive stops at once. */
@@ -339,7 +339,7 @@ export class HeldLease implements Lease, WaitingLease {
     // An answer about the hold before a wait.
     if (leaseId !== this.leaseId || this.isWaiting) return void this.assertHeld();
     if (answer.ok) return void this.#heard(answer.lease, sentAt);
-    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key, this.#failure) as LockLostError);
+    if (answer.code === "lease-lost") this.lose(errorOf(answer, this.key, { key: this.key, cause: this.#failure }) as LockLostError);
     const failure = (this.#failure = errorOf(answer, `renew ${this.key}`));
     this.assertHeld();
     throw failure;
@@ -372,6 +372,6 @@ export class HeldLease implements Lease, WaitingLease {
 
   #lossError(): LockLostError {
     const { reason } = this.#lost;
-    return isA(reason, LockLostError) ? reason : new LockLostError(`${this.key}: ${this.isWaiting ? "waits" : "not held"}`, "never");
+    return isA(reason, LockLostError) ? reason : new LockLostError(`${this.key}: ${this.isWaiting ? "waits" : "not held"}`, "never", this);
   }
 }

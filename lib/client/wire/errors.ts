@@ -90,6 +90,12 @@ export function timeoutOf(what: string, { holders = [], position, retryAfterMs }
   return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}`, details);
 }
 
+/** The details of a loss: the key, and what led to it. */
+interface LossDetails {
+  readonly key?: string | undefined;
+  readonly cause?: unknown;
+}
+
 /** The lease is no longer held. Stop, and don't trust work done since the lease was last checked. */
 export class LockLostError extends LockError {
   static {
@@ -102,16 +108,19 @@ export class LockLostError extends LockError {
    * another such process would hold it too.
    */
   readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed" | "restored";
+  /** The key, with the client's prefix; the keys of a set, separated by spaces. */
+  readonly key: string | undefined;
 
-  constructor(message: string, reason: LockLostError["reason"], cause?: unknown) {
+  constructor(message: string, reason: LockLostError["reason"], { key, cause }: LossDetails = {}) {
     super(message, { code: "lease-lost", definite: true, retry: "new-lease", cause });
     this.reason = reason;
+    this.key = key;
   }
 }
 
 /** The reason of a hold that was given back. */
 export function releasedError(key: string): LockLostError {
-  return new LockLostError(`${key}: released`, "released");
+  return new LockLostError(`${key}: released`, "released", { key });
 }
 
 /** A limit has no room for the take within its `waitMs`. Nothing was taken. */
@@ -206,13 +215,13 @@ export function isUnanswered(error: unknown): boolean {
 
 const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
 
-/** Returns the error for a refusal. @param cause what led to the loss, of a lease that is lost */
-export function errorOf(refusal: Refusal, what: string, cause?: unknown): LockError {
+/** Returns the error for a refusal. @param loss the details if it says that a lease is lost */
+export function errorOf(refusal: Refusal, what: string, loss?: LossDetails): LockError {
   const message = `${what}: ${refusal.detail}`;
   if (refusal.invocationEnds)
     return new LockError(`${message}: the invocation ends`, { ...refusal, code: "invocation-ends", retry: "later" });
   if (refusal.code === "invalid-request") return new InvalidRequestError(message, refusal.field);
-  if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", cause);
+  if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", loss);
   if (refusal.code === "rate-limited") return new LimitExceededError(message, refusal.retryAfterMs ?? 0);
   return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, refusal) : new LockError(message, refusal);
 }

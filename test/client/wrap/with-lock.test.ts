@@ -1,6 +1,13 @@
 /** withLock: work under a lock, and the correct report if the lock was lost before the end. */
 import { describe, expect, it } from "vitest";
-import { type AcquireOptions, type Lease, type LockClient, InvalidRequestError, LockLostError } from "../../../lib/testing.js";
+import {
+  type AcquireOptions,
+  type Lease,
+  type LockClient,
+  type VirtualClock,
+  InvalidRequestError,
+  LockLostError,
+} from "../../../lib/testing.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "ORDER_1231";
@@ -152,5 +159,67 @@ describe.each(WAYS)("%s throws LockLostError, whatever the work came to,", (name
       return "done";
     };
     expect(await hold(closed, OPTIONS, closing)).toBe("done");
+  });
+});
+
+describe("the error of a loss", () => {
+  const LOSSES: readonly [what: string, lose: (locks: LockClient, clock: VirtualClock) => Promise<unknown>, key: string][] = [
+    ["a lease that was not renewed", (locks, clock) => held(locks, () => clock.freeze(LEASE_MS)), "shop:k"],
+    ["a lease at its maxHoldMs", (locks, clock) => held(locks, () => clock.advance(1000), { maxHoldMs: 1000 }), "shop:k"],
+    [
+      "a lease that was broken",
+      (locks) =>
+        locks.withLock("k", OPTIONS, async (lease) => {
+          await locks.forceRelease("k", { reason: "stuck", fencingToken: lease.fencingToken });
+          await lease.renew();
+        }),
+      "shop:k",
+    ],
+    ["a lease that was released", (locks) => held(locks, async (lease) => void (await lease.release())), "shop:k"],
+    ["a lease that was detached", (locks) => held(locks, async (lease) => void (await lease.detach())), "shop:k"],
+    ["a lease whose client was closed", (locks) => held(locks, () => locks.close()), "shop:k"],
+    [
+      "a handle of a lease that is gone",
+      (locks, clock) =>
+        held(locks, async (lease) => {
+          const handle = await lease.detach({ leaseMs: 1000 });
+          await clock.advance(10_000);
+          await locks.attach(handle);
+        }),
+      "shop:k",
+    ],
+    ["a set", (locks, clock) => locks.withLocks(["a", "b"], OPTIONS, () => clock.freeze(LEASE_MS)), "shop:a shop:b"],
+    [
+      "a run that was taken over",
+      (locks, clock) =>
+        locks.runOnce("run", OPTIONS, async (run) => {
+          await clock.freeze(LEASE_MS);
+          run.assertHeld();
+        }),
+      "shop:run",
+    ],
+  ];
+
+  const held = (locks: LockClient, lose: (lease: Lease) => Promise<void>, options: AcquireOptions = {}): Promise<void> =>
+    locks.withLock("k", { ...OPTIONS, ...options }, async (lease) => {
+      await lose(lease);
+      lease.assertHeld();
+    });
+
+  it.each(LOSSES)("of %s has its key", async (_what, lose, key) => {
+    const { clock, locks } = createHarness({ prefix: "shop:" });
+    await expect(clock.settle(lose(locks, clock))).rejects.toMatchObject({ name: "LockLostError", key });
+  });
+
+  it("tells an inner loss from the outer's: it is the cause if both are lost", async () => {
+    const { clock, locks } = createHarness();
+    const inner = { name: "LockLostError", key: "inner", reason: "max-hold" };
+    const nested = (before: () => Promise<void>) =>
+      locks.withLock("outer", OPTIONS, async () => {
+        await locks.withLock("inner", { ...OPTIONS, maxHoldMs: 1000 }, () => clock.advance(1000)).finally(before);
+      });
+    await expect(clock.settle(nested(async () => undefined))).rejects.toMatchObject(inner);
+    const both = nested(() => clock.freeze(LEASE_MS));
+    await expect(clock.settle(both)).rejects.toMatchObject({ name: "LockLostError", key: "outer", reason: "deadline", cause: inner });
   });
 });

@@ -98,7 +98,7 @@ async function carriedOut<T>(
   const value = await perform(lease, answer, options, work, session);
   const success = successOf(value);
   const recorded = await record(lease, success.outcome, session);
-  if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`);
+  if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
   return firstResult(key, answer.attempt, success, options);
 }
 
@@ -136,7 +136,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
 async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
   const { lease } = started.answer;
   const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
-  if (!held.answer.ok) throw errorOf(held.answer, `run ${lease.key}`);
+  if (!held.answer.ok) throw errorOf(held.answer, `run ${lease.key}`, { key: lease.key });
   return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
 }
 
@@ -154,7 +154,8 @@ async function perform<T>(
   } catch (error) {
     const recorded = await record(lease, failureOf(error, isFinal), session);
     if (recorded.ok) throw error;
-    if (recorded.code === "lease-lost") throw errorOf(recorded, `run ${lease.key}: failed, and was taken over`, error);
+    if (recorded.code === "lease-lost")
+      throw errorOf(recorded, `run ${lease.key}: failed, and was taken over`, { key: lease.key, cause: error });
     session.holds.emit("release-failed", lease, errorOf(recorded, `run ${lease.key}`));
     throw error;
   }
