@@ -15,7 +15,7 @@ import { FinalError, LockTimeoutError, RunFailedError } from "../wire/errors.js"
 import type { Lease } from "../hold/lease-types.js";
 import { type Checks, CHECKS, checkOptions, ms, oneOf, refused } from "../wire/checks.js";
 import { keepMs, maxAttempts } from "./run/run-options.js";
-import type { Run } from "./run/run-once.js";
+import { type Run, NotBegun } from "./run/run-once.js";
 import type { Locks } from "./locks.js";
 import { type Occurrence, type OccurrenceOptions, checkOccurrence, OCCURRENCE_OPTIONS } from "./occurrence.js";
 
@@ -29,7 +29,7 @@ export interface TickOptions extends OccurrenceOptions {
   readonly overlap?: "skip" | "queue" | undefined;
   /**
    * The time in ms after an occurrence within which its first attempt begins. A later one is recorded as too late, and never runs: a job of
-   * 3 o'clock doesn't run at the deployment of the evening. An attempt after the first isn't bounded.
+   * 3 o'clock doesn't run at the deployment of the evening. An attempt after the first isn't bounded; a wait in the queue was none.
    * @default the shorter of the interval and 1 h; without an end for an `occurrence`, which the caller names
    */
   readonly maxLateMs?: number | undefined;
@@ -40,7 +40,7 @@ export interface TickOptions extends OccurrenceOptions {
   readonly keepMs?: number | "forever" | undefined;
   /** The length of both leases in ms: if this process dies, a repeated delivery can take over after it. @default the client's, else 30 000 */
   readonly leaseMs?: number | undefined;
-  /** The largest number of attempts; 0: no limit. One that gives up waiting for the occurrence before counts too. @default 5 */
+  /** The largest number of attempts; 0: no limit. One that gives up waiting in the queue doesn't count. @default 5 */
   readonly maxAttempts?: number | undefined;
   /** The time to wait if the same occurrence is being run by another caller, in ms. @default 0, which asks once */
   readonly waitMs?: number | undefined;
@@ -185,7 +185,9 @@ async function alone<T>(
       return work(lease);
     });
   } catch (error) {
-    if (course.hasBegun || isQueued || !isA(error, LockTimeoutError)) throw error;
+    if (course.hasBegun) throw error;
+    if (isQueued) throw new NotBegun("gave up waiting for the occurrence before", { cause: error });
+    if (!isA(error, LockTimeoutError)) throw error;
     const running = error.holders.map(({ owner, heldMs }: HolderView): RunningBefore => ({ owner, heldMs }));
     const who = running.map(({ owner, heldMs }) => `${owner || "another"} for ${heldMs} ms`).join(", ");
     throw new TickSkipped(`skipped: still running before it was ${who || "another"}`, { data: running });

@@ -253,6 +253,24 @@ describe("an occurrence that comes while the one before is running", () => {
     expect(order).toEqual(["3", "4"]);
   });
 
+  it('with overlap "queue" counts no attempt that gave up waiting for that one', async () => {
+    const { first, clock, machine } = fleet();
+    const long = machine("long");
+    const slow = long.tick("nightly", { occurrence: AT_3 }, lasting(long, 90 * MINUTE_MS));
+    await clock.advance(HOUR_MS);
+    const deliver = (signal?: AbortSignal): Promise<TickResult<number>> =>
+      first.tick("nightly", { occurrence: AT_4, overlap: "queue", maxAttempts: 2, signal }, (tick) => tick.attempt);
+    for (let turn = 0; turn < 3; turn++) {
+      const giveUp = new AbortController();
+      const given = deliver(giveUp.signal).catch((error: unknown) => (error as Error).name);
+      await clock.advance(MINUTE_MS);
+      giveUp.abort();
+      expect(await clock.settle(given)).toBe("AbortError");
+    }
+    await clock.settle(slow, 2 * HOUR_MS);
+    expect(await clock.settle(deliver())).toMatchObject({ how: "ran", value: 1 });
+  });
+
   it("has a larger token, so late writes of the one before can be refused", async () => {
     const { first, clock } = fleet();
     const tokens: number[] = [];

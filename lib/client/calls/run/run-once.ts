@@ -10,6 +10,7 @@
  */
 import { unlessUnavailable } from "../unavailable.js";
 import { type Backoff, backoffMs } from "../../../core/backoff.js";
+import { brand, isA } from "../../../core/brand.js";
 import * as LIMITS from "../../../core/request-limits.js";
 import type { Replayed, Started } from "../../../core/api/runs.js";
 import { elapsedMs, instantOf } from "../../../core/time.js";
@@ -58,6 +59,14 @@ export interface Run {
   saveCheckpoint(value: unknown): Promise<void>;
 }
 
+/** Work throws it that began nothing; its cause goes to the caller. The attempt is given back, and doesn't count. */
+export class NotBegun extends Error {
+  static {
+    brand(this, "NotBegun");
+  }
+  override readonly name = "NotBegun";
+}
+
 /** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
 const POLL_AFTER_HOLDER_MS = 30;
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
@@ -98,7 +107,8 @@ async function carriedOut<T>(
   const value = await perform(lease, answer, options, work, session);
   const success = successOf(value);
   const recorded = await record(lease, success.outcome, session);
-  if (!recorded.ok) throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
+  if (!recorded.ok)
+    throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
   return firstResult(key, answer.attempt, success, options);
 }
 
@@ -152,6 +162,10 @@ async function perform<T>(
     const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };
     return await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
+    if (isA(error, NotBegun)) {
+      await session.holds.released(lease);
+      throw error.cause;
+    }
     const recorded = await record(lease, failureOf(error, isFinal), session);
     if (recorded.ok) throw error;
     if (recorded.code === "lease-lost")
