@@ -19,6 +19,7 @@ LEASE_ID = "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}
 KEY = "^(?!"
 META_BYTES = 1024
 TASK_TOKEN = "Holdfast-Task-Token"
+SET_KEYS = 25
 FILL_MAX_MS = 31 * 24 * 3_600_000
 # Requests of different sequences meet at some of the keys, and most keys are free at first.
 KEYS = st.integers(0, 999).map(lambda number: f"ORDER_{number}")
@@ -75,9 +76,16 @@ def permits_fit(body):
     return limit == 1 or permits <= limit
 
 
+def set_fits(body):
+    """A set has at most 25 different keys."""
+    keys = body.get("keys", []) + [lock["key"] for lock in body.get("locks", [])]
+    return len(set(keys)) <= SET_KEYS
+
+
 @schemathesis.hook
 def filter_case(context, case):
-    """Rules that the document tells in words: the bytes of `meta`, `permits` beside `limit`, `cost` beside `rates`, `Prefer` beside `wake`."""
+    """Rules that the document tells in words: the bytes of `meta`, `permits` beside `limit`, `cost` beside `rates`, `Prefer` beside `wake`,
+    the different keys of a set."""
     body = case.body
     if not target_fits(body, case.headers or {}):
         return False
@@ -86,7 +94,7 @@ def filter_case(context, case):
     if len(json.dumps(body.get("meta"), ensure_ascii=False).encode("utf-8", "surrogatepass")) > META_BYTES:
         return False
     try:
-        return permits_fit(body) and ("rates" not in body or rates_fit(body))
+        return permits_fit(body) and set_fits(body) and ("rates" not in body or rates_fit(body))
     except (AttributeError, KeyError, TypeError, ZeroDivisionError):
         # It breaks the schema, so the service must refuse it.
         return True

@@ -138,17 +138,22 @@ const page = {
   cursor: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9._:~-]{1,200}$/, "must be the cursor of an earlier page"))),
 };
 
-const setKeysRule = `must be 1 to ${LIMITS.setKeys} keys`;
-const setKeys = v.pipe(v.array(Key, setKeysRule), v.minLength(1, setKeysRule), v.maxLength(LIMITS.setKeys, setKeysRule));
+const setKeysRule = `must be 1 to ${LIMITS.setKeys} different keys`;
+/** JSON Schema can't say that a repeated key counts once, so the document has no `maxItems`. */
+const isSetSize = (keys: string[]): boolean => keys.length > 0 && new Set(keys).size <= LIMITS.setKeys;
+const setKeysWords = `At most ${LIMITS.setKeys} different ones.`;
+const setKeys = v.pipe(v.array(Key, setKeysRule), v.check(isSetSize, setKeysRule), v.metadata({ minItems: 1 }));
+const setKeysAlone = v.pipe(setKeys, v.description(setKeysWords));
 
 const AcquireSetRequest = v.pipe(
   v.strictObject({
-    keys: v.optional(v.pipe(setKeys, v.description("Either these, each for itself alone, or `locks`."))),
+    keys: v.optional(v.pipe(setKeys, v.description(`Either these, each for itself alone, or \`locks\`. ${setKeysWords}`))),
     locks: v.optional(
       v.pipe(
         v.array(v.strictObject({ key: Key, mode: v.optional(mode, "exclusive") }), setKeysRule),
-        v.minLength(1, setKeysRule),
-        v.maxLength(LIMITS.setKeys, setKeysRule),
+        v.check((locks) => isSetSize(locks.map(({ key }) => key)), setKeysRule),
+        v.metadata({ minItems: 1 }),
+        v.description(setKeysWords),
       ),
     ),
     ...ofSet,
@@ -160,9 +165,9 @@ const AcquireSetRequest = v.pipe(
   v.metadata({ oneOf: [{ required: ["keys"] }, { required: ["locks"] }] }),
 );
 
-const RenewSetRequest = v.strictObject({ keys: setKeys, leaseMs: v.optional(leaseMs) });
+const RenewSetRequest = v.strictObject({ keys: setKeysAlone, leaseMs: v.optional(leaseMs) });
 
-const ReleaseSetRequest = v.strictObject({ keys: setKeys });
+const ReleaseSetRequest = v.strictObject({ keys: setKeysAlone });
 
 const renewalsRule = `must be 1 to ${LIMITS.renewalsMax} leases`;
 

@@ -1,6 +1,6 @@
 /** Whole answers over HTTP, member by member: what every caller of the API may rely on beyond the schemas of the document. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { VERSION } from "../../lib/core/version.js";
 import { FORMAT_VERSION } from "../../lib/store/dynamo/item.js";
 import { told } from "../e2e/calls.js";
@@ -100,6 +100,17 @@ describe("a set", () => {
     const refused = await putSet(keys);
     expect(refused.body).toMatchObject({ status: 423, code: "locked", blocking: [keys[0], keys[2]], retryAfterMs: FREE_MS });
     expect(refused.body).not.toHaveProperty("instance");
+  });
+
+  it("counts a key that is named twice once, in each of its requests", async () => {
+    const [keys, leaseId] = [Array.from({ length: LIMITS.setKeys }, freshKey), newId()];
+    const named = [...keys, keys[0]!];
+    const { status, body } = await putSet(named, leaseId);
+    expect([status, Object.keys(body.fencingTokens as object)]).toEqual([201, [...keys].sort()]);
+    expect((await post(`/v1/lock-sets/${leaseId}/renew`, { keys: named })).status).toBe(200);
+    const released = await post(`/v1/lock-sets/${leaseId}/release`, { keys: named });
+    expect(released.body.states).toEqual(Object.fromEntries(keys.map((key) => [key, "released"])));
+    expect(told(await putSet([...keys, freshKey()]))).toEqual([400, "invalid-request"]);
   });
 
   it("of keys in use with a limit is 409 limit-mismatch, and says of which", async () => {
