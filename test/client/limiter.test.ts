@@ -8,11 +8,12 @@ const TEN: LimiterOptions = { rates: [{ count: 10, perMs: 1000 }] };
 
 /** A client whose requests are counted from the last `forget` on. */
 function counted() {
-  const { clock, locks, wire } = createHarness();
+  const { clock, locks, rival, wire } = createHarness();
   let from = 0;
   return {
     clock,
     locks,
+    rival,
     asked: () => wire.sent.slice(from).map(({ operation }) => operation),
     forget: () => void (from = wire.sent.length),
   };
@@ -209,6 +210,33 @@ describe("limitAll()", () => {
 });
 
 describe("limitAll(), when one of the limits refused the same lately", () => {
+  it("charges none of them if others use one with other rates; control: the refusal itself charged the earlier one", async () => {
+    const { locks, rival, asked, forget } = counted();
+    const [user, total] = [locks.limiter("user", TEN), locks.limiter("total", TEN)];
+    await rival.limiter("total", { rates: [{ count: 1, perMs: 60_000 }] }).take();
+    await expect(limitAll([user, total])).rejects.toMatchObject({ code: "limit-mismatch", retryAfterMs: 60_000 });
+    expect(await user.remaining()).toEqual([9]);
+    forget();
+    for (const refused of [limitAll([user, total]), total.take({ waitMs: 86_400_000 })])
+      await expect(refused).rejects.toMatchObject({ code: "limit-mismatch", definite: true, retryAfterMs: 60_000 });
+    expect(asked()).toEqual([]);
+    expect(await user.remaining()).toEqual([9]);
+  });
+
+  it("charges none of them if the invocation ends before there is room; control: with time left it waits for that", async () => {
+    const locks = createLockClient();
+    let remainingMs = 1500;
+    const invocation = locks.forInvocation({ getRemainingTimeInMillis: () => remainingMs });
+    const [user, total] = [invocation.limiter("user", TEN), invocation.limiter("total", { rates: [{ count: 1, perMs: 1000 }] })];
+    await total.take();
+    await expect(total.take()).rejects.toMatchObject({ retryAfterMs: 1000 });
+    await expect(limitAll([user, total], { waitMs: 5000 })).rejects.toMatchObject({ retryAfterMs: 1000 });
+    expect(await user.remaining()).toEqual([10]);
+    remainingMs = 10_000;
+    await locks.clock.settle(limitAll([user, total], { waitMs: 5000 }));
+    expect(await user.remaining()).toEqual([10]);
+  });
+
   it("charges none of them, and asks nobody; control: the refusal itself charged the earlier one", async () => {
     const { locks, asked, forget } = counted();
     const [user, total] = [locks.limiter("user", TEN), locks.limiter("total", { rates: [{ count: 1, perMs: 60_000 }] })];

@@ -12,8 +12,9 @@ interface AskedTake {
   readonly cost: number;
 }
 
-/** A refusal of a take. */
+/** A refusal of a take: it has no room, or others use the limit with other rates. */
 interface RefusedTake extends AskedTake {
+  readonly code: string;
   readonly askedAt: Instant;
   readonly retryAfterMs: number;
 }
@@ -25,12 +26,14 @@ const REMEMBERED_MAX = 1000;
 export class RefusedTakes {
   readonly #ofKey = new Map<string, RefusedTake>();
 
-  /** Returns the time in ms before which this take certainly has no room; 0 if it may have room now. */
-  roomInMs(key: string, { rates, cost }: AskedTake, now: Instant): number {
+  /** Returns the code of the refusal that this take certainly gets, and the time in ms for which it does; undefined if it may be granted. */
+  refusalOf(key: string, { rates, cost }: AskedTake, now: Instant): Pick<RefusedTake, "code" | "retryAfterMs"> | undefined {
     const refused = this.#ofKey.get(key);
-    if (refused?.cost !== cost || ratesText(refused.rates) !== ratesText(rates)) return 0;
-    const sinceMs = elapsedMs(refused.askedAt, now);
-    return sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs));
+    if (refused?.cost !== cost || ratesText(refused.rates) !== ratesText(rates)) return undefined;
+    const { code, askedAt, retryAfterMs } = refused;
+    const sinceMs = elapsedMs(askedAt, now);
+    const leftMs = Math.ceil(retryAfterMs - sinceMs);
+    return sinceMs > REFUSED_FOR_MS || leftMs <= 0 ? undefined : { code, retryAfterMs: leftMs };
   }
 
   /** Remembers a refusal. */

@@ -105,6 +105,9 @@ const LIMITER: Checks<LimiterOptions> = {
   concurrent: whole(1, LIMITS.permitsMax),
 };
 
+/** The codes of refusals that are remembered. */
+const REFUSALS: ReadonlySet<string> = new Set(["rate-limited", "limit-mismatch"]);
+
 /** The check of a time for an answer. */
 export const TIMEOUT = ms(100, CALL_BUDGET_MS);
 
@@ -115,19 +118,16 @@ export function checkLimiter(options: LimiterOptions): void {
 
 /**
  * Takes from several limits, one after the other: give the most specific first, such as a user's before everybody's. A later refusal leaves
- * the earlier ones charged, unless this client was refused the same take lately. @throws as {@link Limiter.take}
+ * the earlier ones charged, unless this client was refused the same take in the last 5 s. @throws as {@link Limiter.take}
  */
 export async function limitAll(limiters: readonly Limiter[], options: TakeOptions = {}): Promise<void> {
   const given: unknown = limiters;
   if (!Array.isArray(given)) throw refused("limiters", limiters, "it must be a list of limiters");
-  // A cost that one of them never allows charges none, and neither does one that this client knows to have no room.
+  // A cost that one of them never allows charges none, and neither does a take that this client knows to be refused.
   const named = limiters.filter((limiter) => isA(limiter, NamedLimiter));
   for (const limiter of named) limiter.check("limitAll", options);
+  for (const limiter of named) limiter.refuseAsLately(options);
   let { waitMs: leftMs = 0 } = options;
-  for (const limiter of named) {
-    const roomInMs = limiter.roomInMs(options);
-    if (roomInMs > leftMs) throw new LimitExceededError(`take from ${limiter.name}: no room for ${roomInMs} ms`, roomInMs);
-  }
   for (const limiter of limiters) {
     const { waitedMs } = await limiter.take({ ...options, waitMs: leftMs });
     leftMs = Math.max(0, leftMs - Math.ceil(waitedMs));
@@ -200,10 +200,16 @@ export class NamedLimiter implements Limiter {
     } satisfies Checks<TakeOptions>);
   }
 
-  /** Returns the time in ms before which a take certainly has no room, as this client was told lately; 0 if it may have. */
-  roomInMs({ cost = 1 }: TakeOptions): number {
-    const { refusedTakes, clock } = this.#deps.session.deps;
-    return refusedTakes.roomInMs(this.#key, { rates: this.#rates, cost }, instantOf(clock));
+  /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */
+  refuseAsLately({ cost = 1, waitMs = 0 }: TakeOptions): void {
+    const { deps, context } = this.#deps.session;
+    const refusal = deps.refusedTakes.refusalOf(this.#key, { rates: this.#rates, cost }, instantOf(deps.clock));
+    if (!refusal) return;
+    const { code, retryAfterMs } = refusal;
+    const what = `take from ${this.#key}`;
+    if (code !== "rate-limited")
+      throw new LockError(`${what}: others use it with other rates`, { code, definite: true, retry: "later", retryAfterMs });
+    if (retryAfterMs > capWaitMs(waitMs, context)) throw new LimitExceededError(`${what}: no room for ${retryAfterMs} ms`, retryAfterMs);
   }
 
   async #take({ cost = 1, waitMs: asked = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
@@ -215,15 +221,14 @@ export class NamedLimiter implements Limiter {
     const passedMs = (): number => elapsedMs(askedAt, instantOf(clock));
     return session.registry.run(signal, async (giveUp) => {
       throwIfAborted(giveUp);
-      const roomInMs = this.roomInMs({ cost });
-      if (roomInMs > waitMs) throw new LimitExceededError(`${what}: no room for ${roomInMs} ms`, roomInMs);
+      this.refuseAsLately({ cost, waitMs });
       const request = { key: this.#key, rates: this.#rates, cost };
       // The wait counts from the call, so a request that is sent again asks for what is left of it.
       const ask = (attempt: CallOptions) => api.take({ ...request, waitMs: Math.max(0, waitMs - Math.ceil(passedMs())) }, attempt);
       const { startInMs, remaining } = await session.ask(what, ask, giveUp, timeoutMs).catch((error: unknown) => {
         throwIfAborted(giveUp);
-        if (isA(error, LimitExceededError))
-          refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, retryAfterMs: error.retryAfterMs });
+        if (isA(error, LockError) && REFUSALS.has(error.code))
+          refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, code: error.code, retryAfterMs: error.retryAfterMs ?? 0 });
         throw error;
       });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
