@@ -1,12 +1,15 @@
 /**
  * Compares two ways to the records: the service must know the caller by the identity that the table is used under, and a lease of one way
- * must be found on the other. Only reads are sent.
+ * must be found on the other, or a limit that only this client can have made. But for that one take, only reads are sent.
  */
 import type { CallerIdentity, LeaseRef } from "../../core/api/locks.js";
 import type { ServiceApi } from "../../core/api/runs.js";
 import type { Renewed, SetHeld } from "../../core/api/sets.js";
 import type { Held } from "../../core/commands.js";
 import type { LostReason } from "../../core/errors.js";
+import { bounded } from "../../core/key.js";
+import { randomToken } from "../../core/random.js";
+import { ratePerMinMs } from "../../core/request-limits.js";
 import { errorOf, LockError } from "./errors.js";
 import { type RetryBounds, type Runtime, retry } from "./retry.js";
 
@@ -18,8 +21,9 @@ export const FINAL: ReadonlySet<string> = new Set(["not-configured", "forbidden"
 
 /** The reason if leases of one way are unknown to the other. */
 export const OTHER_TABLE = "the service and this client don't use the same table";
-/** The reason if no lease shows that they do. */
-export const UNPROVEN = "nothing shows that the service and this client use the same table; acquire a key, and try again";
+/** The reason if nothing shows that they do. */
+export const UNPROVEN =
+  "nothing shows that the service and this client use the same table; acquire a key or take from a limit, and try again";
 
 /** The knowledge that a way has of a lease; `unclear` if it would answer the same for a lease that it never saw. */
 export type Knowledge = "known" | "unknown" | "unclear";
@@ -62,6 +66,28 @@ export async function lookUp(api: ServiceApi, ref: LeaseRef, limits: RequestLimi
   if (answer.code !== "lease-lost") throw errorOf(answer, `failover: ${ref.key} looked up on the other way`);
   if (RECORDED.has(answer.reason)) return "known";
   return answer.reason === "never" ? "unknown" : "unclear";
+}
+
+/**
+ * Takes by the service from a limit of a name that nobody else has, and returns whether the table has it: if so, nobody else made it there.
+ * Its name begins with that of a limit that this client uses, since a caller may be bound to a prefix. It is full at once, and collected later.
+ * @throws LockError for a refusal, or without an answer
+ */
+export async function lookUpTake(
+  service: ServiceApi,
+  table: ServiceApi,
+  limit: string,
+  limits: RequestLimits,
+  runtime: Runtime,
+): Promise<Knowledge> {
+  const key = bounded(`${limit}_${randomToken()}`);
+  const request = { key, rates: [{ count: 1000, perMs: ratePerMinMs }] };
+  const taken = (await retry((attempt) => service.take(request, attempt), limits, runtime)).answer;
+  if (!taken.ok) throw errorOf(taken, `failover: a take from ${key}`);
+  const { answer } = await retry((attempt) => table.limit({ key }, attempt), limits, runtime);
+  if (answer.ok) return "known";
+  if (answer.code !== "not-found") throw errorOf(answer, `failover: ${key} looked up on the table`);
+  return "unknown";
 }
 
 /** Returns a lease that the answer shows as held: that of a lock or of a run, or of one key of a set or of a batch. */

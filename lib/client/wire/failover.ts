@@ -4,7 +4,8 @@
  * answers to the same principal on both.
  *
  * 1. The service tells the caller's identity: its namespace, its principal, and the parameters of the records. The table is used under it.
- * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. Otherwise failover is refused.
+ * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. For a client that only takes
+ *    from limits, a take of its own must. Otherwise failover is refused.
  * 3. A breaker (breaker.ts) chooses the way of new requests. An attempt that failed is repeated on the other way.
  *
  * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a
@@ -20,7 +21,7 @@ import { LockError } from "./errors.js";
 import { refused } from "./checks.js";
 import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
 import type { Knowledge, RequestLimits } from "./compare-ways.js";
-import { FINAL, identityOf, leaseIn, lookUp, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
+import { FINAL, identityOf, leaseIn, lookUp, lookUpTake, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
 import { stopSignalOf } from "./lazy-abort.js";
 import type { Runtime } from "./retry.js";
 
@@ -50,6 +51,13 @@ export interface Failover {
 
 type Answer = { readonly ok: true } | Refusal;
 type Outcome = "answered" | "failed" | undefined;
+/** A record of this client that both ways have. */
+type Proof = "lease" | "take";
+/** The result of a comparison, and what was compared. */
+interface Met {
+  readonly found: Knowledge;
+  readonly by: Proof;
+}
 
 /** Limits of the requests by which the two ways are compared, in ms. */
 const COMPARED: RequestLimits = { attemptMs: 1500, budgetMs: 5000 };
@@ -57,8 +65,8 @@ const COMPARED: RequestLimits = { attemptMs: 1500, budgetMs: 5000 };
 const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
 /** The time after which a comparison that got no answer, or an unclear one, is repeated, in ms. */
 const COMPARE_AGAIN_MS = 10_000;
-/** Leases of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
-const UNKNOWN_LEASES_MAX = 3;
+/** Leases or takes of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
+const UNKNOWN_MAX = 3;
 /** The result of a probe, by what the service knows of the client's last lease. */
 const PROBE_RESULTS = { known: "probe-answered", unknown: "probe-failed", unclear: "probe-unclear" } as const;
 /** The largest number of requests whose last attempt's way is remembered. */
@@ -85,14 +93,16 @@ class TwoWays {
   /** The table under the identity that this client uses on it, for good. */
   #table: { readonly api: ServiceApi; readonly identity: CallerIdentity } | undefined;
   #isUsed = false;
-  /** The result of the comparison: true if both ways lead to the same leases; the error if they don't. */
-  #isProven = false;
+  /** The result of the comparison: what proved that both ways lead to the same table; the error if they don't. */
+  #proof: Proof | undefined;
   #refused: LockError | undefined;
   #strangers = 0;
   #comparing: Promise<void> | undefined;
   #compareAtMs = 0;
   /** A lease of this client, as the way in use answered it. */
   #known: LeaseRef | undefined;
+  /** A limit from which this client took by the way in use. */
+  #limit: string | undefined;
   /** The way on which the last attempt about a leaseId failed. */
   readonly #failedOn = new Map<string, Way>();
 
@@ -110,14 +120,18 @@ class TwoWays {
     const ids = idsOf(request);
     const way = this.#wayOf(ids);
     const answering = callOf(this.on(way))(operation, request, options);
-    const { kind } = request as Partial<LeaseRef>;
-    return this.#observed(way, ids, options, answering, (answer) => leaseIn(operation, kind, answer));
+    const { kind, key } = request as Partial<LeaseRef>;
+    return this.#observed(way, ids, options, answering, (answer) => {
+      const lease = leaseIn(operation, kind, answer);
+      if (lease) this.#granted(way, lease);
+      else if (operation === "take" && answer.ok) this.#took(way, key);
+    });
   }
 
   /** Adds the way to the service's answer. */
   describe(answer: Health | Refusal): Health | Refusal {
     if (!answer.ok) return answer;
-    const state = this.#refused ? "refused" : this.#isProven ? "ready" : "pending";
+    const state = this.#refused ? "refused" : this.#proof ? "ready" : "pending";
     const why = this.#refused?.message;
     return {
       ...answer,
@@ -131,7 +145,7 @@ class TwoWays {
     checkVia(via);
     if (via !== "table" && !this.#deps.service) throw refused("via", via, "it needs the option url");
     const leaves = this.#isUsed && via !== this.#way && (via === "table" || this.#table !== undefined);
-    if (leaves && !this.#isProven) await this.#compareNow();
+    if (leaves && !this.#proof) await this.#compareNow();
     this.#via = via;
     this.#breaker = UNTRIPPED;
     this.#chooseWay();
@@ -145,7 +159,7 @@ class TwoWays {
 
   /** True if a failed attempt may be repeated on the other way. */
   get #mayChange(): boolean {
-    return this.#via === "auto" && this.#isProven;
+    return this.#via === "auto" && this.#proof !== undefined;
   }
 
   #wayOf(ids: readonly string[]): Way {
@@ -159,7 +173,7 @@ class TwoWays {
     ids: readonly string[],
     options: CallOptions | undefined,
     answering: Promise<A>,
-    leaseOf: (answer: A) => LeaseRef | undefined,
+    note: (answer: A) => void,
   ): Promise<A> {
     const stop = options && stopSignalOf(options);
     let isOver = false;
@@ -175,8 +189,7 @@ class TwoWays {
     try {
       const answer = await answering;
       end(outcomeOf(answer));
-      const lease = leaseOf(answer);
-      if (lease) this.#granted(way, lease);
+      note(answer);
       return answer;
     } catch (error) {
       end(isA(error, NoResponse) && error.isStale ? undefined : "failed");
@@ -216,15 +229,27 @@ class TwoWays {
   #granted(way: Way, lease: LeaseRef): void {
     if (way !== this.#way) return;
     this.#known = lease;
-    if (this.#via !== "auto" || this.#isProven || this.#refused || this.#comparing) return;
+    // A take shows the same table, and only a lease that the principal is the same too.
+    this.#compareIfDue(this.#proof === "lease");
+  }
+
+  /** Notes the limit of a take that `way` granted. */
+  #took(way: Way, limit: string | undefined): void {
+    if (way !== this.#way) return;
+    this.#limit = limit;
+    this.#compareIfDue(this.#proof !== undefined);
+  }
+
+  #compareIfDue(isProven: boolean): void {
+    if (this.#via !== "auto" || isProven || this.#refused || this.#comparing) return;
     if (this.#deps.clock.monotonicMs() >= this.#compareAtMs) void this.#compare().catch(() => undefined);
   }
 
-  /** @throws LockError unless the other way knows a lease of this client */
+  /** @throws LockError unless the other way knows a lease or a take of this client */
   async #compareNow(): Promise<void> {
     await (this.#comparing ?? this.#compare());
     if (this.#refused) throw this.#refused;
-    if (!this.#isProven) throw notConfigured(UNPROVEN);
+    if (!this.#proof) throw notConfigured(UNPROVEN);
   }
 
   #compare(): Promise<void> {
@@ -235,24 +260,24 @@ class TwoWays {
     return this.#comparing;
   }
 
-  /** Asks the service for the caller's identity, and the other way for a known lease. @throws LockError if there was no answer */
+  /** Asks the service for the caller's identity, and the other way for what it knows. @throws LockError if there was no answer */
   async #compared(): Promise<void> {
-    let found: Knowledge | undefined;
+    let met: Met;
     try {
       const known = this.#known;
       const identity = await this.#identity(COMPARED);
       this.#table ??= { api: this.#deps.onTable(identity), identity };
-      found = known && (await this.#lookUp(otherThan(this.#way), known, COMPARED));
+      met = await this.#met(otherThan(this.#way), known, COMPARED);
     } catch (error) {
       if (!isA(error, LockError) || !FINAL.has(error.code)) throw error;
       this.#refuse(error);
       return;
     }
     this.#refused = undefined;
-    this.#isProven = found === "known";
-    if (found !== "unknown") return;
+    if (met.found === "unclear") return;
     this.#compareAtMs = 0;
-    if (++this.#strangers >= UNKNOWN_LEASES_MAX) this.#refuse(notConfigured(OTHER_TABLE));
+    this.#proof = met.found === "known" ? met.by : undefined;
+    if (!this.#proof && ++this.#strangers >= UNKNOWN_MAX) this.#refuse(notConfigured(OTHER_TABLE));
   }
 
   /** Returns the caller's identity. @throws LockError as {@link identityOf} does */
@@ -263,12 +288,15 @@ class TwoWays {
     return identityOf(this.on("service"), expected, bounds, this.#deps);
   }
 
-  #lookUp(way: Way, ref: LeaseRef, bounds: RequestLimits): Promise<Knowledge> {
-    return lookUp(this.on(way), ref, bounds, this.#deps);
+  /** Returns what `way` knows of a lease. If that shows nothing, a take shows whether the service and the table meet. */
+  async #met(way: Way, lease: LeaseRef | undefined, bounds: RequestLimits): Promise<Met> {
+    const found = lease ? await lookUp(this.on(way), lease, bounds, this.#deps) : "unclear";
+    if (found !== "unclear" || this.#limit === undefined) return { found, by: "lease" };
+    return { found: await lookUpTake(this.on("service"), this.on("table"), this.#limit, bounds, this.#deps), by: "take" };
   }
 
   #refuse(error: LockError): void {
-    this.#isProven = false;
+    this.#proof = undefined;
     this.#refused = error;
     this.#deps.tell({ type: "failover-refused", key: "", error });
   }
@@ -280,7 +308,7 @@ class TwoWays {
     const known = this.#known;
     const probed = async (): Promise<Knowledge> => {
       await this.#identity(PROBED);
-      return known ? this.#lookUp("service", known, PROBED) : "known";
+      return (await this.#met("service", known, PROBED)).found;
     };
     void probed()
       .catch(() => "unknown" as const)

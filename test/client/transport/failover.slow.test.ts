@@ -203,3 +203,29 @@ describe.each([
     await locks.close();
   });
 });
+
+describe("a client that only takes from limits, while its service is dead", () => {
+  it("goes on straight on the table within the same limit, and returns; control: with the service alone it is refused", async () => {
+    const deployment = await deployed();
+    const { place, url } = deployment;
+    const events: LockClientEvent[] = [];
+    const [both, alone] = (["auto", "service"] as const).map((via) =>
+      createLockClient({ via, url, ...place, onEvent: (event) => void events.push(event) }),
+    ) as [LockClient, LockClient];
+    const take = (locks: LockClient) => locks.limiter("partner", { rates: [{ count: 3, perMs: 3_600_000 }] }).take();
+    expect((await take(both)).remaining).toEqual([2]);
+    while ((await both.health()).failover?.state !== "ready") await pass(BREATH_MS);
+
+    await deployment.process.kill();
+    expect((await take(both)).remaining).toEqual([1]);
+    expect(events.map(({ type }) => type)).toEqual(["failover"]);
+    await expect(take(alone)).rejects.toMatchObject({ code: "unavailable" });
+
+    await deployment.restart();
+    await both.use("auto");
+    expect((await take(both)).remaining).toEqual([0]);
+    expect((await both.health()).via).toBe("service");
+    await expect(take(alone)).rejects.toMatchObject({ code: "rate-limited" });
+    await Promise.all([both.close(), alone.close()]);
+  });
+});

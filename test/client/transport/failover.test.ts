@@ -257,6 +257,70 @@ describe.each(HOLDS)("a client that holds only %s", (_what, hold) => {
   });
 });
 
+describe("a client that only takes from limits", () => {
+  const TEN = { rates: [{ count: 10, perMs: 1000 }] };
+
+  /** A client that took once. */
+  async function taking(options: TwoWaysOptions = {}) {
+    const made = twoWays(options);
+    const take = () => made.clock.settle(made.locks.limiter("partner", TEN).take());
+    const takes = async (turns: number, everyMs: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) {
+        await take();
+        await made.clock.advance(everyMs);
+      }
+    };
+    const stateNow = async () => (await made.clock.settle(made.locks.health())).failover?.state;
+    await take();
+    await made.clock.advance(1000);
+    return { ...made, made, take, takes, stateNow };
+  }
+
+  it("fails over and returns: a limit of a name that nobody else has is found on the table", async () => {
+    const { made, clock, service, table, fail, takes, stateNow } = await taking();
+    expect(await stateNow()).toBe("ready");
+    const [, own] = service.of("take").map(({ request }) => request.key);
+    expect(own).toMatch(/^partner_[0-9a-f]{32}$/);
+    expect(table.sent.map(({ operation, request }) => [operation, request.key])).toEqual([["limit", own]]);
+    expect((await clock.settle(made.locks.limits.list())).items).toEqual([]);
+    fail(BROKEN);
+    await takes(6, 10_000);
+    expect([switches(made), table.of("take").length]).toEqual([["failover"], 6]);
+    fail(undefined);
+    await takes(12, 10_000);
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+  });
+
+  it("returns also if it had a lease long ago, of which no way knows any more", async () => {
+    const { made, clock, locks, fail, takes } = await taking();
+    await clock.settle(locks.withLock("k", () => undefined));
+    await clock.advance(3 * 24 * 60 * MINUTE);
+    for (const fate of [BROKEN, undefined]) {
+      fail(fate);
+      await takes(12, 10_000);
+    }
+    expect(switches(made)).toEqual(["failover", "fallback"]);
+  });
+
+  it("doesn't, if the tables differ, though both have a limit of that name", async () => {
+    const { made, clock, tableStore, take, takes, stateNow } = await taking({ tableStore: memoryStore });
+    await clock.settle(rivalOn(tableStore, clock).limiter("partner", TEN).take());
+    await takes(2, 1000);
+    expect([switches(made), await stateNow()]).toEqual([["failover-refused"], "refused"]);
+    made.fail(BROKEN);
+    await expect(take()).rejects.toMatchObject({ code: "unavailable" });
+    expect(made.table.of("take")).toEqual([]);
+  });
+
+  it("compares its first lease as well, which also shows that the principal is the same", async () => {
+    const { made, clock, locks, stateNow } = await taking({ onTableAs: { principal: "account/other" } });
+    expect(await stateNow()).toBe("ready");
+    await clock.settle(locks.acquire("k"));
+    await clock.advance(1000);
+    expect([switches(made), await stateNow()]).toEqual([["failover-refused"], "refused"]);
+  });
+});
+
 describe("failover is refused, and the service alone is used", () => {
   it.each<[what: string, options: TwoWaysOptions, why: RegExp]>([
     [
@@ -378,7 +442,8 @@ describe("use()", () => {
     await clock.settle(locks.list());
     await expect(clock.settle(locks.use("table"))).rejects.toMatchObject({
       code: "not-configured",
-      message: "failover: nothing shows that the service and this client use the same table; acquire a key, and try again",
+      message:
+        "failover: nothing shows that the service and this client use the same table; acquire a key or take from a limit, and try again",
     });
     const lease = await clock.settle(locks.acquire("k"));
     await clock.settle(locks.use("table"));
