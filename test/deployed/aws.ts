@@ -32,14 +32,15 @@ interface Message {
   readonly method?: string;
   readonly path?: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+  /** Bytes are not signed. */
+  readonly body?: string | Buffer;
 }
 
 async function send({ service, method = "POST", path = "/", headers, body }: Message, credentials: Credentials): Promise<string> {
   const url = inject("endpoint") + path;
   const sign = sigv4({ region: REGION, service, credentials });
-  const signed = await sign({ method, url, headers, ...(body !== undefined && { body }) });
-  const response = await fetch(url, { method, headers: { ...headers, ...signed }, ...(body !== undefined && { body }) });
+  const signed = await sign({ method, url, headers, ...(typeof body === "string" && { body }) });
+  const response = await fetch(url, { method, headers: { ...headers, ...signed }, ...(body !== undefined && { body: body as BodyInit }) });
   const text = await response.text();
   if (response.ok) return text;
   const name = response.headers.get("x-amzn-errortype") ?? /"__type": ?"([^"]+)"|<Code>([^<]+)/.exec(text)?.slice(1).find(Boolean);
@@ -72,17 +73,29 @@ export async function lambda<T>(method: string, path: string, request?: object, 
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
+/** Makes a bucket with these files. */
+export async function upload(bucket: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
+  const headers = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
+  const at = (path: string, body?: Buffer) => send({ service: "s3", method: "PUT", path, headers, ...(body && { body }) }, ROOT);
+  await at(`/${bucket}`);
+  for (const [name, body] of Object.entries(files)) await at(`/${bucket}/${name}`, body);
+}
+
 /** The text of an element of XML. */
 export function inXml(xml: string, name: string): string {
   return new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
 }
 
-/** The name of the function behind the function URLs of a stack. The construct doesn't show it. */
-export async function urlFunctionOf(StackName: string): Promise<string> {
+/** The name of a resource of a stack whose logical id begins so, before the 8 digits of the CDK; "" if there is none. */
+export async function resourceOf(StackName: string, beginning: string): Promise<string> {
   const xml = await query("cloudformation", "DescribeStackResources", { StackName });
-  const members = xml.split("<member>").filter((member) => /^LocksUrlFunction(?!Role)/.test(inXml(member, "LogicalResourceId")));
-  return inXml(members[0] ?? "", "PhysicalResourceId");
+  const id = new RegExp(`^${beginning}[0-9A-F]{8}$`);
+  const found = xml.split("<member>").find((member) => id.test(inXml(member, "LogicalResourceId")));
+  return inXml(found ?? "", "PhysicalResourceId");
 }
+
+/** The name of the function behind the function URLs of a stack. The construct doesn't show it. */
+export const urlFunctionOf = (stack: string): Promise<string> => resourceOf(stack, "LocksUrlFunction");
 
 /** Assumes a role, as a session with that name. */
 export async function assume(role: string, RoleSessionName = "one"): Promise<Credentials> {

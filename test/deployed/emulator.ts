@@ -52,6 +52,15 @@ export async function install(): Promise<void> {
   writeFileSync(installed, wanted);
 }
 
+/** The variables of a process that takes the emulator at an address for AWS. */
+export function envOf(endpoint: string): Emulator["env"] {
+  return {
+    AWS_ENDPOINT_URL: endpoint,
+    ...{ AWS_ACCESS_KEY_ID: ROOT.accessKeyId, AWS_SECRET_ACCESS_KEY: ROOT.secretAccessKey },
+    ...{ AWS_REGION: REGION, AWS_DEFAULT_REGION: REGION, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
+  };
+}
+
 /** Starts an emulator on a port, 0 for any. @throws Error if it can't be installed or doesn't answer */
 export async function startEmulator(port = 0): Promise<Emulator> {
   await install();
@@ -61,11 +70,6 @@ export async function startEmulator(port = 0): Promise<Emulator> {
   writeFileSync(join(RUN_DIRECTORY, "package.json"), "{}");
   const chosen = await freePort(port);
   const endpoint = `http://127.0.0.1:${chosen}`;
-  const env = {
-    AWS_ENDPOINT_URL: endpoint,
-    ...{ AWS_ACCESS_KEY_ID: ROOT.accessKeyId, AWS_SECRET_ACCESS_KEY: ROOT.secretAccessKey },
-    ...{ AWS_REGION: REGION, AWS_DEFAULT_REGION: REGION, AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
-  };
   const log = openSync(join(RUN_DIRECTORY, "log.txt"), "w");
   const child = spawn(PYTHON, [here("emulator.py")], {
     // The functions' processes inherit them, so there are no others.
@@ -79,7 +83,7 @@ export async function startEmulator(port = 0): Promise<Emulator> {
     // A group of its own, with the functions' processes: they end together.
     detached: true,
   });
-  const emulator = { endpoint, env, stop: () => stop(child) };
+  const emulator = { endpoint, env: envOf(endpoint), stop: () => stop(child) };
   process.once("exit", () => void kill(child));
   await answers(child, endpoint).catch(async (error: unknown) => {
     await emulator.stop();

@@ -10,11 +10,13 @@ import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { build } from "esbuild";
 import { bundleHosted } from "../../bin/console/bundle.js";
-import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
 import { ACCOUNT, type Emulator, REGION, RUN_DIRECTORY, startEmulator } from "./emulator.js";
 import { FUNCTIONS_DIRECTORY } from "./variants.js";
 
-const ROOT_DIRECTORY = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT_DIRECTORY = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The template without the CDK, and its zip. */
+export const TEMPLATE_DIRECTORY = join(RUN_DIRECTORY, "template");
 
 /** The outputs of the deployed stacks, by the name of the stack. */
 export type Stacks = Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -46,16 +48,18 @@ export async function deploy(
   const assembly = join(RUN_DIRECTORY, `cdk.out-${Date.now()}`);
   const outputs = `${assembly}.json`;
   const settings = context.flatMap((one) => ["--context", one]);
-  const how = ["--require-approval", "never", "--concurrency", "8", "--output", assembly, "--outputs-file", outputs];
+  // What `cdk.json` would build again is built.
+  const how = ["--build", "true", "--require-approval", "never", "--concurrency", "8", "--output", assembly, "--outputs-file", outputs];
   await cdk(env, "deploy", ...stacks, "--app", `node --import tsx ${app}`, ...settings, ...how);
   return JSON.parse(readFileSync(outputs, "utf8")) as Stacks;
 }
 
-/** Bundles the service's functions, and those of the run. */
+/** Bundles the service's functions, with the template without the CDK, and the functions of the run. */
 export async function bundle(): Promise<void> {
   const functions = { entryPoints: [join(ROOT_DIRECTORY, "test/deployed/functions.ts")], outfile: join(FUNCTIONS_DIRECTORY, "index.js") };
   await Promise.all([
-    ...[bundleFunction(), bundleAgent(), bundleHosted(join(ROOT_DIRECTORY, "infra/console"))],
+    promisify(execFile)(process.execPath, ["--import", "tsx", "infra/template.ts", TEMPLATE_DIRECTORY], { cwd: ROOT_DIRECTORY }),
+    bundleHosted(join(ROOT_DIRECTORY, "infra/console")),
     build({ ...functions, bundle: true, platform: "node", target: "node20", logLevel: "error" }),
   ]);
 }
