@@ -1,16 +1,15 @@
 /**
- * The behaviour of every store. Every store passes this one suite in full; an exception would be named here, with its
- * reason. The suite advances time itself and gives every test its own key, so it can run on a shared engine.
+ * What a store adds to the core: every command in every state, twice; many at once; what is kept and listed. The rules of a decision are
+ * the core's tables, and test/store/differential compares random histories. Every store passes this suite in full; an exception would be
+ * named here, with its reason. The suite advances time itself and gives every test its own key, so it can run on a shared engine.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { LockStore } from "../../../lib/store/port.js";
 import { waitsForConditions } from "./conditions.js";
 import { contends } from "./contending.js";
-import { breaks, releases, transfers } from "./releasing.js";
-import { acquires, renews } from "./granting.js";
+import { acquires } from "./granting.js";
 import { limits } from "./limiting.js";
 import { lists } from "./listing.js";
-import { queues } from "./queueing.js";
 import { apart, keeps, listsRuns } from "./run-listing.js";
 import { RunScene } from "../run-fixture.js";
 import { expectedOfRun, playRun, RUN_STATES } from "./run-states.js";
@@ -18,7 +17,6 @@ import { runs } from "./running.js";
 import { A, Fixture } from "../fixture.js";
 import { expected, play, STATES } from "./states.js";
 import { sleeps } from "./sleeping.js";
-import { lapses, ordersTurns } from "./turns.js";
 
 /** Runs the suite for the stores that `makeStore` creates. */
 export function lockStoreConformance(name: string, makeStore: () => LockStore | Promise<LockStore>): void {
@@ -35,18 +33,11 @@ export function lockStoreConformance(name: string, makeStore: () => LockStore | 
       });
     });
     describe("acquire", () => acquires(store));
-    describe("renew", () => renews(store));
-    describe("release", () => releases(store));
-    describe("transfer", () => transfers(store));
-    describe("break", () => breaks(store));
     describe("list", () => lists(store));
     describe("limits", () => limits(store));
     describe("many at once", () => contends(store));
-    describe("the queue", () => queues(store));
     describe("conditions", () => waitsForConditions(store));
-    describe("a turn that nobody takes", () => lapses(store));
     describe("a waiter that sleeps", () => sleeps(store));
-    describe("who goes first, and who goes together", () => ordersTurns(store));
 
     describe("in every state of a run, every command, and each sent again", () => {
       it.each(RUN_STATES)("$state", async (state) => {

@@ -1,6 +1,5 @@
 /** A store's runs, beyond the table of states: the record's content, and concurrent runs. */
 import { expect, it } from "vitest";
-import { FOREVER_MS } from "../../../lib/core/limits.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { KEEP_MS, large, runningIn, RunScene, small } from "../run-fixture.js";
 import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../fixture.js";
@@ -8,7 +7,6 @@ import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
-const toSec = (ms: number): number => Math.ceil((START_MS + ms) / 1000);
 
 /** Starts the run fifty times at once, each with its own id, and returns the outcomes. */
 export function fiftyStart(run: RunScene): Promise<readonly string[]> {
@@ -18,59 +16,6 @@ export function fiftyStart(run: RunScene): Promise<readonly string[]> {
 /** The tests of running. */
 // Over 60 lines: a list of tests, each of which is short.
 export function runs(store: () => LockStore): void {
-  it("starts what nobody ran, and keeps what the next decision needs", async () => {
-    const run = new RunScene(store()).at(0, 400);
-    const started = await run.start(A, { owner: "checkout-7", fingerprint: "f", keepResultMs: 3_600_000 });
-    const latestMs = START_MS + 400;
-    expect(started).toEqual({
-      ok: true,
-      state: "running",
-      how: "granted",
-      attempt: 1,
-      takeover: false,
-      lease: {
-        key: "ORDER_1",
-        leaseId: A,
-        owner: "checkout-7",
-        mode: "exclusive",
-        permits: 1,
-        holdCount: 1,
-        fencingToken: latestMs,
-        leaseMs: LEASE_MS,
-        remainingMs: LEASE_MS,
-        renewAfterMs: Math.floor(LEASE_MS / 3),
-        version: latestMs + 1,
-        serverTimeMs: latestMs,
-      },
-    });
-    expect(await run.read()).toEqual({
-      version: latestMs + 1,
-      fencingToken: latestMs,
-      fenceFloor: latestMs,
-      limit: 1,
-      holds: {
-        [A]: {
-          principal: "P",
-          owner: "checkout-7",
-          mode: "exclusive",
-          permits: 1,
-          fencingToken: latestMs,
-          leaseMs: LEASE_MS,
-          grantedAtMs: latestMs,
-          expiresAtMs: latestMs + LEASE_MS,
-          marginMs: MARGIN_MS,
-          requestHash: "same",
-        },
-      },
-      offers: [],
-      waiters: [],
-      tombstones: [],
-      lowWatermark: "",
-      run: { state: "running", attempt: 1, takeover: false, fingerprint: "f", keepResultMs: 3_600_000 },
-      ttlAtSec: toSec(400 + LEASE_MS + MARGIN_MS + 2 * POLICY.retentionMs + 3_600_000),
-    });
-  });
-
   it.each([
     ["a result", "succeeded" as const, { payload: small('"paid é \u0000 \\ud83d"') }],
     ["a large result", "succeeded" as const, { payload: large("receipt", 1_900_000_000) }],
@@ -100,25 +45,6 @@ export function runs(store: () => LockStore): void {
     const found = { ok: true, state, attempt: 1, ...said };
     for (const id of [A, B]) expect(await run.start(id)).toEqual(found);
     expect(await run.start(B, { fingerprint: "other" })).toMatchObject({ code: "fingerprint-mismatch" });
-  });
-
-  it("keeps the error of an attempt that may be tried again, until the next one ends", async () => {
-    const run = new RunScene(store());
-    await run.start(A);
-    await run.complete(A, "retry", { payload: small('"not yet"') });
-    const failed = { recordedBy: A, principal: "P", payload: small('"not yet"') };
-    expect((await run.read())?.run?.outcome).toEqual(failed);
-    await run.at(1).start(B);
-    expect((await run.read())?.run).toMatchObject({ state: "running", attempt: 2, outcome: failed });
-    await run.complete(B, "succeeded");
-    expect((await run.read())?.run?.outcome).toEqual({ recordedBy: B, principal: "P", keptUntilMs: START_MS + 1 + KEEP_MS });
-  });
-
-  it("keeps a result for ever, where that is wanted", async () => {
-    const run = new RunScene(store());
-    await run.start(A, { keepResultMs: FOREVER_MS });
-    await run.complete(A);
-    expect(await run.at(Date.UTC(9998, 0, 1) - START_MS).start(B)).toEqual({ ok: true, state: "succeeded", attempt: 1 });
   });
 
   it("keeps the checkpoint that was saved last, with each heartbeat that brings one", async () => {
@@ -153,19 +79,6 @@ export function runs(store: () => LockStore): void {
       lease: { fencingToken: lease.fencingToken },
       outlived: { digest: large("page", ttlAtSec).digest, ttlAtSec },
     });
-  });
-
-  it("gives every attempt a larger token and a larger version, whatever the clocks do", async () => {
-    const run = new RunScene(store());
-    const leases = [];
-    for (const [order, ms] of [0, 0, 1, 1, -5_000, 60_000, 60_000].entries()) {
-      run.at(ms);
-      leases.push(runningIn(await run.start(leaseId(order))).lease);
-      await run.complete(leaseId(order), "retry");
-    }
-    expect(leases.map(({ fencingToken }) => fencingToken - START_MS)).toEqual([0, 1, 2, 3, 4, 60_000, 60_001]);
-    const versions = leases.map(({ version }) => version);
-    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
   });
 
   it.each<[string, number, (run: RunScene) => Promise<unknown>]>([
