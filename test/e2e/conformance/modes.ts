@@ -6,7 +6,7 @@ import type { Suite } from "../suite.js";
 const SHARED = { mode: "shared", leaseMs: 20_000 };
 
 /** The compatibility of holders. */
-export function shares({ it }: Suite, { freshKey, get, put, hold, release }: Calls): void {
+export function shares({ it }: Suite, { freshKey, hold, release }: Calls): void {
   it("lets readers hold together, each with its own token and the floor that a resource compares", async () => {
     const key = freshKey();
     const writer = await hold(key);
@@ -17,27 +17,10 @@ export function shares({ it }: Suite, { freshKey, get, put, hold, release }: Cal
     expect(readers.map(({ body }) => [body.mode, body.fenceFloor])).toEqual(Array(3).fill(["shared", tokens[0]]));
     expect(tokens[0]).toBeGreaterThan(writer.body.fencingToken as number);
   });
-
-  it("keeps a writer out until the last reader is gone, and names them", async () => {
-    const key = freshKey();
-    const readers = [await hold(key, { ...SHARED, owner: "a" }), await hold(key, { ...SHARED, owner: "b" })];
-    const refused = await put(key);
-    expect(told(refused)).toEqual([423, "locked"]);
-    expect(refused.body.holders).toMatchObject([
-      { owner: "a", mode: "shared" },
-      { owner: "b", mode: "shared" },
-    ]);
-    expect((await get(`/v1/locks/${key}`)).body).toMatchObject({ mode: "shared", holders: [{ owner: "a" }, { owner: "b" }] });
-    await release(readers[0]!);
-    expect(told(await put(key))).toEqual([423, "locked"]);
-    await release(readers[1]!);
-    await hold(key);
-    expect(told(await put(key, SHARED))).toEqual([423, "locked"]);
-  });
 }
 
 /** Upgrade and downgrade. */
-export function changesMode({ it }: Suite, { freshKey, get, post, put, hold, release }: Calls): void {
+export function changesMode({ it }: Suite, { post, put, hold }: Calls): void {
   const change = (lease: { url: string }, mode: string, fencingToken: unknown) => post(`${lease.url}/mode`, { mode, fencingToken });
 
   it("makes the only reader the writer with a new token, and the writer a reader; again it is 200", async () => {
@@ -52,28 +35,5 @@ export function changesMode({ it }: Suite, { freshKey, get, post, put, hold, rel
     expect([down.status, down.body.mode]).toEqual([200, "shared"]);
     expect(down.body.fencingToken).toBeGreaterThan(writer.body.fencingToken as number);
     await hold(reader.key, SHARED);
-  });
-
-  it("refuses a late duplicate by its token: 409 token-mismatch, and nothing changed", async () => {
-    const reader = await hold(undefined, SHARED);
-    const writer = await change(reader, "exclusive", reader.body.fencingToken);
-    await change(reader, "shared", writer.body.fencingToken);
-    expect(told(await change(reader, "exclusive", reader.body.fencingToken))).toEqual([409, "token-mismatch"]);
-    expect((await get(reader.url)).body.mode).toBe("shared");
-  });
-
-  it("waits for other readers with 423, and tells the second who asks 409 upgrade-conflict", async () => {
-    const key = freshKey();
-    const [first, second] = [await hold(key, SHARED), await hold(key, SHARED)];
-    expect(told(await change(first, "exclusive", first.body.fencingToken))).toEqual([423, "locked"]);
-    expect(told(await change(second, "exclusive", second.body.fencingToken))).toEqual([409, "upgrade-conflict"]);
-    await release(second);
-    expect((await change(first, "exclusive", first.body.fencingToken)).body.mode).toBe("exclusive");
-  });
-
-  it("of a lease that is over is 410", async () => {
-    const reader = await hold(undefined, SHARED);
-    await release(reader);
-    expect(told(await change(reader, "exclusive", reader.body.fencingToken))).toEqual([410, "lease-lost"]);
   });
 }

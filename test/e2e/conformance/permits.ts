@@ -22,27 +22,4 @@ export function permits({ it }: Suite, { freshKey, get, put, hold, release }: Ca
     expect(told(await put(key, { limit: 3, permits: 2 }))).toEqual([423, "locked"]);
     await hold(key, { limit: 3 });
   });
-
-  it("are of the limit that the key is used with: 409 limit-mismatch for another, and a free key takes the next one", async () => {
-    const key = freshKey();
-    const first = await hold(key, { limit: 2 });
-    for (const other of [{ limit: 3 }, {}, { mode: "shared" }]) {
-      const refused = await put(key, other);
-      expect([...told(refused), refused.body.definite]).toEqual([409, "limit-mismatch", true]);
-    }
-    await release(first);
-    await hold(key, { limit: 5 });
-    await hold(key, { limit: 5 });
-  });
-
-  it("are at most as many as there are: 400, naming permits; and none of a shared lease: 400, naming limit", async () => {
-    for (const [body, field] of [
-      [{ limit: 2, permits: 3 }, "permits"],
-      [{ permits: 2 }, "permits"],
-      [{ mode: "shared", limit: 2 }, "limit"],
-    ] as const) {
-      const refused = await put(freshKey(), body);
-      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", field]);
-    }
-  });
 }

@@ -6,12 +6,10 @@ import type { Suite } from "../suite.js";
 
 /** Long enough for a request to arrive, short compared with the wait it asks for. */
 const UNDER_WAY_MS = 300;
-/** The largest number of waiters for one key. */
-const WAITERS = 100;
 
 /** Places in a queue. */
 // Over 60 lines: a list of tests, each of which is short.
-export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put, queue, hold, release }: Calls): void {
+export function queues({ it, itWith }: Suite, { newId, get, post, put, queue, hold, release }: Calls): void {
   it("gives a place by 202 to who prefers to wait, and keeps it for who asks again", async () => {
     const { key } = await hold();
     const [first, second] = [await queue(key, { owner: "a" }), await queue(key, { owner: "b" })];
@@ -30,15 +28,6 @@ export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put,
     ]);
   });
 
-  it("queues nobody who doesn't ask for it: 423, also while others wait; a queued leaseId stays so", async () => {
-    const held = await hold();
-    const waiting = await queue(held.key);
-    expect(told(await put(held.key))).toEqual([423, "locked"]);
-    expect((await put(held.key, {}, waiting)).status).toBe(202);
-    await release(held);
-    expect(told(await put(held.key))).toEqual([423, "locked"]);
-  });
-
   it("offers the key with its release: the first has it by its next PUT, and nobody gets in between", async () => {
     const held = await hold(undefined, { leaseMs: 20_000 });
     const [first, second] = [await queue(held.key, { leaseMs: 40_000 }), await queue(held.key)];
@@ -52,13 +41,6 @@ export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put,
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([200, "true"]);
   });
 
-  it("serves higher priorities first, and arrival order within one", async () => {
-    const { key } = await hold();
-    for (const [owner, priority] of [["c", 0] as const, ["a", 9] as const, ["b", 9] as const]) await queue(key, { owner, priority });
-    const { body } = await get(`/v1/locks/${key}`);
-    expect(body.waiters.map(({ owner }: { owner: string }) => owner)).toEqual(["a", "b", "c"]);
-  });
-
   it("lets a waiter leave by DELETE, for good, and its place is the next one's", async () => {
     const held = await hold();
     const [first, second] = [await queue(held.key), await queue(held.key)];
@@ -67,23 +49,6 @@ export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put,
     expect(told(await queue(held.key, {}, first))).toEqual([410, "lease-over"]);
     await release(held);
     expect((await queue(held.key, {}, second)).status).toBe(201);
-  });
-
-  it("lets no later reader overtake a writer that waits, and readers come together", async () => {
-    const writer = await hold();
-    const shared = { mode: "shared" };
-    const readers = [await queue(writer.key, shared), await queue(writer.key, shared)];
-    const next = await queue(writer.key);
-    const late = await queue(writer.key, shared);
-    await release(writer);
-    for (const reader of readers) expect((await queue(writer.key, shared, reader)).status).toBe(201);
-    expect((await queue(writer.key, shared, late)).status).toBe(202);
-    for (const reader of readers) await release(reader);
-    expect((await queue(writer.key, {}, next)).status).toBe(201);
-  });
-
-  it("grants a free key at once to who would have waited", async () => {
-    expect((await queue(freshKey())).status).toBe(201);
   });
 
   it("answers a request that waits by the grant, or by when to come again, and it is granted then", async () => {
@@ -96,16 +61,6 @@ export function queues({ it, itWith }: Suite, { freshKey, newId, get, post, put,
     const answered = await waiting;
     expect([201, 202]).toContain(answered.status);
     expect((await queue(held.key, {}, { leaseId })).status).toBe(answered.status === 201 ? 200 : 201);
-  });
-
-  it("refuses who would make it too large: 429 queue-full, and those who wait keep their places", async () => {
-    const { key } = await hold(undefined, { leaseMs: 120_000 });
-    const owner = "é".repeat(256);
-    let waiting = 0;
-    let last = await queue(key, { owner });
-    for (; last.status === 202 && waiting <= WAITERS; waiting++) last = await queue(key, { owner });
-    expect([...told(last), last.body.definite, last.body.retry]).toEqual([429, "queue-full", true, "later"]);
-    expect((await get(`/v1/locks/${key}`)).body.waiters).toHaveLength(waiting);
   });
 
   itWith("another", "keeps a place for its principal alone: 403 for any other", async () => {

@@ -10,7 +10,7 @@ const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, tex
 
 /** Starts and their answers. */
 // Over 60 lines: a list of tests, each of which is short.
-export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin, complete, release }: Calls): void {
+export function starts({ it }: Suite, { start, begin, complete }: Calls): void {
   it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
     const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
     const run = await begin(undefined, body);
@@ -42,57 +42,11 @@ export function starts({ it }: Suite, { freshKey, newId, get, post, start, begin
     const other = await begin();
     expect(told(await start(other.key, {}, { prefer: "wait=1" }))).toEqual([409, "run-in-progress"]);
   });
-
-  it("of another payload under the same key is 422 fingerprint-mismatch, running or over; none matches any", async () => {
-    const run = await begin(undefined, { fingerprint: "4200" });
-    expect(told(await start(run.key, { fingerprint: "9900" }))).toEqual([422, "fingerprint-mismatch"]);
-    await complete(run, SUCCESS);
-    const refused = await start(run.key, { fingerprint: "9900" });
-    expect([...told(refused), refused.body.retry]).toEqual([422, "fingerprint-mismatch", "never"]);
-    expect((await start(run.key)).body.state).toBe("succeeded");
-  });
-
-  it("that was given up by DELETE was never there: the next one is a first attempt", async () => {
-    const run = await begin();
-    expect(await release(run)).toBe("released");
-    expect(told(await start(run.key, {}, run))).toEqual([410, "lease-over"]);
-    expect((await begin(run.key)).body.attempt).toBe(1);
-  });
-
-  it("has a lease that is renewed, looked at, and lost like any other", async () => {
-    const run = await begin(undefined, { leaseMs: 20_000 });
-    const renewed = await post(`${run.url}/renew`, { leaseMs: MINUTE_MS, checkpoint: { page: 3 } });
-    expect([renewed.status, renewed.body.leaseMs, renewed.body.fencingToken]).toEqual([200, MINUTE_MS, run.body.fencingToken]);
-    expect((await get(run.url)).status).toBe(200);
-    expect((await get(`/v1/runs/${run.key}`)).body).toMatchObject({ state: "running", attempt: 1, checkpoint: { page: 3 } });
-    const never = `/v1/runs/${run.key}/leases/${newId()}`;
-    for (const refused of [await get(never), await post(`${never}/renew`)]) expect(told(refused)).toEqual([410, "lease-lost"]);
-  });
-
-  it("is a name of its own: a lock of the same key is another thing", async () => {
-    const run = await begin();
-    expect((await get(`/v1/locks/${run.key}`)).body.holders).toEqual([]);
-  });
-
-  it("within its bounds, else 400, naming the field, or 422 for a leaseId of another time", async () => {
-    const key = freshKey();
-    expect(told(await start(key, {}, { leaseId: newId(5 * MINUTE_MS) }))).toEqual([422, "lease-id-time"]);
-    for (const [body, field] of [
-      [{ keepResultMs: 59_999 }, "keepResultMs"],
-      [{ keepResultMs: "always" }, "keepResultMs"],
-      [{ maxAttempts: -1 }, "maxAttempts"],
-      [{ fingerprint: "" }, "fingerprint"],
-      [{ mode: "shared" }, "mode"],
-    ] as const) {
-      const refused = await start(key, body);
-      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", field]);
-    }
-  });
 }
 
 /** Outcomes: recorded once, by the holder of the run. */
 // Over 60 lines: a list of tests, each of which is short.
-export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, complete, release }: Calls): void {
+export function outcomes({ it, itWith }: Suite, { get, start, begin, complete, release }: Calls): void {
   it("of a success is recorded, again the same, and replayed to every later start", async () => {
     const run = await begin();
     const [first, again] = [await complete(run, SUCCESS), await complete(run, SUCCESS)];
@@ -117,29 +71,6 @@ export function outcomes({ it, itWith }: Suite, { newId, get, start, begin, comp
       expect(told(await complete(run, other))).toEqual([409, "outcome-differs"]);
     }
     expect((await start(run.key)).body.result).toEqual(SUCCESS.result);
-  });
-
-  it("of a final failure is kept and replayed; of another, the next attempt starts, as often as it may", async () => {
-    const final = await begin();
-    await complete(final, { state: "failed", error: { code: "declined" }, retryable: false });
-    const replayed = await start(final.key);
-    expect(replayed.body).toMatchObject({ state: "failed", error: { code: "declined" }, attempt: 1 });
-
-    const run = await begin();
-    await complete(run, { state: "failed", error: "down", retryable: true });
-    const second = await begin(run.key, { maxAttempts: 2 });
-    expect(second.body).toMatchObject({ attempt: 2, takeover: false });
-    expect(second.body.fencingToken).toBeGreaterThan(run.body.fencingToken as number);
-    await complete(second, { state: "failed", error: "down", retryable: true });
-    const refused = await start(run.key, { maxAttempts: 2 });
-    expect([...told(refused), refused.body.retry]).toEqual([409, "attempts-exhausted", "never"]);
-  });
-
-  it("from a lease that doesn't hold the run is 410 lease-lost: not recorded", async () => {
-    const run = await begin();
-    const other = { url: `/v1/runs/${run.key}/leases/${newId()}` };
-    expect(told(await complete(other, SUCCESS))).toEqual([410, "lease-lost"]);
-    expect((await get(`/v1/runs/${run.key}`)).body.state).toBe("running");
   });
 
   it("may be 256 KB, and over that is 413; of another form it is 400, naming the field", async () => {

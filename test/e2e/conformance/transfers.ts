@@ -27,15 +27,6 @@ export function transfers({ it, itWith }: Suite, { newId, get, post, put, hold, 
     expect(await release({ url: held.url.replace(held.leaseId, to.leaseId) })).toBe("released");
   });
 
-  it("to what is no new leaseId is refused, naming it: 400", async () => {
-    const held = await hold();
-    for (const body of [{}, { leaseId: "made-up" }]) {
-      const refused = await post(`${held.url}/transfer`, body);
-      expect([...told(refused), refused.body.field]).toEqual([400, "invalid-request", "leaseId"]);
-    }
-    expect((await get(held.url)).status).toBe(200);
-  });
-
   itWith("another", "makes the first caller of the namespace the one whose it is, and nobody else", async () => {
     const held = await hold();
     const leaseId = newId();
