@@ -6,8 +6,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build, transform } from "esbuild";
 import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
 import { MADE } from "../bin/console/files.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
@@ -29,7 +30,7 @@ const NEEDED_BY = {
   "lib/hono": [],
   "lib/nest": [],
   "lib/durable": [],
-  "lib/dynamodb": SDK,
+  "lib/dynamodb": [],
   "lib/sigv4": ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"],
   "lib/cron": ["croner"],
   "lib/otel": ["@opentelemetry/api"],
@@ -59,6 +60,32 @@ for (const name of ${JSON.stringify(packages)}) {
   );
 }
 
+/**
+ * Writes the entries that Node loads, as few files: what several of them use is in files that they share, so an object of one entry is the
+ * same for another. Node takes most of the time of a cold start to find and read files. Bundlers take the ES modules instead, which they
+ * shake (docs/decisions/020-node-loads-commonjs.md).
+ */
+async function writeFewFiles(entries: readonly string[]): Promise<void> {
+  const { outputFiles } = await build({
+    entryPoints: Object.fromEntries(entries.map((entry) => [entry, join(ROOT, `${entry}.ts`)])),
+    outdir: CJS,
+    chunkNames: "lib/shared/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: `node${NODE_MIN}`,
+    packages: "external",
+  });
+  for (const { path, text } of outputFiles) {
+    // Splitting exists for ES modules alone. Each file is then CommonJS of its own.
+    const { code } = await transform(text, { format: "cjs", platform: "node", target: `node${NODE_MIN}` });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, `"use strict";\n${code}`);
+  }
+}
+
 async function compile(project: string): Promise<void> {
   const tsc = spawn(process.execPath, [join(ROOT, "node_modules/@typescript/native/bin/tsc"), "-p", join(ROOT, project)], {
     stdio: "inherit",
@@ -83,6 +110,7 @@ await compile("infra/tsconfig.esm.json");
 await compile("infra/tsconfig.cjs.json");
 // The root of the package says that .js files are ES modules.
 writeFileSync(join(CJS, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`);
+await writeFewFiles(Object.keys(NEEDED_BY).filter((entry) => !entry.startsWith("infra/")));
 for (const [entry, packages] of Object.entries(NEEDED_BY)) addChecks(entry, packages);
 copyFileSync(join(ROOT, "infra/here.cjs"), join(CJS, "infra/here.cjs"));
 chmodSync(join(DIST, "bin/holdfast.js"), 0o755);

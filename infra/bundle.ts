@@ -22,7 +22,7 @@ export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].m
  * it, and the maker of the OpenAPI document.
  */
 const APART: ReadonlyMap<string, string> = new Map([
-  [fileURLToPath(new URL("../lib/store/dynamo/table-access.ts", import.meta.url)), "sdk.mjs"],
+  [fileURLToPath(new URL("../lib/store/dynamo/sdk-access.ts", import.meta.url)), "sdk.mjs"],
   [fileURLToPath(new URL("../lib/contract/openapi.ts", import.meta.url)), "openapi.mjs"],
 ]);
 

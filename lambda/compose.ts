@@ -7,10 +7,8 @@ import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
-import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
-import { type TableCalls, deferredCalls } from "../lib/store/dynamo/calls.js";
-import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
 import { sleeperPutter } from "../lib/store/dynamo/sleeper-store.js";
+import { tableCalls } from "../lib/store/dynamo/table-access.js";
 import { type HandlerDeps, type Mount, createHandler } from "./handler.js";
 import { printed, printedCount } from "./printed.js";
 import { type Tenancy, tenancyFrom } from "./tenancy.js";
@@ -49,7 +47,8 @@ export function compose(
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const prefixes = metricPrefixesOf(env);
   const onTable = (): Pick<HandlerDeps, "store" | "sleepers"> => {
-    const place = { calls: callsOf(env, client), tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
+    const calls = tableCalls(client, {}, { clock: systemClock, random: randomNumber, env });
+    const place = { calls, tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
     return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber }), ...sleepers };
   };
@@ -69,16 +68,6 @@ export function compose(
       else if (log) log(line);
       else print(printed(line, prefixes));
     },
-  });
-}
-
-/** Returns the calls to the table. The AWS SDK is loaded for a client, or if the environment lacks settings, and not before a request. */
-function callsOf(env: Environment, client: DynamoDBClient | undefined): TableCalls {
-  const settings = client ? "a client was given" : environmentSettings(env, { clock: systemClock, random: randomNumber });
-  if (typeof settings === "object") return builtInCalls(settings);
-  return deferredCalls(async () => {
-    const { tableAccess } = await import("../lib/store/dynamo/table-access.js");
-    return tableAccess(client, {}, systemClock).calls;
   });
 }
 

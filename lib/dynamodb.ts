@@ -8,7 +8,7 @@ import { type ClientOptions, checkClient } from "./client/calls/client-options.j
 import { type Checks, ms, must, ofType, unchecked } from "./client/wire/checks.js";
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
-import { fromEnvironment, givenOrSet } from "./client/wire/environment.js";
+import { environment, fromEnvironment, givenOrSet } from "./client/wire/environment.js";
 import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
 import { tellQuietly } from "./client/wire/events.js";
@@ -102,7 +102,9 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const { via = "table" } = options;
   checkVia(via);
   const service = serviceOf(options, via);
-  const { calls, region, time } = tableAccess(options.client, options, systemClock);
+  const { calls, region, time } = tableAccess(options.client, options, {
+    ...{ clock: systemClock, random: randomNumber, env: environment() },
+  });
   const policy: PolicyOptions = {
     ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
     ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),

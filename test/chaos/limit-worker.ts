@@ -71,7 +71,11 @@ async function visits(): Promise<void> {
 /** The operations as `createLockClient` reaches them, over HTTP or straight on the table. */
 function apiOf(address: LocksAddress): ServiceApi {
   if ("url" in address) return httpApi({ url: address.url });
-  const { calls, region, time } = tableAccess(undefined, engineLocation(address.endpoint), systemClock);
+  const { calls, region, time } = tableAccess(undefined, engineLocation(address.endpoint), {
+    clock: systemClock,
+    random: Math.random,
+    env: process.env,
+  });
   const runtime = { clock: systemClock, random: randomNumber };
   const store = createDynamoStore({ calls, region, tableName: address.tableName, ...runtime, policy: createPolicy() });
   const caller = { principal: "direct", namespace: SHARED_NAMESPACE, requestId: "direct" };

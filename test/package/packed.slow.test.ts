@@ -4,7 +4,8 @@ import { cp } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { freshTable } from "../support/engine.js";
 import { ROOT } from "../tidy/tree.js";
 import { describeFrameworks } from "./frameworks.js";
 import { describeLowestPeers } from "./lowest-peers.js";
@@ -14,7 +15,7 @@ import { ENTRIES, link, MANIFEST, Packed, run, typeErrors, typesOf } from "./pro
 /** Entry points that need only the package itself. */
 const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
 /** Entry points that need only the package itself to run; their types are those of node:http, or of a peer. */
-const FRAMEWORKS = ["holdfast/express", "holdfast/fastify", "holdfast/hono", "holdfast/nest", "holdfast/durable"];
+const UNTYPED = ["dynamodb", "express", "fastify", "hono", "nest", "durable"].map((entry) => `holdfast/${entry}`);
 
 let packed: Packed;
 /** A project with the package and its dependencies, and nothing else. */
@@ -78,17 +79,43 @@ describe("the package", () => {
   });
 
   it("in an empty folder, with nothing else installed, gives a client", async () => {
-    const { stdout, stderr } = await run(project, process.execPath, importing([...BARE, ...FRAMEWORKS]));
-    expect([stderr, stdout]).toEqual(["", [...BARE, ...FRAMEWORKS].map((entry) => `${entry} true\n`).join("")]);
+    const { stdout, stderr } = await run(project, process.execPath, importing([...BARE, ...UNTYPED]));
+    expect([stderr, stdout]).toEqual(["", [...BARE, ...UNTYPED].map((entry) => `${entry} true\n`).join("")]);
   });
 
-  it.each(ENTRIES.filter((entry) => !BARE.includes(entry) && !FRAMEWORKS.includes(entry)))(
+  it.each(ENTRIES.filter((entry) => !BARE.includes(entry) && !UNTYPED.includes(entry)))(
     "in that folder, says which packages %s needs",
     async (entry) => {
       const { stdout, stderr } = await run(project, process.execPath, ["-e", `require(${JSON.stringify(entry)})`]);
       expect([stdout, stderr]).toEqual(["", expect.stringMatching(`Error: ${entry} needs the package (\\S+): npm install .*\\1`)]);
     },
   );
+
+  it("in that folder, locks on a table without the AWS SDK, and says for which settings it needs it", async () => {
+    const { tableName, client } = await freshTable();
+    client.destroy();
+    const program = `
+      import { createLockClient } from "holdfast/dynamodb";
+      const place = { region: "us-east-1", credentials: { accessKeyId: "a", secretAccessKey: "b" } };
+      const locks = createLockClient({ ...place, endpoint: process.env.ENGINE });
+      console.log(await locks.withLock("ORDER_1231", ({ fencingToken }) => fencingToken > 0));
+      console.log((await createLockClient(place).tryAcquire("ORDER_1231").catch((error) => error)).message);`;
+    const env = { HOLDFAST_TABLE: tableName, ENGINE: inject("engineEndpoint") };
+    const { stdout, stderr } = await run(project, process.execPath, ["--input-type=module", "-e", program], env);
+    expect([stderr, stdout.split("\n")[0]]).toEqual(["", "true"]);
+    expect(stdout).toContain("the AWS SDK could not be loaded, and is needed because a profile may name the endpoint: npm install");
+  });
+
+  it.each([
+    ["holdfast", 24],
+    ["holdfast/dynamodb", 28],
+  ])("in a folder with the peers, %s loads at most %d files and nothing of the AWS SDK", async (entry, most) => {
+    const program = `require("${entry}"); console.log(JSON.stringify(Object.keys(require.cache)))`;
+    const { stdout } = await run(peered, process.execPath, ["-e", program]);
+    const files = JSON.parse(stdout) as readonly string[];
+    expect(files.length).toBeLessThanOrEqual(most);
+    expect(files.filter((file) => /@aws-sdk|@smithy/.test(file))).toEqual([]);
+  });
 
   it.each(ENTRIES)("says that %s needs a newer Node", async (entry) => {
     const old = `Object.defineProperty(process.versions, "node", { value: "18.20.8" }); require(${JSON.stringify(entry)})`;

@@ -16,7 +16,7 @@ interface Room {
 
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
 /** The only files of `lib`, besides the entries, that may use the AWS SDK. A new one is added here by name. */
-const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\/(table-clock|sdk-calls|table-access)\.ts$/;
+const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\/(table-clock|sdk-calls|sdk-access|table-access)\.ts$/;
 /** The files that send HTTP requests to DynamoDB. */
 const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature)\.ts$/;
 /** The adapters that hold responses of node:http. The others never import them, for they run on Cloudflare Workers too. */

@@ -5,10 +5,15 @@ import { InvalidRequestError } from "./errors.js";
 export type Variable =
   "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION" | "AWS_LAMBDA_FUNCTION_NAME";
 
+/** Returns all variables, as they are at each read; none if there is no environment. */
+export function environment(): Readonly<Record<string, string | undefined>> {
+  const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
+  return process?.env ?? {};
+}
+
 /** Returns the variable's value; undefined if it is unset or empty, or if there is no environment. */
 export function fromEnvironment(name: Variable): string | undefined {
-  const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
-  const value = process?.env[name];
+  const value = environment()[name];
   return value === "" ? undefined : value;
 }
 

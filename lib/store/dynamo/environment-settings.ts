@@ -1,6 +1,6 @@
 /**
- * The built-in transport's settings in a function, from its environment. Reading them loads no part of the AWS SDK. If the SDK would look
- * elsewhere (profiles, containers, other partitions), it is loaded (table-access.ts).
+ * The built-in transport's settings, from the environment and what the caller gives. Reading them loads no part of the AWS SDK. If the SDK
+ * would look elsewhere (profiles, containers, other partitions), it is loaded (table-access.ts).
  */
 import type { Clock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
@@ -11,7 +11,7 @@ import { standardRetries } from "./retries.js";
 import { signer } from "./signature.js";
 
 /** The variables of a process. */
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables that make the AWS SDK use other credentials or another endpoint. */
 const ELSEWHERE = [
@@ -25,24 +25,43 @@ const DOMAINS: readonly (readonly [RegExp, string])[] = [
   [/^cn-\w+-\d+$/, "amazonaws.com.cn"],
 ];
 
-/** Reads the settings from `env`. A returned string gives the reason why the AWS SDK is needed. */
+/** Fixed credentials. */
+interface Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+const KEYS: ReadonlySet<string> = new Set<keyof Keys>(["accessKeyId", "secretAccessKey", "sessionToken"]);
+
+/** The part of the place that a caller gives. The environment says the rest. */
+interface Given {
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly credentials?: object | undefined;
+}
+
+/** Reads the settings from `env`, with what is given in its place. A returned string gives the reason why the AWS SDK is needed. */
 export function environmentSettings(
   env: Environment,
   deps: { readonly clock: Clock; readonly random: () => number },
+  { region = env["AWS_REGION"] ?? "", endpoint, credentials }: Given = {},
 ): TransportSettings | string {
   const elsewhere = ELSEWHERE.find((name) => isSet(env, name));
   if (elsewhere !== undefined) return `${elsewhere} is set`;
-  const missing = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"].find((name) => !isSet(env, name));
+  if (credentials && !isFixed(credentials)) return "credentials are given that change";
+  const missing = credentials ? undefined : ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].find((name) => !isSet(env, name));
   if (missing !== undefined) return `${missing} is not set`;
-  const region = env["AWS_REGION"] ?? "";
+  if (region === "") return "AWS_REGION is not set";
   const domain = domainOf(region);
-  const named = [env["AWS_ENDPOINT_URL_DYNAMODB"], env["AWS_ENDPOINT_URL"]].find(Boolean);
+  const named = [endpoint, env["AWS_ENDPOINT_URL_DYNAMODB"], env["AWS_ENDPOINT_URL"]].find(Boolean);
+  // A function has no profile. Elsewhere the default one may name another endpoint.
+  if (named === undefined && !isSet(env, "AWS_LAMBDA_FUNCTION_NAME")) return "a profile may name the endpoint";
   if (named === undefined && domain === undefined) return `the endpoint of ${region} is not known`;
   const url = new URL(named ?? `https://dynamodb.${region}.${domain ?? ""}`);
   if (url.protocol !== "http:" && url.protocol !== "https:") return `the endpoint ${url.protocol} is neither http: nor https:`;
   const retries = standardRetries(TABLE_CALLS.maxAttempts, deps);
   return {
-    destination: destinations(env, url, region),
+    destination: destinations(() => credentials ?? keysIn(env), url, region),
     retries: () => Promise.resolve(retries),
     userAgent: `holdfast/${VERSION} lang/js md/nodejs#${process.versions.node} exec-env/${env["AWS_EXECUTION_ENV"] ?? "none"}`,
   };
@@ -57,18 +76,26 @@ function isSet(env: Environment, name: string): boolean {
   return env[name] !== undefined && env[name] !== "";
 }
 
-/** Returns a fixed endpoint, with the credentials that the environment has at the time. */
-function destinations(env: Environment, url: URL, region: string): TransportSettings["destination"] {
+/** True if these credentials are three texts at most: no function, and nothing that expires or chooses an account's endpoint. */
+function isFixed(credentials: object): credentials is Keys {
+  return typeof credentials === "object" && Object.keys(credentials).every((name) => KEYS.has(name));
+}
+
+/** Returns the credentials that the environment has now. */
+function keysIn(env: Environment): Keys {
+  const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "", AWS_SESSION_TOKEN: token } = env;
+  return { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
+}
+
+/** Returns a fixed endpoint, with the credentials of the time. */
+function destinations(keys: () => Keys, url: URL, region: string): TransportSettings["destination"] {
   const endpoint = endpointAt(url, connections());
   const scope = { host: url.host, path: endpoint.path, region, service: "dynamodb" };
   let last: { readonly of: string; readonly found: Destination } | undefined;
   return async () => {
-    const { AWS_ACCESS_KEY_ID: accessKeyId = "", AWS_SECRET_ACCESS_KEY: secretAccessKey = "", AWS_SESSION_TOKEN: token } = env;
-    const of = `${accessKeyId} ${secretAccessKey} ${token ?? ""}`;
-    if (last?.of !== of) {
-      const credentials = { accessKeyId, secretAccessKey, sessionToken: token === "" ? undefined : token };
-      last = { of, found: { endpoint, sign: signer(credentials, scope) } };
-    }
+    const now = keys();
+    const of = `${now.accessKeyId} ${now.secretAccessKey} ${now.sessionToken ?? ""}`;
+    if (last?.of !== of) last = { of, found: { endpoint, sign: signer({ ...now, sessionToken: now.sessionToken }, scope) } };
     return last.found;
   };
 }

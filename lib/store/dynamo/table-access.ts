@@ -1,18 +1,15 @@
 /**
  * The access to DynamoDB, by what is given. A client of the AWS SDK is used as it is: it may trace, sign or send in a way of its own. Without
- * one, requests bypass the SDK for a third of its CPU (docs/decisions/018-requests-past-the-sdk.md); then it only finds the region, the
- * endpoint and the credentials, in every place where a client of its own would look.
+ * one, requests bypass the SDK for a third of its CPU (docs/decisions/018-requests-past-the-sdk.md). The SDK is loaded with the first request
+ * that needs it.
  */
-import { type DynamoDBClientConfig, type DynamoDBClientResolvedConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../../core/time.js";
-import { VERSION } from "../../core/version.js";
-import { type Destination, type TransportSettings, builtInCalls } from "./built-in-calls.js";
+import { builtInCalls } from "./built-in-calls.js";
 import { type TableCalls, deferredCalls } from "./calls.js";
-import { connections, endpointAt } from "./http-sender.js";
-import { sdkCalls } from "./sdk-calls.js";
-import { signer } from "./signature.js";
-import { TABLE_CALLS } from "./table.js";
-import { type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
+import { type Environment, environmentSettings } from "./environment-settings.js";
+import type * as Sdk from "./sdk-access.js";
+import { type AnswerWatcher, type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
 
 /** The place of the table and the caller's identity, as far as the environment doesn't say it. */
 export interface TableLocation {
@@ -29,73 +26,51 @@ export interface TableAccess {
   readonly time: () => TableTime | undefined;
 }
 
-/** Returns the access through `client`; without one, to the location. The table's time is measured by `clock`. */
-export function tableAccess(client: DynamoDBClient | undefined, location: TableLocation, clock: Clock): TableAccess {
-  if (client) return { calls: sdkCalls(client), region: async () => client.config.region(), time: watchTableClock(client, clock) };
-  const { region, endpoint, credentials } = location;
-  const { config } = new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) });
-  const watcher = answerWatcher(clock);
-  const calls = deferredCalls(async () => builtInCalls({ ...(await settingsOf(config, endpoint)), watcher }));
-  return { calls, region: config.region, time: watcher.time };
+/** The dependencies of an access: the clock that measures the table's time, the jitter of retries, and the environment. */
+export interface AccessDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly env: Environment;
 }
 
-/** The members of the SDK's resolved configuration that are read. Early versions lack the latter ones. */
-type Config = Pick<
-  DynamoDBClientResolvedConfig,
-  | ("credentials" | "region" | "endpointProvider" | "useFipsEndpoint" | "useDualstackEndpoint")
-  | ("retryStrategy" | "defaultUserAgentProvider")
-> &
-  Partial<Pick<DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
+/** Returns the operations through `client`; without one, past the SDK to the location. */
+export function tableCalls(
+  client: DynamoDBClient | undefined,
+  { region, endpoint, credentials }: TableLocation,
+  deps: AccessDeps,
+  watcher?: AnswerWatcher,
+): TableCalls {
+  const settings = client ? "a client of it is given" : environmentSettings(deps.env, deps, { region, endpoint, credentials });
+  const watched = watcher && { watcher };
+  if (typeof settings === "object") return builtInCalls({ ...settings, ...watched });
+  return deferredCalls(async () => {
+    const { sdkCalls, sdkConfig, settingsOf } = await sdkFor(settings);
+    return client ? sdkCalls(client) : builtInCalls({ ...(await settingsOf(sdkConfig(region, credentials), endpoint)), ...watched });
+  });
+}
 
-/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. */
-export async function settingsOf(config: Config, endpoint: string | undefined): Promise<TransportSettings> {
+/** Returns the access through `client`; without one, to the location. */
+export function tableAccess(client: DynamoDBClient | undefined, location: TableLocation, deps: AccessDeps): TableAccess {
+  if (client) {
+    const time = watchTableClock(client, deps.clock);
+    return { calls: tableCalls(client, location, deps), region: async () => client.config.region(), time };
+  }
+  const { region = deps.env["AWS_REGION"], credentials } = location;
+  const watcher = answerWatcher(deps.clock);
   return {
-    destination: destinations(config, endpoint),
-    retries: async () => {
-      const strategy = await config.retryStrategy();
-      if (!("acquireInitialRetryToken" in strategy)) throw new Error("the AWS SDK's retry strategy is of an older kind");
-      return strategy;
-    },
-    correctsClock: !(await config.disableClockSkewCorrection?.()),
-    userAgent: await userAgentOf(config),
+    calls: tableCalls(undefined, location, deps, watcher),
+    region: async () => region ?? (await sdkFor("no Region is given")).sdkConfig(undefined, credentials).region(),
+    time: watcher.time,
   };
 }
 
-/** Returns the destination of requests. It is resolved again if the credentials, the region or the table have changed. */
-function destinations(config: Config, endpoint: string | undefined): TransportSettings["destination"] {
-  const agents = connections();
-  let last:
-    { readonly credentials: object; readonly region: string; readonly table: string | undefined; readonly found: Destination } | undefined;
-  return async (tableNames) => {
-    const region = await config.region();
-    const credentials = await config.credentials();
-    const [table] = tableNames;
-    if (last?.credentials === credentials && last.region === region && last.table === table) return last.found;
-    const mode = await config.accountIdEndpointMode?.();
-    const named = endpoint ?? (await config.serviceConfiguredEndpoint?.());
-    const { url, properties } = config.endpointProvider({
-      UseFIPS: await config.useFipsEndpoint(),
-      UseDualStack: await config.useDualstackEndpoint(),
-      Region: region,
-      ...(credentials.accountId !== undefined && { AccountId: credentials.accountId }),
-      ...(mode !== undefined && { AccountIdEndpointMode: mode }),
-      ...(named !== undefined && { Endpoint: named }),
-      // A table named by its ARN may belong to another account.
-      ...(tableNames.length > 1 ? { ResourceArnList: [...tableNames] } : { ResourceArn: table }),
-    });
-    const scheme = properties?.authSchemes?.[0];
-    const at = endpointAt(url, agents);
-    const scope = { host: url.host, path: at.path, region: scheme?.signingRegion ?? region, service: scheme?.signingName ?? "dynamodb" };
-    const found: Destination = { endpoint: at, sign: signer(credentials, scope) };
-    last = { credentials, region, table, found };
-    return found;
-  };
-}
-
-/** Returns the SDK's user agent, with this package's name. */
-async function userAgentOf(config: Config): Promise<string> {
-  return [...(await config.defaultUserAgentProvider()), ["holdfast", VERSION] as const]
-    .map(([name, version]) => (version === undefined ? name : `${name}${name.includes("/") ? "#" : "/"}${version}`))
-    .map((section) => section.replace(/[^!#$%&'*+\-./^_`|~\dA-Za-z]/g, "-"))
-    .join(" ");
+/** Loads the AWS SDK. @throws Error `SdkNotFoundError` that says why it is needed, if it is not installed */
+async function sdkFor(reason: string): Promise<typeof Sdk> {
+  try {
+    return await import("./sdk-access.js");
+  } catch (cause) {
+    const packages = "@aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb";
+    const message = `the AWS SDK could not be loaded, and is needed because ${reason}: npm install ${packages}`;
+    throw Object.assign(new Error(message, { cause }), { name: "SdkNotFoundError" });
+  }
 }

@@ -21,7 +21,7 @@ const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "MissingAuthenticationTokenException",
 ]);
 /** Errors of the AWS SDK before it sends anything. Its error for a missing or malformed region has no name. */
-const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError): |^Error: Region /;
+const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError|SdkNotFoundError): |^Error: Region /;
 /** Engine messages about a request, or a part of a transaction, on a table with a different key schema. */
 const OTHER_KEYS = /key element does not match the schema|missed key schema element|the table has no sort key|Type mismatch for key/;
 /** Refused before anything was written. */

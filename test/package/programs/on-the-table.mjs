@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { createLockClient } from "holdfast/dynamodb";
 
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 const location = { endpoint: process.env.ENGINE, region: "us-east-1", credentials };
-const client = process.env.WITH_CLIENT ? new DynamoDBClient(location) : undefined;
+const client = process.env.WITH_CLIENT ? new (await import("@aws-sdk/client-dynamodb")).DynamoDBClient(location) : undefined;
 const locks = createLockClient(client ? { client } : location);
 
 await locks.withLock("key", async (lease) => {

@@ -5,7 +5,13 @@ import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
 import { environmentSettings } from "../../../lib/store/dynamo/environment-settings.js";
 import { type ScriptedTable, startScriptedTable } from "./scripted-table.js";
 
-const ENV = { AWS_REGION: "eu-west-1", AWS_ACCESS_KEY_ID: "ONE", AWS_SECRET_ACCESS_KEY: "s", AWS_SESSION_TOKEN: "t" };
+const ENV = {
+  AWS_LAMBDA_FUNCTION_NAME: "f",
+  AWS_REGION: "eu-west-1",
+  AWS_ACCESS_KEY_ID: "ONE",
+  AWS_SECRET_ACCESS_KEY: "s",
+  AWS_SESSION_TOKEN: "t",
+};
 const READ = { TableName: "locks", Key: { p: "a", k: "b" }, ConsistentRead: true } as const;
 const deps = { clock: systemClock, random: () => 0 };
 const settingsOf = (env: Readonly<Record<string, string>>) => environmentSettings({ ...ENV, ...env }, deps);

@@ -11,7 +11,8 @@ import { systemClock } from "../../../lib/core/time.js";
 import { type DynamoClientOptions, createLockClient } from "../../../lib/dynamodb.js";
 import { deferredCalls } from "../../../lib/store/dynamo/calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
-import { type TableLocation, settingsOf, tableAccess } from "../../../lib/store/dynamo/table-access.js";
+import { settingsOf } from "../../../lib/store/dynamo/sdk-access.js";
+import { type TableLocation, tableAccess } from "../../../lib/store/dynamo/table-access.js";
 import { type ScriptedTable, startScriptedTable } from "./scripted-table.js";
 
 const CREDENTIALS = { accessKeyId: "a", secretAccessKey: "b" };
@@ -40,7 +41,8 @@ function client(): DynamoDBClient {
   return new DynamoDBClient({ endpoint: table.endpoint, region: "us-east-1", credentials: CREDENTIALS });
 }
 
-const accessTo = (location: TableLocation) => tableAccess(undefined, location, systemClock);
+const deps = { clock: systemClock, random: () => 0, env: process.env };
+const accessTo = (location: TableLocation) => tableAccess(undefined, location, deps);
 /** The headers of the requests: only the AWS SDK sends the first. */
 const sent = (): unknown[] =>
   table.asked.map(({ headers }) => [
@@ -68,7 +70,7 @@ describe("a client that is given", () => {
   it("sends every request, and so does what is added to it later", async () => {
     const one = client();
     let met = 0;
-    const { calls, region } = tableAccess(one, {}, systemClock);
+    const { calls, region } = tableAccess(one, {}, deps);
     table.script(OK);
     await calls.getItem(READ);
     one.middlewareStack.add((next) => (args) => (met++, next(args)), { name: "XRay" });
@@ -116,7 +118,7 @@ describe.each(["built-in", "sdk"])("the table's clock, by the %s", (transport) =
     const one = client();
     const { calls, time } =
       transport === "sdk"
-        ? tableAccess(one, {}, systemClock)
+        ? tableAccess(one, {}, deps)
         : accessTo({ endpoint: table.endpoint, region: "us-east-1", credentials: CREDENTIALS });
     expect(time()).toBeUndefined();
     const date = new Date("2027-01-01T00:00:00Z");

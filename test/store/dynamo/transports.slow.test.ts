@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
 import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
-import { settingsOf } from "../../../lib/store/dynamo/table-access.js";
+import { settingsOf } from "../../../lib/store/dynamo/sdk-access.js";
 import { storeUnavailable } from "../../../lib/store/dynamo/unavailable.js";
 import { type ScriptedTable, type Step, startScriptedTable } from "./scripted-table.js";
 

@@ -1,0 +1,78 @@
+/**
+ * The access to DynamoDB as the AWS SDK finds it: region, endpoint and credentials, in every place where a client of its own would look. The
+ * only file that loads the SDK, and only if the environment says too little or too much, or a client of the SDK is given.
+ */
+import { type DynamoDBClientConfig, type DynamoDBClientResolvedConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { VERSION } from "../../core/version.js";
+import type { Destination, TransportSettings } from "./built-in-calls.js";
+import { connections, endpointAt } from "./http-sender.js";
+import { signer } from "./signature.js";
+import { TABLE_CALLS } from "./table.js";
+
+export { sdkCalls } from "./sdk-calls.js";
+
+/** Returns what a client of the SDK would use of this place, with what it finds itself. It sends nothing. */
+export function sdkConfig(region: string | undefined, credentials: DynamoDBClientConfig["credentials"]): DynamoDBClientResolvedConfig {
+  return new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) }).config;
+}
+
+/** The members of the SDK's resolved configuration that are read. Early versions lack the latter ones. */
+type Config = Pick<
+  DynamoDBClientResolvedConfig,
+  | ("credentials" | "region" | "endpointProvider" | "useFipsEndpoint" | "useDualstackEndpoint")
+  | ("retryStrategy" | "defaultUserAgentProvider")
+> &
+  Partial<Pick<DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
+
+/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. */
+export async function settingsOf(config: Config, endpoint: string | undefined): Promise<TransportSettings> {
+  return {
+    destination: destinations(config, endpoint),
+    retries: async () => {
+      const strategy = await config.retryStrategy();
+      if (!("acquireInitialRetryToken" in strategy)) throw new Error("the AWS SDK's retry strategy is of an older kind");
+      return strategy;
+    },
+    correctsClock: !(await config.disableClockSkewCorrection?.()),
+    userAgent: await userAgentOf(config),
+  };
+}
+
+/** Returns the destination of requests. It is resolved again if the credentials, the region or the table have changed. */
+function destinations(config: Config, endpoint: string | undefined): TransportSettings["destination"] {
+  const agents = connections();
+  let last:
+    { readonly credentials: object; readonly region: string; readonly table: string | undefined; readonly found: Destination } | undefined;
+  return async (tableNames) => {
+    const region = await config.region();
+    const credentials = await config.credentials();
+    const [table] = tableNames;
+    if (last?.credentials === credentials && last.region === region && last.table === table) return last.found;
+    const mode = await config.accountIdEndpointMode?.();
+    const named = endpoint ?? (await config.serviceConfiguredEndpoint?.());
+    const { url, properties } = config.endpointProvider({
+      UseFIPS: await config.useFipsEndpoint(),
+      UseDualStack: await config.useDualstackEndpoint(),
+      Region: region,
+      ...(credentials.accountId !== undefined && { AccountId: credentials.accountId }),
+      ...(mode !== undefined && { AccountIdEndpointMode: mode }),
+      ...(named !== undefined && { Endpoint: named }),
+      // A table named by its ARN may belong to another account.
+      ...(tableNames.length > 1 ? { ResourceArnList: [...tableNames] } : { ResourceArn: table }),
+    });
+    const scheme = properties?.authSchemes?.[0];
+    const at = endpointAt(url, agents);
+    const scope = { host: url.host, path: at.path, region: scheme?.signingRegion ?? region, service: scheme?.signingName ?? "dynamodb" };
+    const found: Destination = { endpoint: at, sign: signer(credentials, scope) };
+    last = { credentials, region, table, found };
+    return found;
+  };
+}
+
+/** Returns the SDK's user agent, with this package's name. */
+async function userAgentOf(config: Config): Promise<string> {
+  return [...(await config.defaultUserAgentProvider()), ["holdfast", VERSION] as const]
+    .map(([name, version]) => (version === undefined ? name : `${name}${name.includes("/") ? "#" : "/"}${version}`))
+    .map((section) => section.replace(/[^!#$%&'*+\-./^_`|~\dA-Za-z]/g, "-"))
+    .join(" ");
+}
