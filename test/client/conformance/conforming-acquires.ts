@@ -1,6 +1,6 @@
 /** Conformance: acquiring. */
 import { describe, expect, it } from "vitest";
-import { type Lease, LockError, LockTimeoutError } from "../../../lib/index.js";
+import { type Lease, LockError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
@@ -27,33 +27,6 @@ export function describeAcquiring(fixture: Fixture): void {
       const lease = await fixture.locks.tryAcquire(name);
       expect(lease?.isHeld()).toBe(true);
       await lease?.release();
-    });
-
-    it("by waiting, soon after the release", async () => {
-      const name = fixture.fresh();
-      const theirs = await fixture.rival.acquire(name);
-      const waiting = fixture.locks.acquire(name);
-      await theirs.release();
-      const lease = await fixture.backend.passing(waiting);
-      expect(lease.isHeld()).toBe(true);
-      expect(lease.fencingToken).toBeGreaterThan(theirs.fencingToken);
-      await lease.release();
-    });
-
-    it("with LockTimeoutError after waitMs, and nothing left behind", async () => {
-      const name = fixture.fresh();
-      const theirs = await fixture.rival.acquire(name);
-      await expect(fixture.backend.passing(fixture.locks.acquire(name, { waitMs: 150 }))).rejects.toBeInstanceOf(LockTimeoutError);
-      await theirs.release();
-      await expectFree(fixture, name);
-    });
-
-    it("with AbortError when its signal was aborted before, and nothing left behind", async () => {
-      const name = fixture.fresh();
-      for (const acquire of ["acquire", "tryAcquire"] as const) {
-        await expect(fixture.locks[acquire](name, { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: "AbortError" });
-      }
-      await expectFree(fixture, name);
     });
 
     it("with AbortError when its signal aborts while it waits, and nothing left behind", async () => {

@@ -18,16 +18,6 @@ export function describeHolding(fixture: Fixture): void {
       await lease.release();
     });
 
-    it("until the block ends, with await using", async () => {
-      const name = fixture.fresh();
-      {
-        await using lease = await fixture.locks.acquire(name);
-        expect(lease.isHeld()).toBe(true);
-        expect(await fixture.rival.tryAcquire(name)).toBeNull();
-      }
-      expect((await fixture.rival.inspect(name)).holders).toEqual([]);
-    });
-
     it("nothing after its release, which is safe to repeat and true each time", async () => {
       const lease = await fixture.locks.acquire(fixture.fresh());
       expect(await lease.release()).toBe("released");
@@ -41,20 +31,6 @@ export function describeHolding(fixture: Fixture): void {
   });
 
   describe("withLock", () => {
-    it("runs, releases and returns", async () => {
-      const name = fixture.fresh();
-      const work = fixture.locks.withLock(name, { leaseMs: 5000 }, async (lease) => [lease.isHeld(), await fixture.rival.tryAcquire(name)]);
-      expect(await work).toEqual([true, null]);
-      expect((await fixture.rival.inspect(name)).holders).toEqual([]);
-    });
-
-    it("releases when the work throws, and keeps its error", async () => {
-      const name = fixture.fresh();
-      const error = new Error("out of stock");
-      await expect(fixture.locks.withLock(name, () => Promise.reject(error))).rejects.toBe(error);
-      expect((await fixture.rival.inspect(name)).holders).toEqual([]);
-    });
-
     it("throws LockLostError when the hold was broken by force while the work ran", async () => {
       const name = fixture.fresh();
       const working = fixture.locks.withLock(name, async ({ fencingToken }) => {

@@ -36,43 +36,6 @@ export function describeKindsModes(fixture: Fixture): void {
       }
     });
 
-    it("carry the token that a resource compares: the first reader's, above the last writer's", async () => {
-      const name = fixture.fresh();
-      const writer = await fixture.locks.acquire(name);
-      expect(writer.fenceFloor).toBe(writer.fencingToken);
-      await writer.release();
-      const readers = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
-      expect(readers.map(({ fenceFloor }) => fenceFloor)).toEqual([readers[0]!.fencingToken, readers[0]!.fencingToken]);
-      expect(readers[0]!.fenceFloor).toBeGreaterThan(writer.fencingToken);
-      expect(readers[1]!.fencingToken).toBeGreaterThan(readers[0]!.fencingToken);
-      for (const reader of readers) await reader.release();
-    });
-
-    it("a writer that waits gets the key when the last reader has gone, and a reader when the writer has", async () => {
-      const name = fixture.fresh();
-      const reader = await fixture.locks.acquire(name, SHARED);
-      const writing = fixture.rival.acquire(name);
-      await reader.release();
-      const writer = await fixture.backend.passing(writing);
-      const reading = fixture.locks.acquire(name, SHARED);
-      await writer.release();
-      const next = await fixture.backend.passing(reading);
-      expect(next.mode).toBe("shared");
-      await next.release();
-    });
-
-    it("a wait for either ends in time, or when it is aborted, and leaves nothing", async () => {
-      const name = fixture.fresh();
-      const reader = await fixture.locks.acquire(name, SHARED);
-      await expect(fixture.backend.passing(fixture.rival.acquire(name, { waitMs: 100 }))).rejects.toBeInstanceOf(LockTimeoutError);
-      const giveUp = new AbortController();
-      const failed = expect(fixture.rival.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
-      giveUp.abort();
-      await fixture.backend.passing(failed);
-      expect((await fixture.rival.inspect(name)).holders).toMatchObject([{ owner: "checkout-7", mode: "shared" }]);
-      await reader.release();
-    });
-
     it("the only reader becomes the writer, and a reader again: a larger token each time, the same lease", async () => {
       const name = fixture.fresh();
       const lease = await fixture.locks.acquire(name, SHARED);
@@ -115,21 +78,6 @@ export function describeKindsModes(fixture: Fixture): void {
       await fixture.backend.passing(first.upgrade({ waitMs: 0 }));
       expect(first.mode).toBe("exclusive");
       await first.release();
-    });
-
-    it("a reader is handed to another process as a reader", async () => {
-      const name = fixture.fresh();
-      const [lease, beside] = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
-      const attached = await fixture.rival.attach(await lease.detach());
-      expect(attached).toMatchObject({ mode: "shared", state: "held" });
-      expect(attached.fencingToken).toBeGreaterThan(lease.fencingToken);
-      await beside.renew();
-      expect(await fixture.locks.tryAcquire(name)).toBeNull();
-      await beside.release();
-      await attached.upgrade();
-      expect(attached.mode).toBe("exclusive");
-      expect(await lease.release()).toBe("transferred");
-      await attached.release();
     });
   });
 }

@@ -1,24 +1,11 @@
 /** Conformance: semaphores. */
 import { describe, expect, it } from "vitest";
-import { LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
 // Over 60 lines: a list of tests, each of which is short.
 export function describeKindsPermits(fixture: Fixture): void {
   describe("a semaphore", () => {
-    it("gives out as many permits as its limit, to whoever asks, and then null", async () => {
-      const name = fixture.fresh();
-      const leases = [await fixture.locks.acquire(name, { limit: 3 }), await fixture.rival.acquire(name, { limit: 3, permits: 2 })];
-      expect(leases.map(({ permits }) => permits)).toEqual([1, 2]);
-      expect(await fixture.locks.tryAcquire(name, { limit: 3 })).toBeNull();
-      await leases[0]!.release();
-      expect(await fixture.locks.tryAcquire(name, { limit: 3, permits: 2 })).toBeNull();
-      const last = (await fixture.locks.tryAcquire(name, { limit: 3 }))!;
-      expect(last.fencingToken).toBeGreaterThan(leases[1]!.fencingToken);
-      for (const lease of [last, leases[1]!]) expect(await lease.release()).toBe("released");
-    });
-
     it("never gives out more, however many ask at once", async () => {
       const name = fixture.fresh();
       const asking = Array.from({ length: 8 }, (_, index) => (index % 2 ? fixture.locks : fixture.rival).tryAcquire(name, { limit: 3 }));
@@ -26,19 +13,6 @@ export function describeKindsPermits(fixture: Fixture): void {
       expect(granted).toHaveLength(3);
       expect((await fixture.locks.inspect(name)).holders).toHaveLength(3);
       for (const lease of granted) await lease.release();
-    });
-
-    it("gives a permit to who waits when one comes back", async () => {
-      const name = fixture.fresh();
-      const theirs = [await fixture.rival.acquire(name, { limit: 2 }), await fixture.rival.acquire(name, { limit: 2 })];
-      await expect(fixture.backend.passing(fixture.locks.acquire(name, { limit: 2, waitMs: 100 }))).rejects.toBeInstanceOf(
-        LockTimeoutError,
-      );
-      const waiting = fixture.locks.acquire(name, { limit: 2 });
-      await theirs[0]!.release();
-      const lease = await fixture.backend.passing(waiting);
-      expect(theirs[1]!.isHeld()).toBe(true);
-      for (const one of [lease, theirs[1]!]) await one.release();
     });
 
     it("has a crashed holder's permits back by itself, and takes none from who lives", async () => {
@@ -69,19 +43,6 @@ export function describeKindsPermits(fixture: Fixture): void {
       await next.release();
     });
 
-    it("hands a permit to another process, and its permits with it", async () => {
-      const name = fixture.fresh();
-      const lease = await fixture.locks.acquire(name, { limit: 3, permits: 2 });
-      const attached = await fixture.rival.attach(await lease.detach());
-      expect(attached).toMatchObject({ permits: 2, state: "held" });
-      expect(await fixture.locks.tryAcquire(name, { limit: 3, permits: 2 })).toBeNull();
-      expect(await lease.release()).toBe("transferred");
-      await attached.renew();
-      expect(await attached.release()).toBe("released");
-      const all = (await fixture.locks.tryAcquire(name, { limit: 3, permits: 3 }))!;
-      await all.release();
-    });
-
     it("refuses what no key could give, before anything is sent", async () => {
       const name = fixture.fresh();
       for (const [options, field] of [
@@ -97,13 +58,6 @@ export function describeKindsPermits(fixture: Fixture): void {
         await expect(fixture.locks.acquire(name, options)).rejects.toMatchObject({ name: "InvalidRequestError", field });
       }
       expect((await fixture.locks.inspect(name)).holders).toEqual([]);
-    });
-
-    it("permits have no mode to change", async () => {
-      const lease = await fixture.locks.acquire(fixture.fresh(), { limit: 2 });
-      await expect(lease.downgrade()).rejects.toMatchObject({ code: "limit-mismatch" });
-      expect(lease.isHeld()).toBe(true);
-      await lease.release();
     });
   });
 }

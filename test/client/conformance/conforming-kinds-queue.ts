@@ -1,6 +1,6 @@
 /** Conformance: waiting in the queue, in order, by priority, and without a trace after a timeout. */
 import { describe, expect, it } from "vitest";
-import { type Lease, type LockClient, LockTimeoutError } from "../../../lib/index.js";
+import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
@@ -16,36 +16,6 @@ export function describeKindsQueue(fixture: Fixture): void {
   }
 
   describe("the queue", () => {
-    it("serves who came first, and nobody who comes later", async () => {
-      const name = fixture.fresh();
-      const held = await fixture.locks.acquire(name);
-      const waiting = [await queued(name, 0), await queued(name, 1), await queued(name, 2)];
-      expect(await held.release()).toBe("released");
-      expect(await fixture.rival.tryAcquire(name)).toBeNull();
-      let latest = held.fencingToken;
-      for (const { lease, close } of waiting) {
-        const { fencingToken, release }: Lease = await fixture.backend.passing(lease);
-        expect(fencingToken).toBeGreaterThan(latest);
-        expect(await fixture.rival.tryAcquire(name)).toBeNull();
-        latest = fencingToken;
-        await release.call(await lease);
-        await close();
-      }
-      expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
-    });
-
-    it("serves higher priorities before", async () => {
-      const name = fixture.fresh();
-      const held = await fixture.locks.acquire(name);
-      const usual = await queued(name, 0);
-      const urgent = await queued(name, 1, { priority: 9 });
-      expect((await fixture.locks.inspect(name)).waiters.map(({ priority }) => priority)).toEqual([9, 0]);
-      await held.release();
-      await (await fixture.backend.passing(urgent.lease)).release();
-      await (await fixture.backend.passing(usual.lease)).release();
-      for (const { close } of [usual, urgent]) await close();
-    });
-
     it("is left by who gives up: by its time, by a signal, or by the end of its client", async () => {
       const name = fixture.fresh();
       const held = await fixture.locks.acquire(name);
@@ -61,22 +31,6 @@ export function describeKindsQueue(fixture: Fixture): void {
       await held.release();
       await aborted.close();
       expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
-    });
-
-    it("lets readers in together, and never a later one before a writer that waits", async () => {
-      const name = fixture.fresh();
-      const reading = await fixture.locks.acquire(name, { mode: "shared" });
-      const writer = await queued(name, 0);
-      expect(await fixture.rival.tryAcquire(name, { mode: "shared" })).toBeNull();
-      const readers = [await queued(name, 1, { mode: "shared" }), await queued(name, 2, { mode: "shared" })];
-      await reading.release();
-      const writing = await fixture.backend.passing(writer.lease);
-      expect((await fixture.locks.inspect(name)).waiters).toHaveLength(2);
-      await writing.release();
-      const both = await fixture.backend.passing(Promise.all(readers.map(({ lease }) => lease)));
-      expect(both.map((lease) => lease.isHeld())).toEqual([true, true]);
-      for (const lease of both) await lease.release();
-      for (const { close } of [writer, ...readers]) await close();
     });
 
     it("keeps who needs many permits from being passed by those who need few", async () => {

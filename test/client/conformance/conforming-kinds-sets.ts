@@ -73,28 +73,6 @@ export function describeKindsSets(fixture: Fixture): void {
       for (const name of names) expect(await isFree(name)).toBe(true);
     });
 
-    it("takes a mode for each key", async () => {
-      const [read, written] = [fixture.fresh(), fixture.fresh()];
-      const beside = await fixture.rival.acquire(read, { mode: "shared" });
-      const set = (await fixture.locks.tryAcquireAll([{ key: read, mode: "shared" }, written]))!;
-      expect((await fixture.rival.inspect(read)).holders).toHaveLength(2);
-      expect(await fixture.rival.tryAcquire(written, { mode: "shared" })).toBeNull();
-      await set.release();
-      await beside.release();
-    });
-
-    it("of a scope nests in what that scope holds, in another process too", async () => {
-      const [names, id] = [freshNames(2), fixture.freshScope()];
-      const outer = await fixture.locks.scope(id).acquire(names[0]!);
-      expect(await fixture.rival.tryAcquireAll(names)).toBeNull();
-      const set = (await fixture.rival.scope(id).tryAcquireAll(names))!;
-      expect(set.fencingTokens[names[0]!]).toBe(outer.fencingToken);
-      await set.release();
-      await outer.renew();
-      expect([outer.isHeld(), await isFree(names[1]!)]).toEqual([true, true]);
-      await outer.release();
-    });
-
     it("never deadlocks: sets that overlap in a ring all get their turn", async () => {
       const ring = freshNames(3);
       const pairs = ring.map((name, index) => [name, ring[(index + 1) % ring.length]!]);
