@@ -21,7 +21,6 @@ export const CODES: Readonly<Record<ExitName, string>> = {
 /** The `code` of a command that a signal interrupted while it waited. */
 export const INTERRUPTED = "interrupted";
 
-/** The details of a CLI error. */
 export interface CliErrorDetails {
   /** The code. @default that of its kind */
   readonly code?: string;

@@ -30,7 +30,6 @@ export interface JwtOptions {
   readonly adminScopes?: readonly string[] | undefined;
 }
 
-/** The options of the API. */
 export interface ApiOptions {
   readonly functions: Functions;
   /** The function that serves the console's files, if the service has a console. */

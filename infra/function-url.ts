@@ -15,7 +15,6 @@ import { ALIAS_MAX_CHARS, aliasOf } from "../lambda/function-url.js";
 import { type Right, checkPrefix } from "./access.js";
 import { type FunctionOptions, createServiceFunction } from "./functions.js";
 
-/** Options of the function URLs. */
 export interface FunctionUrlOptions {
   /**
    * The reserved concurrency of their function. It is the only limit of their requests: Lambda serves at most ten times as many a second, and

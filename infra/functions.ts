@@ -30,7 +30,6 @@ const MACHINE = { runtime: Runtime.NODEJS_24_X, architecture: Architecture.ARM_6
 /** The function of each duty. */
 export type Functions = Readonly<Record<Duty, LambdaFunction>>;
 
-/** The options of the functions. */
 export interface FunctionOptions {
   readonly table: LockTable;
   readonly encryptionKey: IKey | undefined;

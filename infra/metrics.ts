@@ -23,7 +23,6 @@ interface CountedLines {
 /** The reasons with which a holder is told that it lost its lease. A lease that ended otherwise is no loss. */
 const LOST = ["taken", "expired", "broken"].map((reason) => `($.reason = "lease-lost: ${reason}")`);
 
-/** The metrics. */
 export const METRICS = {
   /** Leases granted, including those of runs. */
   Granted: { unit: Unit.COUNT, when: '$.event = "granted"', value: "1" },
@@ -47,7 +46,6 @@ export const METRICS = {
   Repeated: { unit: Unit.COUNT, when: '($.event = "replayed") || ($.repeated IS TRUE)', value: "1" },
 } as const satisfies Record<string, CountedLines>;
 
-/** The name of a metric. */
 export type MetricName = keyof typeof METRICS;
 
 /** Returns a metric of the service with this name. */

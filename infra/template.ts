@@ -21,7 +21,6 @@ export const STACK_NAME = "holdfast";
 
 /** A part of a template. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
-/** A template. */
 export interface PlainTemplate {
   readonly Description: Json;
   readonly Parameters: Readonly<Record<string, Json>>;

@@ -1,7 +1,6 @@
 /** The routes of the API as API Gateway knows them: the function dispatches by route key, and the stack deploys the same list. */
 import { type Duty, type OperationName, type RouteKey, DUTIES, ROUTES } from "../lib/contract/routes.js";
 
-/** Every route key. */
 export const ROUTE_KEYS: readonly RouteKey[] = Object.values(ROUTES);
 
 const BY_ROUTE: ReadonlyMap<string, OperationName> = new Map(Object.entries(ROUTES).map(([name, route]) => [route, name as OperationName]));

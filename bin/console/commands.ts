@@ -18,7 +18,6 @@ Example:
   $ holdfast ui --url https://abc123.execute-api.eu-central-1.amazonaws.com
   $ holdfast ui --table holdfast --region eu-central-1 --allow-changes`;
 
-/** Adds the command. */
 export function addUiCommand(program: Command, host: CliHost): void {
   program
     .command("ui")

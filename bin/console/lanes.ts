@@ -28,7 +28,6 @@ export interface Moment {
   readonly text: string;
 }
 
-/** The end of a lane. */
 export interface LaneEnd {
   readonly atMs: number;
   readonly kind: EndKind;

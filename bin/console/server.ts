@@ -12,7 +12,6 @@ import { type FaceOptions, faceOf } from "./face.js";
 import { type Assets, type Bundled, assetsOf, MADE, PAGE_HEADERS } from "./files.js";
 import { type Session, refusalOf, sessionOf } from "./session.js";
 
-/** The path of the console. */
 export const CONSOLE_PATH = "/console";
 
 /** The parts of a console, and the secret of its address. */

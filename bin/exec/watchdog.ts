@@ -7,7 +7,6 @@ import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import type { Ending, Message } from "./guard.js";
 
-/** A watchdog. */
 export interface Watchdog {
   /**
    * Watches `target`, a process, or a group as a negative number. Call it immediately after starting the target, because nothing would end

@@ -85,7 +85,6 @@ function limitReset(program: Command, host: CliHost): Command {
     );
 }
 
-/** Adds the commands that operate. */
 export function addOperateCommands(program: Command, host: CliHost): void {
   const changing = withLocks(program, host, "changes");
   onKey(program.command("break"), "--reason TEXT [options]", 'break ORDER_1231 --reason "its machine is gone"')

@@ -21,7 +21,6 @@ Example:
   $ holdfast dev
   $ holdfast dev -- npm test`;
 
-/** Adds the command. */
 export function addDevCommand(program: Command, host: CliHost): void {
   program
     .command("dev")

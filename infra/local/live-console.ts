@@ -12,7 +12,6 @@ import type { LogLine } from "../../lib/dynamodb.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
 import { createLocalServer } from "./local-server.js";
 
-/** The console. */
 export interface LiveConsole {
   /** The address of the page. */
   readonly url: string;

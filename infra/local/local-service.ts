@@ -20,7 +20,6 @@ export interface LocalTable {
   readonly tableName: string;
 }
 
-/** Options of the service. */
 export interface LocalServiceOptions {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];

@@ -9,7 +9,6 @@ import { type IdempotentOptions, serveOnce } from "./route.js";
 /** A request of Express, as far as it is read here. Express's own `Request` is one. */
 export type ExpressRequest = IncomingMessage & NodeRequest;
 
-/** A middleware of Express. */
 export type ExpressMiddleware<Request> = (request: Request, response: ServerResponse, next: (error?: unknown) => void) => void;
 
 /**

@@ -48,7 +48,6 @@ export function idempotent<Handler extends FastifyHandler>(options: IdempotentOp
   return wrapped as Handler;
 }
 
-/** A hook of Fastify. */
 export type FastifyHook = (request: any, reply: any) => Promise<unknown>; // eslint-disable-line @typescript-eslint/no-explicit-any -- Fastify's own types, which depend on the route
 
 /**

@@ -155,7 +155,6 @@ function groupsOf<Message extends SqsMessage>(messages: readonly Message[]): (re
   return [...groups.values()];
 }
 
-/** An event of a schedule. */
 export interface ScheduleEvent {
   /** From EventBridge Scheduler, with the target's input `{"scheduledTime": "<aws.scheduler.scheduled-time>"}`. */
   readonly scheduledTime?: string;

@@ -60,7 +60,6 @@ export interface NestModule {
   readonly exports: symbol[];
 }
 
-/** A provider of Nest. */
 export interface NestProvider {
   readonly provide: string | symbol;
   readonly useFactory: (...args: any[]) => unknown; // eslint-disable-line @typescript-eslint/no-explicit-any -- what is injected

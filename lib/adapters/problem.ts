@@ -30,7 +30,6 @@ export const PROBLEMS = {
   "lease-lost": { status: 503, retry: "later", title: "The request lost its protection; it may be carried out in part" },
 } as const satisfies Record<string, { status: number; retry: RetryAdvice; title: string }>;
 
-/** The `code` of a problem. */
 export type ProblemCode = keyof typeof PROBLEMS;
 
 /** After these problems, the handler ran completely or partly. */

@@ -64,7 +64,6 @@ const attempt = isCount;
 const holder = { ...members("permits fencingToken heldMs remainingMs", isCount), ...publicDetails, mode };
 const advice: readonly RetryAdvice[] = ["same", "later", "new-lease", "never"];
 
-/** A lease. */
 export const isLease = row<LeaseView>(lease);
 /** A run that the caller runs. */
 export const isStarted = row<Pick<Started, "state" | "attempt" | "takeover" | "checkpoint"> & LeaseView>({
@@ -123,7 +122,6 @@ export const isRunList = row<Body<RunsListed>>({ items: listOf(isRun), cursor })
 const counts = listOf(isCount);
 /** A take that may start. */
 export const isTaken = row<Body<Taken>>({ startInMs: isCount, remaining: counts });
-/** A limit. */
 export const isLimit = row<LimitView>({
   ...{ key: isText, remaining: counts, fullInMs: isCount },
   rates: listOf(row(members("count perMs burst", isCount))),

@@ -68,7 +68,6 @@ export const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.d
 /** A label of a holder or a waiter, for people. */
 export const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
 
-/** A fencing token. */
 export const fencingToken = v.pipe(
   integer(0, Number.MAX_SAFE_INTEGER),
   v.description("Strictly increases with every new grant of the key."),
@@ -96,11 +95,9 @@ export const publicDetails = { owner } satisfies Record<keyof PublicDetails, v.G
 /** All details of a lease. */
 export const details = { ...publicDetails, meta: v.optional(meta) } satisfies Record<keyof Details, v.GenericSchema>;
 
-/** Any JSON. */
 export const json = v.pipe(
   v.unknown(),
   v.check((value) => isShallow(value), `must be JSON, nested at most ${JSON_DEPTH} deep`),
 );
 
-/** The state of a run. */
 export const runState = v.picklist(["running", "interrupted", "succeeded", "failed"], "must be running, interrupted, succeeded or failed");

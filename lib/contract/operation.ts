@@ -80,7 +80,7 @@ export function answer<A extends { readonly ok: true }>(result: A | Refusal, res
   return result.ok ? respond(result) : result;
 }
 
-/** The answer with a lease. */
+/** 201 for a new lease, 200 for a repeat; its version is the ETag. */
 export function leaseAnswer({ how, lease }: Held): Answer {
   const headers = { etag: `"v${lease.version}"`, ...(how === "replayed" && REPLAYED) };
   return { status: how === "granted" ? 201 : 200, body: lease, headers };

@@ -36,7 +36,6 @@ export const ROUTES = {
   openapi: "GET /v1/openapi.json",
 } as const;
 
-/** The name of an operation. */
 export type OperationName = keyof typeof ROUTES;
 
 /** `METHOD /path/{parameter}`, the gateway's name of a route. */

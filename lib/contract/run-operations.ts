@@ -5,7 +5,6 @@ import { RunListQuery } from "./requests.js";
 
 const kind = "runs";
 
-/** The operations of runs. */
 export const RUN_OPERATIONS = {
   start: operation("start", {
     summary: "Run the work of an idempotency key, or get its outcome",

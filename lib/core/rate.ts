@@ -24,7 +24,6 @@ export interface Rate {
   readonly burst?: number | undefined;
 }
 
-/** A rate with its burst. */
 export interface RateWithBurst extends Rate {
   readonly burst: number;
 }

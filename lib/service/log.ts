@@ -49,7 +49,6 @@ export interface LogLine {
   readonly repeated?: true;
 }
 
-/** A key and its kind. */
 interface KeyOfKind {
   readonly kind: Kind | "limits";
   readonly key: string;

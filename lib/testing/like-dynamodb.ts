@@ -37,7 +37,6 @@ const TRANSACTION_UNITS = 2;
 /** The number of items above which those that nobody has used for a second are forgotten. */
 const MANY_ITEMS = 10_000;
 
-/** A request to the table. */
 export interface TableRequest<Answer> {
   readonly kind: "read" | "write" | "transaction";
   /** The names of its items; none for a query, which is not charged. */

@@ -1,16 +1,37 @@
-/** Finds exports without a doc comment, and files without a header. */
+/** Finds functions without a doc comment, comments that only say a name again, and files without a header. */
 import ts from "typescript";
 import { type SourceText, parse } from "./tree.js";
 
-/** The names of the exports without a doc comment. One comment serves all overloads of a function. */
+/** The exported functions and classes without a doc comment. One comment serves all overloads. A type's or a value's name may say enough. */
 export function undocumented(source: SourceText): readonly string[] {
   const tree = parse(source);
   const documented = new Map<string, boolean>();
   for (const statement of tree.statements) {
-    if (!isExported(statement)) continue;
+    if (!isExported(statement) || !(ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement))) continue;
     for (const name of namesOf(statement)) documented.set(name, documented.get(name) === true || hasDoc(statement, tree));
   }
   return [...documented].filter(([, has]) => !has).map(([name]) => `${source.path}: ${name}`);
+}
+
+const FILLING = new Set("a an the of its it one this that these those all each every some any in to for and or with by as".split(" "));
+
+function stemsOf(text: string): readonly string[] {
+  const words =
+    text
+      .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
+      .toLowerCase()
+      .match(/\w+/g) ?? [];
+  return words.filter((word) => !FILLING.has(word)).map((word) => word.replace(/(?:es|s|e)$/, ""));
+}
+
+/** The doc comments in one line that only say the name below again, such as `An answer.` */
+export function repeating({ path, text }: SourceText): readonly string[] {
+  return [...text.matchAll(/\/\*\* ([^@{`]*) \*\/\n\s*export (?:(?:default|async|abstract) )*\w+\*? (\w+)/g)].flatMap(
+    ([, said = "", name = ""]) => {
+      const words = stemsOf(said);
+      return words.length > 0 && words.every((word) => stemsOf(name).includes(word)) ? [`${path}: ${said}`] : [];
+    },
+  );
 }
 
 /** True if the file has a header comment. */

@@ -16,7 +16,6 @@ import { timeText } from "./words.js";
 const PARTS = 60;
 const PLOT_PX = 84;
 
-/** The view. */
 export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const isKnown = useIsKnown(polled);

@@ -158,7 +158,6 @@ function nowText(next: string | undefined): Content {
     works, only fencing tokens protect your data.`;
 }
 
-/** Resets a limit. */
 export function ResetLimitDialog(given: ChangeProps & { readonly name: string }): Content {
   const { name } = given;
   const make = async (reason: string): Promise<string> => {

@@ -9,7 +9,6 @@ import { type Place, hrefOf } from "./route.js";
 /** The time after the last key until a filter is applied, in ms. */
 const SETTLE_MS = 250;
 
-/** A text filter. */
 export function TextFilter(given: {
   readonly label: string;
   readonly value: string;
@@ -72,7 +71,6 @@ export function Search(given: {
   </form>`;
 }
 
-/** A choice. */
 export function Choice<T extends string>(given: {
   readonly label: string;
   readonly value: T;

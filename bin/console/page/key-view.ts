@@ -14,7 +14,6 @@ import type { DrawnLane } from "./timeline.js";
 import { History, SPANS, useOwnLines } from "./history.js";
 import { type LastHold, type SinceText, type Tone, breakCommand, keyTone, lifeOf, sentence, stateText, timeText, toneOf } from "./words.js";
 
-/** The view. */
 export function KeyView(given: OneProps): Content {
   const { about, name, announce } = given;
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));

@@ -13,7 +13,6 @@ import { permitsText, sentence, timeText } from "./words.js";
 
 const FILTERS = { find: "", all: "" };
 
-/** The view. */
 export function LimitsView({ about, query, announce }: ViewProps): Content {
   const { filters, set, polled, age, partOf, none, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);

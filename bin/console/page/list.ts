@@ -16,7 +16,6 @@ interface Filters {
   readonly all: string;
 }
 
-/** A list. */
 export interface List<T, F> extends Filtered<F> {
   readonly polled: Polled<T>;
   /** The class of what shows the answer: `old` once that is old. */

@@ -24,7 +24,6 @@ const FILTERS = { find: "", only: "", order: "wait", all: "" };
 
 type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
 
-/** The view. */
 export function LocksView(given: ViewProps): Content {
   const { about, query } = given;
   const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);

@@ -116,7 +116,6 @@ function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
   </tr>`;
 }
 
-/** One run. */
 export function RunView(given: OneProps): Content {
   const { about, name, lines, announce } = given;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));

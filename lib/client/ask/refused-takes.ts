@@ -6,7 +6,6 @@ import type { Rate } from "../../core/rate.js";
 import { ratesText, REFUSED_FOR_MS } from "../../core/rate.js";
 import { type Instant, elapsedMs } from "../../core/time.js";
 
-/** A take. */
 interface AskedTake {
   readonly rates: readonly Rate[];
   readonly cost: number;

@@ -4,7 +4,6 @@ import { InvalidRequestError } from "../wire/errors.js";
 import type { LockClientEvent } from "../wire/events.js";
 import { type Checks, CHECKS, checkOptions, ofType } from "../wire/checks.js";
 
-/** Options of every client. */
 export interface ClientOptions {
   /**
    * Prepended to every key, e.g. `"billing:"`; at most 100 characters. A key that begins with it is taken as it is, so what a list, a lease

@@ -26,7 +26,6 @@ export interface LimiterOptions {
   readonly concurrent?: number | undefined;
 }
 
-/** Options of a take. */
 export interface TakeOptions {
   /** The amount that it takes of every rate. @default 1 */
   readonly cost?: number | undefined;

@@ -6,7 +6,6 @@ import type { Meta } from "../../core/details.js";
 import type { Mode } from "../../core/record.js";
 import { type Checks, CHECKS, checkOptions, checkText, must, refused, SHOWN_CHARS, whole } from "../wire/checks.js";
 
-/** Options of a lease. */
 export interface LeaseOptions {
   /**
    * The lease's length in ms: the time for which the key stays held if this process dies. Heartbeats renew a lease of any length; the

@@ -60,7 +60,6 @@ export interface RunningBefore {
   readonly heldMs: number;
 }
 
-/** The result of a tick. */
 export type TickResult<T> = { readonly occurrence: Date } & (
   | { readonly how: "ran"; readonly value: T; readonly attempt: number }
   /** An earlier delivery did it. Its value is undefined if it could not be stored. */

@@ -10,7 +10,6 @@ import { closedError } from "../hold/registry.js";
 import { type Session, CALL_BUDGET_MS } from "./session.js";
 import { type Checks, CHECKS, ms } from "../wire/checks.js";
 
-/** Options of a watch. */
 export interface WatchOptions {
   /** The pause between two polls, in ms. @default 1000 (100 – 3 600 000) */
   readonly intervalMs?: number | undefined;

@@ -16,7 +16,6 @@ export interface Message {
   readonly body: string | undefined;
 }
 
-/** An answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Pick<Headers, "get">;

@@ -13,7 +13,6 @@ export interface TakeRequest {
   readonly waitMs?: number | undefined;
 }
 
-/** A limit. */
 export interface LimitFound {
   readonly ok: true;
   readonly limit: LimitView;

@@ -21,7 +21,6 @@ export interface Destination {
   readonly sign: Sign;
 }
 
-/** The settings of the transport. */
 export interface TransportSettings {
   /** Returns the endpoint and the signer. Called for each request, since credentials are refreshed. */
   readonly destination: (tableNames: readonly string[]) => Promise<Destination>;

@@ -137,7 +137,6 @@ export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode" | "
   ["g", "n"],
 );
 
-/** A tombstone. */
 export const TOMBSTONE = layoutOf<Tombstone>({
   leaseId: plain("i"),
   ending: plain("w"),

@@ -8,7 +8,6 @@ import { WHEN_UNAVAILABLE } from "../options.js";
 import { CHECKS, checkOptions, ms, must, oneOf, unchecked, whole } from "../../wire/checks.js";
 import { toJson, UnkeepableError } from "./json-codec.js";
 
-/** Options of a run. */
 export interface RunOptions {
   /**
    * The payload of the run, as JSON, at the time of the call. The same key with another payload is refused with `fingerprint-mismatch`. Only
