@@ -29,6 +29,7 @@ function silence(harness = createHarness()) {
       () => "granted",
       (error: unknown) => (error as LockError).code,
     );
+    // A view of an invocation ends by the invocation's time, and says so: whose time ran out meets no outage (decision 057).
     expect(["unavailable", ...(locks === harness.locks ? [] : ["invocation-ends"])]).toContain(code);
     return clock.monotonicMs() - beganMs;
   };

@@ -64,7 +64,7 @@ describe("a wait that polls rarely", () => {
     });
     const requests = wire.of("acquire").slice(asked);
     expect([requests.at(0), requests.at(-1)]).toMatchObject([{ atMs: beganMs }, { atMs: beganMs + WAIT_MS }]);
-    // The last look was some time before.
+    // It looks in between, at the pace of the queue's record, but the last look was some time before.
     expect(wire.of("check").at(-1)?.atMs).toBeLessThan(beganMs + WAIT_MS);
     expect((await rival.inspect(KEY)).waiters).toEqual([]);
   });

@@ -76,21 +76,22 @@ async function contendOnce({ clients, workMs }: Contention, seed: number) {
 
 describe("waiting in the queue", () => {
   it.each([
-    { clients: 2, workMs: 50 },
-    { clients: 4, workMs: 20 },
-    { clients: 16, workMs: 0 },
-    { clients: 16, workMs: 20 },
-    { clients: 16, workMs: 50 },
-  ])("costs at most seven requests a grant: $clients clients that work for $workMs ms", async (contention) => {
+    { clients: 2, workMs: 50, atMost: 5 },
+    { clients: 4, workMs: 20, atMost: 5 },
+    // Sixteen poll at the pace of the queue, which is idle for a third of the time that it was when they took five (decision 061).
+    { clients: 16, workMs: 0, atMost: 6.5 },
+    { clients: 16, workMs: 20, atMost: 6.5 },
+    { clients: 16, workMs: 50, atMost: 6.5 },
+  ])("costs at most $atMost requests a grant: $clients clients that work for $workMs ms", async ({ atMost, ...contention }) => {
     const { perGrant, medianIdleMs } = await contend(contention);
-    expect(perGrant).toBeLessThanOrEqual(7);
+    expect(perGrant).toBeLessThanOrEqual(atMost);
     // No waiter sits through a fixed pause: the queue moves about as fast as its holders.
     expect(medianIdleMs).toBeLessThan(60);
   });
 
   it("costs more where a hold is long, since whoever waits must say so every few seconds", async () => {
     const { perGrant, medianIdleMs } = await contend({ clients: 16, workMs: 200 });
-    expect(perGrant).toBeLessThanOrEqual(7);
+    expect(perGrant).toBeLessThanOrEqual(6.5);
     expect(medianIdleMs).toBeLessThan(100);
   });
 });

@@ -276,7 +276,8 @@ describe.runIf(isThorough())("a queue that is as long as it may be", () => {
     });
     await annotate(`a full queue that waits for a minute: ${JSON.stringify(minute)}`);
     expect((await lock.standing()).waiters).toEqual(IDS.slice(1, MOST + 1));
-    expect(minute.writes).toBeLessThan(4 * MOST);
+    // It takes 117 for 32 places: a place in front is seen more often, and more of them are in front than when there were a hundred.
+    expect(minute.writes).toBeLessThan(3.7 * MOST);
   });
 });
 
