@@ -5,7 +5,6 @@ import { type Stage, openStage } from "../../examples/family/stage.js";
 import { read } from "../../examples/family/table.js";
 import { type LockClient, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
-import { gate } from "./gate.js";
 
 const KEY = key("ORDER", "order-1");
 const REQUEST: OrderRequest = { traceId: "0123456789abcdef-this", order: "order-1", product: "camera" };
@@ -46,39 +45,6 @@ describe("an order that four services of one request write", () => {
     expect(items.map((item) => item?.["value"])).toEqual(Array(4).fill("camera"));
     expect(new Set(items.map((item) => item?.["fencingToken"])).size).toBe(1);
     expect((await stage.join().inspect(KEY)).holders).toEqual([]);
-  });
-
-  it("makes no service of it wait", async () => {
-    const { clock, join, saved, services } = shop();
-    const began = clock.monotonicMs();
-    await serve(services(PARTS, join), REQUEST);
-    expect(saved.map(([id]) => id)).toEqual(PARTS.map((part) => `order-1 ${part}`));
-    expect(clock.monotonicMs()).toBe(began);
-  });
-
-  it("keeps a stranger with the same owner waiting until all four are done", async () => {
-    const { clock, join, saved, services } = shop();
-    const [writing, written] = [gate(), gate()];
-    const last: Service["save"] = (id, _value, token) => (saved.push([id, token]), writing.open(), written.opened);
-    const served = serve(services(PARTS, join, last), REQUEST);
-    await writing.opened;
-    const stranger = join();
-    expect((await stranger.inspect(KEY)).holders).toHaveLength(4);
-    expect(await stranger.tryAcquire(KEY)).toBeNull();
-    expect(await stranger.scope("another request's id").tryAcquire(KEY)).toBeNull();
-    const waiting = stranger.acquire(KEY);
-    written.open();
-    await served;
-    expect((await clock.settle(waiting)).fencingToken).toBeGreaterThan(saved[0]![1]);
-  });
-
-  it("is freed by the outermost of them, not by those within", async () => {
-    const { join, services } = shop();
-    const outer = await join().scope(REQUEST.traceId).acquire(KEY);
-    await serve(services(PARTS.slice(1), join), REQUEST);
-    expect(await join().tryAcquire(KEY)).toBeNull();
-    await outer.release();
-    expect(await join().tryAcquire(KEY)).not.toBeNull();
   });
 
   it("control: without the scope the second service waits for the first until its time is up", async () => {

@@ -6,7 +6,7 @@ import { read } from "../../examples/family/table.js";
 import { type Lease, type LockClient, key } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash } from "./family-crash.js";
-import { gate, meeting } from "./gate.js";
+import { gate } from "./gate.js";
 import { unlocked } from "./family-unlocked.js";
 
 let stage: Stage;
@@ -14,8 +14,6 @@ beforeAll(async () => {
   stage = await openStage({ endpoint: inject("engineEndpoint") });
 });
 afterAll(() => stage.close());
-
-const three = <T>(make: () => T): T[] => [make(), make(), make()];
 
 /** The data behind a report: a number of orders, and a build that counts itself. */
 function office(join: () => Pick<LockClient, "readWrite">) {
@@ -68,38 +66,6 @@ describe("a report", () => {
     expect(await reading).toEqual([2, 1, 1]);
     finish.open();
     await rebuilt;
-  });
-
-  it("is whole for every one of many readers, however often it is rebuilt", async () => {
-    const { books, desk } = office(() => stage.join());
-    await rebuildReport(desk(), "busy");
-    const readers = [...three(desk), ...three(desk)].map(async (own) => [await readReport(own, "busy"), await readReport(own, "busy")]);
-    for (const _ of [1, 2]) {
-      books.orders++;
-      await rebuildReport(desk(), "busy");
-    }
-    for (const pages of (await Promise.all(readers)).flat()) expect(new Set(pages).size, String(pages)).toBe(1);
-    expect(books.pages).toBe(PAGES.length * books.builds);
-  });
-});
-
-describe("a stale report that three readers find", () => {
-  async function findStale(report: string, join: () => Pick<LockClient, "readWrite">) {
-    const { books, desk } = office(join);
-    await rebuildReport(desk(), report);
-    books.orders++;
-    const all = meeting(3);
-    const orders = (): Promise<number> => all().then(() => books.orders);
-    const seen = await Promise.all(three(() => readReport(desk({ orders }), report)));
-    return { builds: books.builds - 1, seen };
-  }
-
-  it("is rebuilt by one of them, and all three read what it built", async () => {
-    expect(await findStale("stale", () => stage.join())).toEqual({ builds: 1, seen: Array(3).fill([2, 2, 2]) });
-  });
-
-  it("control: without the lock it is rebuilt by each", async () => {
-    expect((await findStale("stale-unlocked", unlocked)).builds).toBe(3);
   });
 });
 

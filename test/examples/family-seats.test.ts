@@ -3,12 +3,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { type Booking, type BoxOffice, book, plan } from "../../examples/family/seats.js";
 import { type Stage, openStage } from "../../examples/family/stage.js";
 import { meeting } from "./gate.js";
-import { oneAfterAnother, unlocked } from "./family-unlocked.js";
+import { unlocked } from "./family-unlocked.js";
 
 const SEATS = 40;
 const PARTIES = 18;
-/** The time for which a control waits for an event that never comes. */
-const WAIT_MS = 400;
 
 let stage: Stage;
 beforeAll(async () => {
@@ -22,7 +20,6 @@ function partyOf(show: string, index: number): Booking {
   return { show, buyer: `buyer ${index}`, seats: index % 2 === 0 ? seats : seats.toReversed() };
 }
 
-const charge = (): Promise<void> => Promise.resolve();
 const seatsOf = (buyers: readonly unknown[], buyer: string): number => buyers.filter((one) => one === buyer).length;
 
 /** Two buyers of the same two seats, named in opposite orders. */
@@ -51,37 +48,5 @@ describe("forty seats that eighteen parties want at once", () => {
     const office = { locks: unlocked(), table: stage.table, charge: both };
     expect(await Promise.all(crossed("unlocked").map((party) => book(office, party)))).toEqual([true, true]);
     expect((await plan(stage.table, "unlocked", 2)).filter((buyer) => buyer !== undefined)).toHaveLength(2); // Four were paid for.
-  });
-
-  it("control: booked seat by seat, each party has half of what it wants", async () => {
-    const both = meeting(2);
-    const seatBySeat = async (party: Booking): Promise<boolean[]> => {
-      const office = { locks: stage.join(), table: stage.table, charge: both };
-      const had: boolean[] = [];
-      for (const seat of party.seats) had.push(await book(office, { ...party, seats: [seat] }));
-      return had;
-    };
-    expect(await Promise.all(crossed("singly").map(seatBySeat))).toEqual([
-      [true, false],
-      [true, false],
-    ]);
-    expect(await plan(stage.table, "singly", 2)).toEqual(["ann", "bob"]);
-  });
-});
-
-describe("two parties that name the same seats in opposite orders", () => {
-  it("don't wait for each other: one has them, the other is told that they are taken", async () => {
-    const booked = await Promise.all(crossed("crossed").map((party) => book({ locks: stage.join(), table: stage.table, charge }, party)));
-    expect(booked.toSorted()).toEqual([false, true]);
-    expect(new Set(await plan(stage.table, "crossed", 2)).size).toBe(1);
-  });
-
-  it("control: with single locks in the order of asking, they wait for each other until the time of one is up", async () => {
-    const both = meeting(2);
-    const offices = crossed("deadlock").map((party) => {
-      const locks = oneAfterAnother(stage.join(), WAIT_MS, both);
-      return book({ locks, table: stage.table, charge }, party).catch((error: unknown) => (error as { code: string }).code);
-    });
-    expect(await Promise.all(offices)).toContain("wait-timeout");
   });
 });

@@ -5,8 +5,8 @@ import { type Bank, type Transfer, balance, openAccount, transfer } from "../../
 import type { LeaseSet, LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { crash, turnUntil } from "./family-crash.js";
-import { gate, meeting } from "./gate.js";
-import { oneAfterAnother, unlocked } from "./family-unlocked.js";
+import { gate } from "./gate.js";
+import { unlocked } from "./family-unlocked.js";
 
 let stage: Stage;
 beforeAll(async () => {
@@ -14,11 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** The time for which a control waits for an event that never comes. */
-const WAIT_MS = 400;
-
 const approve = (): Promise<boolean> => Promise.resolve(true);
-const codeOf = (error: unknown): unknown => (error as { code?: string }).code;
 
 /** Opens accounts with 100 each. */
 async function accounts(...names: readonly string[]): Promise<void> {
@@ -63,30 +59,6 @@ describe("transfers at once", () => {
     approved.open();
     await slow;
     expect(await balances("e", "f", "g")).toEqual([90, 80, 120]);
-  });
-
-  it("control: with one lock per account, taken in the order of the arguments, both directions wait until the time of one is up", async () => {
-    await accounts("h", "i");
-    const met = meeting(2);
-    const both = [
-      { from: "h", to: "i", amount: 1 },
-      { from: "i", to: "h", amount: 1 },
-    ].map((one) => transfer(bankOf(oneAfterAnother(stage.join(), WAIT_MS, met)), one).catch(codeOf));
-    expect(await Promise.all(both)).toContain("wait-timeout");
-  });
-
-  it("are refused when there is too little, when nobody approves, and within one account", async () => {
-    await accounts("j", "k");
-    const order = { from: "j", to: "k", amount: 101 };
-    expect(await transfer(bankOf(stage.join()), order)).toBe(false);
-    expect(
-      await transfer(
-        bankOf(stage.join(), () => Promise.resolve(false)),
-        { ...order, amount: 1 },
-      ),
-    ).toBe(false);
-    await expect(transfer(bankOf(stage.join()), { from: "j", to: "j", amount: 1 })).rejects.toThrow("one account");
-    expect(await balances("j", "k")).toEqual([100, 100]);
   });
 });
 

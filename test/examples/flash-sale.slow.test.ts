@@ -1,11 +1,9 @@
 /** The flash sale, run as a reader runs it: its output, its exit status, and proof that it leaves nothing behind. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { booksOf, isExact } from "../../examples/flash-sale/books.js";
 import type { Locking } from "../../examples/flash-sale/crowd.js";
-import { DEFAULTS, planOf } from "../../examples/flash-sale/plan.js";
 import { type Result, verdictOn } from "../../examples/flash-sale/report.js";
 import type { Sale, Shelf } from "../../examples/flash-sale/stock.js";
 
@@ -53,14 +51,6 @@ describe("the flash sale", () => {
     expect(code).toBe(0);
   });
 
-  it("has six lines at most, with its title, in the tour", async () => {
-    const { code, stdout, stderr } = await runDemo(["--brief", ...SMALL]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const lines = stdout.trimEnd().split("\n");
-    expect(lines.map((line) => line.slice(0, 1))).toEqual(["✓", "✓", "✓", "✓", " "]);
-    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(79);
-  });
-
   it("ends with all that it started on Ctrl-C", async () => {
     const { code, stdout, stderr } = await runDemo(SMALL, "lock per product.");
     expect({ code, stderr }).toEqual({ code: 130, stderr: "" });
@@ -75,28 +65,6 @@ describe("the flash sale", () => {
     const { code, stdout, stderr } = await runDemo(["--bargains"]);
     expect(stderr).toMatch(/^demo: .*--bargains.*\n$/);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-  });
-});
-
-describe("its options", () => {
-  it.each([
-    ["--buyers", "81"],
-    ["--buyers", "38"],
-    ["--buyers", "lots"],
-    ["--processes", "0"],
-    ["--processes", "17"],
-    ["--at-once", "1.5"],
-  ])("refuse %s %s by name", (name, value) => {
-    expect(() => planOf([name, value])).toThrow(`${name}: must be`);
-  });
-
-  it("are in the README, with their defaults", () => {
-    const readme = readFileSync("examples/flash-sale/README.md", "utf8");
-    const rows = [...readme.matchAll(/^\| `(--[\w-]+)` .*\| (\d+) +\|$/gm)].flatMap(([, name = "", value = ""]) => [name, value]);
-    const { isBrief: _isBrief, ...counts } = DEFAULTS;
-    expect(rows).toHaveLength(2 * Object.keys(counts).length);
-    expect(planOf(rows)).toEqual(DEFAULTS);
-    expect(planOf([])).toEqual(DEFAULTS);
   });
 });
 
@@ -138,13 +106,6 @@ describe("the books", () => {
     expect(isExact(booksOf(shelves, 2))).toBe(false);
     expect(verdict("the product", shelves)).toEqual({ ok: false, text: expect.stringContaining(text) as string });
     expect(verdict("the shop", shelves).ok).toBe(false);
-  });
-
-  it("may be short where buyers poll, and never wrong", () => {
-    expect(verdict("the shop, by polling", [EXACT[0]!, { left: 1, sales: [B[0]!] }])).toMatchObject({ ok: true });
-    expect(verdict("the shop, by polling", [EXACT[0]!, { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }])).toMatchObject({
-      ok: false,
-    });
   });
 
   it("control: a sale without a lock fails unless it oversold", () => {
