@@ -36,7 +36,7 @@ export interface Writes {
   /** Writes the next record, if the version is still the one seen. */
   readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
   /** Writes only a waiter's keep-alive, if the waiter is still at its place. */
-  readonly touchWaiter: (touch: Touch) => Promise<WriteResult>;
+  readonly touchWaiter: (touch: Touch, seen: LockRecord) => Promise<WriteResult>;
   /** Writes the change in this way, and returns what was decided on the record that it changed. Undefined: this store has no such write. */
   readonly lean?: <C extends Command>(
     way: LeanWay,
@@ -87,7 +87,7 @@ export async function compareAndSet<C extends Command>(
       seen = result.seen;
       continue;
     }
-    const written = touch ? writes.touchWaiter(touch) : next && writes.replace(next, seen);
+    const written = touch && seen ? writes.touchWaiter(touch, seen) : next && writes.replace(next, seen);
     if (!written) return { answer, events };
     const result = await written;
     if (result.written) return { answer, events };

@@ -1,7 +1,7 @@
 /** The times of a lease through renewals, transfers and breaks, its other parts, and the reasons for which it is refused. */
 import { describe, expect, it } from "vitest";
 import type { Renew, Transfer } from "../../lib/core/commands.js";
-import { DEFAULTS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
@@ -128,7 +128,8 @@ describe("a release", () => {
     for (const letter of "DE") key.ask(letter, permits(1));
     const heldAfter = (change: () => unknown) => (change(), key.all);
     expect(heldAfter(() => key.release("C"))).toBe("A1/3 B1/3 D1/3… E1/3…");
-    expect(heldAfter(() => key.ask("E", permits(1)))).toBe("A1/3 B1/3 D1/3? E1/3…");
+    expect(heldAfter(() => key.ask("E", permits(1)))).toBe("A1/3 B1/3 D1/3… E1/3…");
+    expect(heldAfter(() => key.at(LIMITS.keepAliveAfterMs).ask("E", permits(1)))).toBe("A1/3 B1/3 D1/3? E1/3…");
     expect(heldAfter(() => key.release("A"))).toBe("B1/3 D1/3? E1/3…");
     expect(heldAfter(() => key.ask("E", permits(1)))).toBe("B1/3 E1/3 D1/3?");
   });

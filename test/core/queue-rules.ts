@@ -4,7 +4,7 @@
  */
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
-import type { Waiter } from "../../lib/core/record.js";
+import type { LockRecord, Waiter } from "../../lib/core/record.js";
 import type { Asked } from "./queue-history.js";
 import {
   areTogether,
@@ -63,7 +63,10 @@ function nobodyIsSkipped(): Watch {
   };
 }
 
-/** L2: a client that came later, without a higher priority, is never granted or offered the key before a waiter that polls in time. */
+/**
+ * L2: a client that came later, without a higher priority, never takes what a waiter needs that polls in time: it is granted or offered the
+ * key before that one only if there is room for both, and for all that wait before them.
+ */
 function nobodyIsOvertaken(): Watch {
   const { note, isLiving } = whoComes();
   const cameAt = new Map<LeaseId, number>();
@@ -79,12 +82,23 @@ function nobodyIsOvertaken(): Watch {
     for (const { leaseId, priority } of ahead) {
       const came = has(waitersOf(before), leaseId) || has(offersOf(before), leaseId) ? (cameAt.get(leaseId) ?? Infinity) : Infinity;
       const passed = waitersOf(after).find(
-        (waiter) => isLiving(waiter.leaseId, asked) && waiter.priority >= priority && (cameAt.get(waiter.leaseId) ?? 0) < came,
+        (waiter) =>
+          isLiving(waiter.leaseId, asked) &&
+          waiter.priority >= priority &&
+          (cameAt.get(waiter.leaseId) ?? 0) < came &&
+          !isKeptFor(waiter, after),
       );
       if (passed) return "who came later went before who waits";
     }
     return undefined;
   };
+}
+
+/** True if what a waiter needs is there beside all holders and offers, and beside what those before it need. */
+function isKeptFor(waiter: Waiter, record: LockRecord | undefined): boolean {
+  const waiters = waitersOf(record);
+  const before = waiters.slice(0, waiters.indexOf(waiter) + 1).map(({ leaseId, ...share }) => ({ ...share, of: leaseId }));
+  return areTogether([...occupantsOf(record, { hold: () => true, offer: () => true }), ...before], record?.limit ?? 1);
 }
 
 /** L3: after a live waiter's poll, lapsed offers are over, and so are those of the waiters ahead that were not seen since. */
@@ -138,8 +152,9 @@ const nobodyIsLeftOut = (): Watch => (asked) => {
   if (isInQueue(before, asked) && ofItsScope(asked).length > 0) return undefined;
   const isClaim = command.type === "acquire" && has(offersOf(before), command.leaseId);
   const isRepeat = command.type === "acquire" && before?.holds[command.leaseId] !== undefined;
-  // A lease that leaves others leaves the queue to its next poll.
+  // A lease that leaves others leaves the queue to its next poll, and so does a waiter that leaves its place.
   if (command.type === "release" && before?.holds[command.leaseId] && holdsOf(after).length + offersOf(after).length > 0) return undefined;
+  if (command.type === "release" && has(waitersOf(before), command.leaseId)) return undefined;
   const wasThere =
     "leaseId" in command &&
     (before?.holds[command.leaseId] !== undefined || has(offersOf(before), command.leaseId) || has(waitersOf(before), command.leaseId));

@@ -3,7 +3,7 @@
  * request. They read the record's fields alone and never call the core.
  */
 import type { LeaseId } from "../../lib/core/lease-id.js";
-import { DEFAULTS } from "../../lib/core/limits.js";
+import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import type { Hold, LockRecord, Mode, Offer, Waiter } from "../../lib/core/record.js";
 import type { Asked } from "./queue-history.js";
 
@@ -75,16 +75,26 @@ export function areTogether(shares: readonly Occupant[], limit: number): boolean
   return Array.from(byOwner.values()).reduce((sum, each) => sum + each, 0) <= limit;
 }
 
-/** The first live waiter, if it is compatible with all occupants. */
+/**
+ * The first live waiter that has to be offered the key, if it is compatible with all occupants and those who wait before it. One that waits
+ * for a crowd and was seen lately comes for itself; but the caller is here now.
+ */
 export function leftOut(record: LockRecord | undefined, asked: Asked): Waiter | undefined {
-  const { reading } = asked;
-  const first = waitersOf(record).find((waiter) => isHeardOf(waiter, asked));
-  if (!record || !first) return undefined;
+  const { reading, by } = asked;
+  if (!record) return undefined;
   const stands = ({ expiresAtMs, marginMs }: Hold): boolean => expiresAtMs + marginMs > reading.earliestMs;
   const shares = occupantsOf(record, { hold: stands, offer: (offer) => isPending(offer, asked) });
   const { upgrading } = record;
   const its = upgrading && record.holds[upgrading.leaseId];
   const isUpgrading = its !== undefined && stands(its) && upgrading !== undefined && upgrading.untilMs > reading.earliestMs;
-  if (first.mode === "shared" && isUpgrading) return undefined;
-  return areTogether([...shares, { ...first, of: first.leaseId }], record.limit) ? first : undefined;
+  const isOfCrowd = !record.waitSet && holdsOf(record).some(([, { mode }]) => record.limit > 1 || mode === "shared");
+  const comesForItself = (waiter: Waiter): boolean =>
+    isOfCrowd && waiter.leaseId !== by?.leaseId && lastSeenMs(waiter) > reading.latestMs - LIMITS.keepAliveAfterMs;
+  const kept: Occupant[] = [...shares];
+  for (const waiter of waitersOf(record).filter((each) => isHeardOf(each, asked))) {
+    kept.push({ ...waiter, of: waiter.leaseId });
+    if ((waiter.mode === "shared" && isUpgrading) || !areTogether(kept, record.limit)) return undefined;
+    if (!comesForItself(waiter)) return waiter;
+  }
+  return undefined;
 }

@@ -15,10 +15,11 @@ import type { Hold, LockRecord, Member, Waiter } from "../../lib/core/record.js"
 import { type ClockReading, systemClock } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { isConditionFailed } from "../../lib/store/dynamo/calls.js";
-import { LISTED_BYTES, LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
+import { LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
 import { fastPath } from "../../lib/store/dynamo/fast-path.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
+import { hasLeftPlaces, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "../../lib/store/dynamo/lists.js";
 import type { FastPath, Write } from "../../lib/store/dynamo/predicates.js";
 import { type RecentRecord, NOTHING_SEEN, RecentRecords } from "../../lib/store/dynamo/recent-records.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
@@ -66,12 +67,14 @@ export function take(asked: Asked, fast = pathOf(asked), item: Item | null = ask
   const wanted = fast.outcome && was ? fast.outcome(was) : core;
   expectSame(core.answer.ok, true, command);
   expectSame(fromItem(stored), wanted.next, command);
+  if (was) expectSame(listsOf(fromItem(stored)), fast.lists?.(listsOf(was)) ?? listsOf(was), command);
   expectSound(stored, item, asked);
   const { behind: _appended, commutes: _together, ...decided } = core;
   const { commutes: _also, ...decision } = wanted;
   // Of a waiter too that could have joined by now, its first poll finds out. A release leaves the queue to it only where the core does.
   const waits = wanted.answer.ok && "state" in wanted.answer;
-  if (core.behind || command.type === "release" || (core.commutes && !waits)) expectSame(decision, decided, command);
+  const isRenewal = command.type === "renew" && was && !hasLeftPlaces(was);
+  if (core.behind || command.type === "release" || isRenewal || (core.commutes && !waits)) expectSame(decision, decided, command);
   return "written";
 }
 
@@ -99,24 +102,30 @@ export function written(
 function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | null, { command, seen }: Asked): void {
   const whole = toItem(fromItem(item));
   if (!before) expectSame(item, Object.fromEntries(Object.entries(whole).filter(([name]) => !TOMBSTONES.includes(name))), command);
-  expectSame(item["qi"] ?? [], whole["qi"], command);
-  const listed = (it: Item | null): number => (it?.["rl"] as readonly string[] | undefined)?.length ?? 0;
-  // The ids of those that ended are counted until they are tombstones.
-  const wrote = {
-    ...whole,
-    ...(whole["cb"] !== undefined && { cb: Number(whole["cb"]) + LISTED_BYTES * (listed(item) - listed(before)) }),
-  };
+  const idsIn = (it: Item | null, name: "qi" | "rl"): readonly string[] => (it?.[name] as readonly string[] | undefined) ?? [];
+  const stays = idsIn(item, "qi").filter((id) => id !== LEFT);
+  expectSame(stays, whole["qi"], command);
+  expectSame(
+    (item["q"] as readonly Item[] | undefined)?.filter((_, place) => idsIn(item, "qi")[place] !== LEFT) ?? [],
+    whole["q"],
+    command,
+  );
+  // The ids of those that ended are counted until they are tombstones, and so are the places that were left.
+  const left = (it: Item | null): number => LEFT_BYTES * idsIn(it, "qi").filter((id) => id === LEFT).length;
+  const besides = listBytes(idsIn(item, "rl")) - listBytes(idsIn(before, "rl")) + left(item) - left(before);
+  const wrote = { ...whole, ...(whole["cb"] !== undefined && { cb: Number(whole["cb"]) + besides }) };
   const sums = ({ cv, cp, cb, co }: Item): Item => ({ cv, cp, cb, co });
-  if (Object.keys(before?.["h"] ?? {}).length === 0)
-    expectSame({ ...sums(item), jt: item["jt"] }, { ...sums(whole), jt: whole["jt"] }, command);
+  const isFree = (it: Item | null): boolean => Object.keys(it?.["h"] ?? {}).length === 0;
+  if (isFree(before) && !isFree(item)) expectSame({ ...sums(item), jt: item["jt"] }, { ...sums(whole), jt: whole["jt"] }, command);
   // A lease that shares its permits with others of its scope leaves the sums behind, and so does who didn't know of the crowd.
   else if (before?.["cv"] !== before?.["v"] || (command.type === "release" && seen?.holds[command.leaseId]?.scope)) return;
   // Once nobody holds, nobody can join beside.
   else if (whole["cv"] === undefined) {
     expectSame(item["cv"] === item["v"] && item["co"] !== Object.keys(item["h"] as Item).length, false, command);
     // The bytes are right or gone: whoever comes to wait looks at them.
-    const bytes = recordBytes(fromItem(item)) + LISTED_BYTES * (listed(item) - listed(before));
-    if (!/"(?:mt|sc)"/.test(JSON.stringify(before))) expectSame(item["cb"], item["cb"] === undefined ? undefined : bytes, command);
+    const bytes = recordBytes(fromItem(item)) + besides;
+    if (!isFree(before) && !/"(?:mt|sc)"/.test(JSON.stringify(before)))
+      expectSame(item["cb"], item["cb"] === undefined ? undefined : bytes, command);
   }
   // The bytes of a meta that changed stay in the sum.
   else if (seen && isCrowd(seen))
@@ -179,6 +188,7 @@ export const ends =
 const [LOWER, HIGHER] = [leaseId(0, -60_000), leaseId(90)];
 const LONG = { leaseMs: 10 * LIMITS.nextTokenMs };
 const MANY = permits(1, 2 * LIMITS.leasesMax);
+const SOME = permits(1, 9);
 const CHECKPOINT = { digest: "c", bytes: 1, text: "1" };
 /** A run whose attempt before this one told why it failed. */
 const AGAIN = {
@@ -287,6 +297,7 @@ export const COMMON: Readonly<Record<string, Asked>> = {
     asks("A", permits(1)),
     asks("C", permits(1)),
     releases("D"),
+    later(LIMITS.nextTokenMs + 1 + LIMITS.keepAliveAfterMs),
     asks("C", permits(1)),
     asks("A", permits(1)),
   ),
@@ -297,11 +308,34 @@ export const COMMON: Readonly<Record<string, Asked>> = {
     asks("A", permits(1)),
     asks("C", permits(1)),
     releases("D"),
+    later(LIMITS.keepAliveAfterMs),
     asks("C", permits(1)),
     later(),
     asks("A", permits(1)),
   ),
+  cancel: lock("the record", grants("B"), asks("A"), asks("C"), later(), releases("A")),
+  "cancel behind permits": lock(
+    "the record",
+    grants("B", permits(3)),
+    asks("C", permits(1)),
+    asks("A", permits(1)),
+    later(),
+    releases("A"),
+  ),
+  "join behind those who wait": lock("the record", ...freed("C"), later(), grants("E", SOME)),
+  "claim from the only place": lock("the record", ...freed("A"), later(), asks("A", SOME)),
+  "claim from the first place": lock("the record", ...freed("AC"), later(), asks("A", SOME)),
+  "claim from a place behind": lock("the record", ...freed("CA"), later(), asks("A", SOME)),
+  "claim of a reader from its place": lock(
+    "the record",
+    ...[grants("B", READER), asks("D"), asks("A", READER), releases("D"), later(), asks("A", READER)],
+  ),
 };
+
+/** B holds one of 9 permits, and there is room again for these, who wait. */
+function freed(letters: string): readonly Step[] {
+  return [grants("B", SOME), grants("D", permits(8, 9)), ...Array.from(letters, (each) => asks(each, SOME)), releases("D")];
+}
 
 /** As many readers as may leave without a list of those that ended, and one more. */
 function crowd(letter: string, options: QueueOptions = {}): readonly Step[] {
@@ -323,6 +357,10 @@ const held =
     const own = before.holds[mine(asked)];
     return own ? { holds: { ...before.holds, [mine(asked)]: { ...own, ...change(own, asked, fast) } } } : {};
   };
+/** The caller's place has these parts, if it has a place. */
+const waiting =
+  (change: () => Partial<Waiter>): Change =>
+  ({ waiters }, asked) => ({ waiters: waiters.map((each) => (each.leaseId === mine(asked) ? { ...each, ...change() } : each)) });
 const waiter = (id: string, { reading }: Asked, parts: Partial<Waiter> = {}): Waiter => ({
   ...waiterFor(
     {
@@ -368,13 +406,17 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "as it was seen": () => ({}),
   "this id holds": (before, asked) => ({
     offers: before.offers.filter((offer) => offer.leaseId !== mine(asked)),
+    waiters: before.waiters.filter(({ leaseId: id }) => id !== mine(asked)),
     holds: { ...before.holds, [mine(asked)]: before.holds[mine(asked)] ?? aHold(asked, before) },
   }),
   "this id has an offer": (_, asked) => ({
     offers: [{ ...waiter(mine(asked), asked), offeredAtMs: asked.reading.earliestMs }],
+    waiters: [],
     holds: {},
   }),
-  "this id waits": (before, asked) => ({ waiters: [...before.waiters, waiter(mine(asked), asked)] }),
+  "this id waits": ({ waiters }, asked) => ({
+    waiters: waiters.some((each) => each.leaseId === mine(asked)) ? waiters : [...waiters, waiter(mine(asked), asked)],
+  }),
   "this id waits for a condition": (_, asked) => ({ waitSet: [member(mine(asked), asked)], limit: 1, offers: [] }),
   "the others have left": (before, asked) => {
     const own = before.holds[mine(asked)];
@@ -496,17 +538,37 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "an offer asks for something else": ({ offers }) => ({ offers: offers.map((offer) => ({ ...offer, requestHash: "other" })) }),
   "the offer was claimed by one who is called as the digest of its principal": ({ offers }, asked) =>
     offers.length > 0 ? { offers: [], holds: { [mine(asked)]: aHold(asked, EMPTY_RECORD, { principal: offers[0]!.principal }) } } : {},
+  "the place is another's": waiting(() => ({ principal: "Q" })),
+  "the place came by a notify": waiting(() => ({ condition: "c" })),
+  "another stands in the first place": ({ waiters }, asked) => ({
+    waiters: waiters.length > 0 ? waiters.with(0, waiter(HIGHER, asked)) : waiters,
+  }),
   "another's offer": ({ offers }) => ({ offers: offers.map((offer) => ({ ...offer, principal: "Q" })) }),
 };
 
 /** So many leases ended, and are listed. Their ids are below those of the commands: the core, which has no list, knows them by the watermark. */
-const listed = (count: number): Item => ({ rl: Array.from({ length: count }, (_, order) => leaseId(order, -90_000)), rz: NOW_MS });
+export const listed = (count: number): Item => ({ rl: Array.from({ length: count }, (_, order) => leaseId(order, -90_000)), rz: NOW_MS });
+
+/** The item with a left place here, in place of so many others. */
+export const leftAt = (item: Item, place: number, instead = 0): Item => {
+  const left = {
+    ...item,
+    q: (item["q"] as readonly Item[]).toSpliced(place, instead, NO_ENTRY),
+    qi: (item["qi"] as readonly string[]).toSpliced(place, instead, LEFT),
+  };
+  return "cb" in item ? { ...left, cb: toItem(fromItem(left))["cb"] } : left;
+};
 
 /** Items that this version would not write, or not on a key of so few leases. */
 const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
-  "this id ended, and is listed": (item, id) => (Object.hasOwn(item["h"] as Item, id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS }),
-  "as many ended and are listed as may when one joins": (item) => ({ ...item, ...listed(LISTED_MAX) }),
-  "more ended and are listed": (item) => ({ ...item, ...listed(LISTED_MAX + 1) }),
+  "this id ended, and is listed": (item, id) =>
+    JSON.stringify([item["h"], item["qi"]]).includes(id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS },
+  "one ended and is listed": (item) => ({ ...item, ...listed(1) }),
+  "a place was left before all others": (item) => leftAt(item, 0),
+  "a place was left behind all others": (item) => leftAt(item, (item["qi"] as readonly string[]).length),
+  "the first who waits has left its place": (item) => ((item["qi"] as readonly string[]).length > 0 ? leftAt(item, 0, 1) : item),
+  "many ended and are listed": (item) => ({ ...item, ...listed(LISTED_MAX + 1) }),
+  "those who were listed are tombstones": (item) => ({ ...item, rl: [] }),
   "it has the newest format that this version knows": (item) => ({ ...item, fv: FORMAT_VERSION }),
   "a newer version wrote it": (item) => ({ ...item, fv: FORMAT_VERSION + 1 }),
   "all who held left beside the offers": (item) =>

@@ -14,7 +14,24 @@ import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { IN_S, permits } from "../core/kinds-key.js";
 import { QueueKey } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, OTHER, over, record, run, start } from "../core/run-parts.js";
-import { type Came, asks, COMMON, differencesFor, ends, grants, later, lock, pathOf, releases, take, written } from "./fast-path-cases.js";
+import { LEFT } from "../../lib/store/dynamo/lists.js";
+import { LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
+import {
+  type Came,
+  asks,
+  COMMON,
+  differencesFor,
+  ends,
+  grants,
+  later,
+  leftAt,
+  listed,
+  lock,
+  pathOf,
+  releases,
+  take,
+  written,
+} from "./fast-path-cases.js";
 import { leaseId, POLICY } from "./fixture.js";
 
 describe("a common write", () => {
@@ -30,7 +47,8 @@ describe("a common write", () => {
 describe("a write that commutes", () => {
   it.each([
     ...["append", "append behind permits", "join of a reader", "join of permits", "renewal of permits"],
-    ...["release of permits", "release of one of many readers", "claim of a reader"],
+    ...["release of permits", "release of one of many readers", "claim of a reader", "cancel", "cancel behind permits"],
+    ...["join behind those who wait", "claim from the only place", "claim from a place behind"],
   ])("is there once the core has decided on the record: %s", (name) => {
     const { before, command, reading } = COMMON[name]!;
     const path = leanWrite("commute", command, before!, reading, POLICY);
@@ -61,6 +79,64 @@ describe("a write that commutes", () => {
       const { before, command, reading } = COMMON[name]!;
       expect(leanWrite(way, { ...command, type: "renew" } as Command, before!, reading, POLICY), way).toBeUndefined();
     }
+  });
+});
+
+describe("a write on a queue with places that were left", () => {
+  /** The caller's write on an item of this queue, as the process saw it. A point is a place that was left, `A` is the caller. */
+  const queued = (letters: string, name: "cancel" | "claim from a place behind") => {
+    const asked = COMMON[name]!;
+    const own = asked.before!.waiters.find(({ leaseId: id }) => id === leaseId(1))!;
+    const waiters = Array.from(letters.replaceAll(".", ""), (letter, order) =>
+      letter === "A" ? own : { ...own, leaseId: leaseId(40 + order), permits: 1 },
+    );
+    const item = Array.from(letters).reduce(
+      (left, letter, place) => (letter === "." ? leftAt(left, place) : left),
+      toItem({ ...asked.before!, waiters }),
+    );
+    const path = pathOf({ ...asked, seen: fromItem(item) });
+    return { outcome: take(asked, path, item), left: written("locks", item, path!, asked.reading)?.["qi"] as readonly string[] };
+  };
+  const marks = (qi: readonly string[]): string => qi.map((id) => (id === LEFT ? "." : "w")).join("");
+
+  it.each([
+    ["cancel", "..AC", "...w"],
+    ["cancel", "C.A.", "w..."],
+    ["claim from a place behind", "A", ""],
+    ["claim from a place behind", "AC", ".w"],
+    ["claim from a place behind", "..AC", "...w"],
+    ["claim from a place behind", "...AC", "w"],
+    ["claim from a place behind", ".A..C", "w"],
+    ["claim from a place behind", ".A.", ""],
+    ["claim from a place behind", "C...A", "w...."],
+    ["claim from a place behind", "...CA", "...w."],
+  ] as const)("a %s leaves of %s: %s", (name, letters, wanted) => {
+    const { outcome, left } = queued(letters, name);
+    expect([outcome, marks(left)]).toEqual(["written", wanted]);
+  });
+});
+
+describe("a lease that joins where many ended and are listed", () => {
+  const asked = COMMON["join of permits"]!;
+  const many = { ...toItem(asked.before!), ...listed(LISTED_MAX) };
+  const path = pathOf({ ...asked, seen: fromItem(many) })!;
+
+  it("makes tombstones of them, and leaves those that ended since to the next", () => {
+    expect(take(asked, path, many)).toBe("written");
+    const more = { ...many, ...listed(LISTED_MAX + 1) };
+    expect(take(asked, path, more)).toBe("written");
+    expect(written("locks", more, path, asked.reading)!["rl"]).toHaveLength(1);
+  });
+
+  it("does so from that many on", () => {
+    const fewer = { ...many, ...listed(LISTED_MAX - 1) };
+    const item = written("locks", fewer, pathOf({ ...asked, seen: fromItem(fewer) })!, asked.reading);
+    expect(item!["rl"]).toHaveLength(LISTED_MAX - 1);
+  });
+
+  it("is refused once somebody else made tombstones of them", () => {
+    expect(take(asked, path, { ...many, rl: (many["rl"] as readonly string[]).slice(1) })).toBe("refused");
+    expect(take(asked, path, { ...many, rl: [] })).toBe("refused");
   });
 });
 
@@ -158,8 +234,8 @@ describe("a keep-alive", () => {
     key.at(DEFAULTS.waiterTtlMs / 2).ask(letter);
     return { key, before, touch: key.decision!.touch! };
   };
-  const after = (before: Item, touch: Touch): LockRecord | undefined => {
-    const item = written("locks", before, touchWaiter(touch), at(1, 1));
+  const after = (before: Item, touch: Touch, seen = fromItem({ ...before, fv: 1 })): LockRecord | undefined => {
+    const item = written("locks", before, touchWaiter(touch, seen), at(1, 1));
     return item && fromItem(item);
   };
 
@@ -173,10 +249,10 @@ describe("a keep-alive", () => {
   it("is refused if the waiter has left, or another has its place", () => {
     const [queued, member] = [waited("G"), waited("D")];
     const left = { ...queued.before, waiters: queued.before.waiters.slice(0, 1) };
-    expect(after(toItem(left), queued.touch)).toBeUndefined();
-    expect(after(toItem(queued.before), { ...queued.touch, index: 0 })).toBeUndefined();
+    expect(after(toItem(left), queued.touch, queued.before)).toBeUndefined();
+    expect(after(toItem({ ...left, waiters: queued.before.waiters.toReversed() }), queued.touch, queued.before)).toBeUndefined();
     const gone = { ...member.before, waitSet: member.before.waitSet!.slice(0, 1) };
-    expect(after(toItem(gone), member.touch)).toBeUndefined();
+    expect(after(toItem(gone), member.touch, member.before)).toBeUndefined();
   });
 });
 
@@ -264,103 +340,110 @@ describe("a fast path on a run", () => {
  * refused, and decided after a read.
  */
 const TAKEN = `
-abcde.......................C.............. nothing is stored
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ as it was seen
-...............pqrstuvwxyzAB.DEFGHIJKLMN... this id holds
-.......h................................... this id has an offer
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ this id waits
-...............pqrstuvw...AB.DEFGHIJKL.N... this id waits for a condition
-abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN... the others have left
-.....f.h.......pqrstuv.......DEFG.......... the others have left, and another waits
-abcde.......................C.............. nobody holds
-.....f..................................... nobody holds, and one waits
-.....fg.ijklmno............................ another holds
-.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQ another holds too
-.....f..................................... another alone has an offer
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ another waits
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ another waits to read
-a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N... another waits for a condition
-.....fgh...............xyzABCDEFGHIJKLMNOPQ the first who waits was not seen in time
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ the first who waits was just seen in time
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ another waits asleep
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ another waits, and was seen after the clocks were read
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may, but one
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ as many wait as may
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ one who waits has a long name
-......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQ as many hold as may, but one
-......g........pqrst...xyzAB.DEFGHIJKLMNOPQ as many hold as may
-abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQ another has 2 permits
-abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQ another has 3 permits
-abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQ another limit
-.....f..ij....o.........................O.. readers hold it
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQ a reader waits to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ a reader waited to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the record is as large as it may be with this one
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN... the record is too large for this one
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ readers hold it, and a full queue just fits
-abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ readers hold it, and a full queue doesn't fit
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 0 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 1 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 2 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 3 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 4 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 5 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQ this id ended, and 6 others since
-.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQ this id ended, and 7 others since
-abcdefghijklmnopqrst.....z..CDEFG.....MNOPQ the low watermark is below this id
-.......h.......pqrst....y....DEFG.....MNOPQ the low watermark is this id
-.......h.......pqrst....y...CDEFG.....MNOPQ the low watermark is above this id
-.......h.......pqrst....y...CDEFG.....MNOPQ a lower id than the low watermark drops out
-.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQ the low watermark itself drops out
-.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQ a higher id than the low watermark drops out
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQ the highest id that may drops out
-.......h.......pqrst....y....DEFG.....MNOPQ the highest id that may drops out, below the low watermark
-abcdefghijklmnopqrst........CDEFG.....MNOPQ an id that is ahead drops out
-.......h.......pqrst.........DEFG.....MNOPQ an id that is ahead drops out, below a low watermark ahead
-abcdefghijklmno.............C...........OPQ another's lease
-abcdefghijklmno.............C...........OPQ the lease ran out
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease just lasts
-abcdefghijklmno.............C...........OPQ the lease is being broken
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease ends with its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQ the lease ends later than its renewal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease has the margin of its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQ the lease has a greater margin
-abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQ the lease has another length
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease has meta
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the lease began as long ago as an outcome is kept
-abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQ the lease began longer ago
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is the clock's, and -1
-abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P. the token is a minute old, and -1
-abcde..hijklmnopqrst........C....HIJKL..OPQ garbage collection is as late as it must be, and -1 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has this number, and -1
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.Q the token is the clock's, and 0
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is a minute old, and 0
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ garbage collection is as late as it must be, and 0 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has this number, and 0
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.Q the token is the clock's, and 1
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.Q the token is a minute old, and 1
-abcdefg.............uvwxyzABCDEFGHIJKLMN... garbage collection is as late as it must be, and 1 s
-abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQ the checkpoint has this number, and 1
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ the checkpoint has no number
-abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQ a run is stored
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... an offer asks for something else
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... the offer was claimed by one who is called as the digest of its principal
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN... another's offer
-.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQ this id ended, and is listed
-abcdefghijklmnopqrst........CDEFG.....MNOPQ as many ended and are listed as may when one joins
-abcdefgh.......pqrst........CDEFG.....MNOPQ more ended and are listed
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has the newest format that this version knows
-........................................... a newer version wrote it
-abcdef.h.......p.r..uv.....BCDEFGHIJKL..... all who held left beside the offers
-abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N... a former version wrote it, and counts no sums
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN... a former version changed it, and left the sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ a crowd left its sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it never had eight tombstones
-abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQ it never had a queue
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN... it has no f
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQ it has no fl
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has no fv
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ it has no ff`
+abcde.......................C..................... nothing is stored
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX as it was seen
+...............pqrstuvwxyzAB.DEFGHIJKLMN.......... this id holds
+.......h.......................................... this id has an offer
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX this id waits
+...............pqrstuvw...AB.DEFGHIJKL.N...R...... this id waits for a condition
+abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN...R...... the others have left
+.....f.h.......pqrstuv.......DEFG................. the others have left, and another waits
+abcde.......................C..............R...... nobody holds
+.....f............................................ nobody holds, and one waits
+.....fg.ijklmno............................RSTUVWX another holds
+.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQRSTUVWX another holds too
+.....f.....................................R...... another alone has an offer
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX another waits
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... another waits to read
+a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R...... another waits for a condition
+.....fgh...............xyzABCDEFGHIJKLMNOPQ....... the first who waits was not seen in time
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... the first who waits was just seen in time
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... another waits asleep
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... another waits, and was seen after the clocks were read
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... as many wait as may, but one
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ....... as many wait as may
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ....... one who waits has a long name
+......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X as many hold as may, but one
+......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS..... as many hold as may
+abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWX another has 2 permits
+abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWX another has 3 permits
+abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQRS..... another limit
+.....f..ij....o.........................O..RS....X readers hold it
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS..... a reader waits to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX a reader waited to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the record is as large as it may be with this one
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... the record is too large for this one
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX readers hold it, and a full queue just fits
+abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX readers hold it, and a full queue doesn't fit
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 0 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 1 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 2 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 3 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 4 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 5 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 6 others since
+.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 7 others since
+abcdefghijklmnopqrst.....z..CDEFG.....MNOPQRSTUVWX the low watermark is below this id
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX the low watermark is this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX the low watermark is above this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX a lower id than the low watermark drops out
+.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS.UVWX the low watermark itself drops out
+.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQRS.UVWX a higher id than the low watermark drops out
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWX the highest id that may drops out
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX the highest id that may drops out, below the low watermark
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX an id that is ahead drops out
+.......h.......pqrst.........DEFG.....MNOPQRS.UVWX an id that is ahead drops out, below a low watermark ahead
+abcdefghijklmno.............C...........OPQRSTUVWX another's lease
+abcdefghijklmno.............C...........OPQRSTUVWX the lease ran out
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease just lasts
+abcdefghijklmno.............C...........OPQRSTUVWX the lease is being broken
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease ends with its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWX the lease ends later than its renewal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease has the margin of its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWX the lease has a greater margin
+abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQRSTUVWX the lease has another length
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease has meta
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease began as long ago as an outcome is kept
+abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQRSTUVWX the lease began longer ago
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is the clock's, and -1
+abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P.RS..... the token is a minute old, and -1
+abcde..hijklmnopqrst........C....HIJKL..OPQ..TUVWX garbage collection is as late as it must be, and -1 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has this number, and -1
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWX the token is the clock's, and 0
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is a minute old, and 0
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX garbage collection is as late as it must be, and 0 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has this number, and 0
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWX the token is the clock's, and 1
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is a minute old, and 1
+abcdefg.............uvwxyzABCDEFGHIJKLMN...RS..... garbage collection is as late as it must be, and 1 s
+abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQRSTUVWX the checkpoint has this number, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has no number
+abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQRSTUVWX a run is stored
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX an offer asks for something else
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX the offer was claimed by one who is called as the digest of its principal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T.... the place is another's
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T.... the place came by a notify
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ.S..... another stands in the first place
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX another's offer
+.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQRS.UVWX this id ended, and is listed
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX one ended and is listed
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... a place was left before all others
+.....fgh.......pqrst.v.xyzAB.DEFG.....MNOPQRS.UVWX a place was left behind all others
+abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W. the first who waits has left its place
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX many ended and are listed
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX those who were listed are tombstones
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..TUVWX it has the newest format that this version knows
+.................................................. a newer version wrote it
+abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS..... all who held left beside the offers
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R...... a former version wrote it, and counts no sums
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... a former version changed it, and left the sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX a crowd left its sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it never had eight tombstones
+abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWX it never had a queue
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... it has no f
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWX it has no fl
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has no fv
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has no ff`
   .trim()
   .split("\n")
   .map((row) => [row.slice(0, row.indexOf(" ")), row.slice(row.indexOf(" ") + 1)] as const);

@@ -45,7 +45,7 @@ async function line(stage: Stage, ...ids: readonly string[]): Promise<void> {
 const EXAMPLES: readonly Example[] = [
   {
     write: "join",
-    predicate: "ug.i = :left",
+    predicate: "ug.i = :upgrader",
     why: "the reader that asked to become the writer has left, and another one has asked since",
     async play({ here, there }) {
       for (const id of [A, B, C]) await here.acquire(id, READER);
@@ -72,11 +72,11 @@ const EXAMPLES: readonly Example[] = [
   {
     write: "touchWaiter",
     predicate: "qi[1] = :me",
-    why: "who was ahead of it has left meanwhile",
+    why: "who was ahead of it was offered the key meanwhile",
     async play(stage) {
       await line(stage, B, C, D);
       pass(stage, DEFAULTS.waiterTtlMs / 2 + 3);
-      await stage.before("touchWaiter", () => stage.there.release(B));
+      await stage.before("touchWaiter", () => stage.there.release(A));
       return stage.here.queue(C);
     },
   },

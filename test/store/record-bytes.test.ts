@@ -6,7 +6,8 @@ import { FOREVER_MS, LIMITS } from "../../lib/core/limits.js";
 import { holdBytes, isCrowded, recordBytes } from "../../lib/core/record-bytes.js";
 import type { Checkpoint, Tombstone, Hold, LockRecord, Member, Offer, Payload, Run, Waiter } from "../../lib/core/record.js";
 import type { Address } from "../../lib/store/port.js";
-import { LISTED_BYTES, shortId } from "../../lib/store/dynamo/crowd-item.js";
+import { shortId } from "../../lib/store/dynamo/crowd-item.js";
+import { LEFT, LEFT_BYTES, listBytes, NO_ENTRY } from "../../lib/store/dynamo/lists.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { HOLD } from "../../lib/store/dynamo/layout.js";
 import { itemBytes } from "../support/item-bytes.js";
@@ -189,8 +190,14 @@ describe("the bytes that are counted are the item's to the byte, where everythin
   });
 });
 
-it("the bytes of an ended lease that is listed are those of its id in a list", () => {
-  expect(itemBytes({ rl: [A, leaseId(2)] }) - itemBytes({ rl: [A] })).toBe(LISTED_BYTES);
+it("the bytes of ended leases that are listed are those of their ids in a list", () => {
+  const ids = [leaseId(2), leaseId(3), LEFT];
+  expect(itemBytes({ rl: [A, ...ids] }) - itemBytes({ rl: [A] })).toBe(listBytes(ids));
+});
+
+it("the bytes of a place that was left are those of its mark and its entry", () => {
+  const queue = (waits: number) => ({ q: Array<object>(waits).fill(NO_ENTRY), qi: Array<string>(waits).fill(LEFT) });
+  expect(itemBytes(queue(2)) - itemBytes(queue(1))).toBe(LEFT_BYTES);
 });
 
 it("the bytes of a hold that can join others include those of its own token", () => {

@@ -22,7 +22,7 @@ import { EMPTY_RECORD, holdOf } from "./tombstones.js";
 import { newHold, refuseReplay, refuseLocked, refuseNewLease } from "./grant.js";
 import { type Refusal, refuse } from "../errors.js";
 import { type HoldEntry, isAlone, reentrantHoldsOf } from "./compatibility.js";
-import { isCrowd, isOpen, tokenBeside } from "./crowd.js";
+import { isCrowd, tokenBeside } from "./crowd.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
 import type { AdvancedQueue } from "./queue.js";
@@ -78,11 +78,12 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
   const asking = arrived.asleep ? undefined : leaseId;
-  const now = advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, asking, true);
+  const waiters = withWaiter(before.waiters, arrived);
+  const now = advanceQueue({ ...before, waiters }, reading, asking, true);
   const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
   const isRefused = before.limit !== command.limit && isInUse;
   if (now.isCallersTurn && !isRefused) {
-    const joins = isOpen(before) && now.events.length === 0 && command.scope === undefined;
+    const joins = joinsCrowd(before, now, command) && waiters.at(-1) === arrived;
     return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };
   }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
@@ -93,6 +94,11 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;
   return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }), ...(commutes && { commutes }) };
+}
+
+/** True if a lease that is granted beside a crowd changes no other's part. */
+function joinsCrowd(before: LockRecord, { events }: AdvancedQueue, { limit, scope }: Acquire): boolean {
+  return isCrowd(before) && events.length === 0 && limit === before.limit && scope === undefined;
 }
 
 /** Refuses the caller, and writes the advanced queue if it changed. So callers that don't wait remove dead waiters too (L1). */
@@ -140,7 +146,10 @@ function poll(
   const { leaseId } = command;
   const touch = touched(waiter, index, reading);
   const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, leaseId);
-  if (now.isCallersTurn) return granted(now, command, reading, policy);
+  if (now.isCallersTurn) {
+    const joins = joinsCrowd(before, now, command) && !waiter.asleep && waiter.condition === undefined;
+    return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };
+  }
   if (now.moved) {
     const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(before, reading, policy) });
     return { answer: waitingView(next, leaseId, reading), next, events: now.events };
@@ -203,9 +212,13 @@ function claim(before: LockRecord, offer: Offer, command: Acquire, reading: Cloc
   return { ...granted({ record, events: [] }, command, reading, policy, before.ttlAtSec), ...(commutes && { commutes }) };
 }
 
-/** Grants a new lease beside the present holders, whether or not some have expired: the result of a fast path that did only that. */
+/**
+ * Grants a new lease beside the present holders, whether or not some have expired, and takes it from its place: the result of a fast path
+ * that did only that.
+ */
 export function grantBeside(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
-  return granted({ record: before, events: [] }, command, reading, policy);
+  const waiters = before.waiters.filter(({ leaseId }) => !isSameLeaseId(leaseId, command.leaseId));
+  return granted({ record: { ...before, waiters }, events: [] }, command, reading, policy);
 }
 
 /** Grants a new lease, beside those that are compatible with it. The record is collected no earlier than `leastTtlAtSec`. */

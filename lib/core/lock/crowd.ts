@@ -1,7 +1,7 @@
 /**
- * Crowds: readers and permits that come, renew and go at the same time. While nobody waits, none of them can object to another, so such a
- * change touches its own lease and adds to sums. It commutes: a store may write it over whatever the others have written since, on
- * condition that the core would still decide it, and needs no unchanged version.
+ * Crowds: readers and permits that come, renew and go at the same time. None of them can object to another, as long as nobody takes what
+ * those before it in the queue need. So such a change touches its own lease and adds to sums. It commutes: a store may write it over
+ * whatever the others have written since, on condition that the core would still decide it, and needs no unchanged version.
  *
  * A grant beside others takes the next token, not the clock's. So it depends on no token that another grant takes meanwhile.
  */
@@ -16,11 +16,6 @@ export function isCrowd({ holds, limit, waitSet, run }: LockRecord): boolean {
   if (!first || waitSet || run) return false;
   // Leases that hold a key together have one mode.
   return limit > 1 || first.mode === "shared";
-}
-
-/** True if a crowd holds the key, and nobody waits: others may join and leave. */
-export function isOpen(record: LockRecord): boolean {
-  return isCrowd(record) && record.waiters.length === 0;
 }
 
 /**

@@ -6,6 +6,9 @@
  *      └── polls again         └── lapsed: withdrawn without a margin, since no client treats an offer as held
  *                 └── not seen in time: skipped
  *
+ * Readers or permits that hold the key together, a crowd, need no offers: each waiter claims from its place as soon as it fits beside the
+ * holders and all that wait before it. Nobody takes what those before it need. Such claims don't race each other.
+ *
  * Waiters that were not seen in time are removed together: by the write that adds a new waiter, and by any write while
  * the first in the queue is one of them. While the first is alive, writes that touch only the ends of the queue need no
  * read.
@@ -20,6 +23,7 @@
  * before. An agent claims the key for it, by a poll as its own.
  */
 import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
+import { isCrowd } from "./crowd.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
 import { holdOf } from "./tombstones.js";
@@ -130,7 +134,7 @@ export interface AdvancedQueue {
  *  1. takes over expired leases whose margin has passed, and removes dead waiters;
  *  2. withdraws lapsed offers, and removes every waiter ahead of the caller that was not seen since they were made;
  *  3. offers the key to the first in the queue while it is compatible with the holders and the offers. Skips a waiter
- *     that was not seen in time. The caller itself needs no offer;
+ *     that was not seen in time. The caller itself needs no offer, and by an acquire neither does a waiter that comes for itself;
  *  4. passes the notify of each waiter that was skipped to the next in the wait set, and offers again.
  *
  * @param asking the leaseId of the caller, if it is in the queue
@@ -161,6 +165,9 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
   const waiters = rest.waiters.filter((waiter, place) => !isGone(waiter, place));
 
   const occupants: Occupant[] = [...occupantsOf(rest, reading)];
+  // Others write the whole record in any case, so an offer costs them nothing.
+  const isAcquire = asking !== undefined || isNew;
+  const coming: Waiter[] = [];
   let isCallersTurn = false;
   for (let [first] = waiters; first && hasRoom(rest, occupants); [first] = waiters) {
     const isAsking = first.leaseId === asking;
@@ -169,6 +176,7 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
     waiters.shift();
     if (isAlive) occupants.push(first);
     if (isAsking) isCallersTurn = true;
+    else if (isAcquire && comesForItself(rest, first, reading)) coming.push(first);
     else if (isAlive) {
       const { aliveUntilMs: _until, ttlMs: _ttl, unknownOfPlace: _of, ...offered } = first;
       // A request may stall after it read its clocks. A waiter that was seen after that was told to come back in `pollMaxMs` from then.
@@ -178,12 +186,20 @@ export function advanceQueue(before: LockRecord, reading: ClockReading, asking?:
     } else skip(first);
   }
   const now = {
-    record: { ...rest, offers: offers.sort(inOrder), waiters },
+    record: { ...rest, offers: offers.sort(inOrder), waiters: [...coming, ...waiters] },
     isCallersTurn,
     moved: isCallersTurn || events.length > 0,
     events,
   };
   return rest.waitSet ? passOn(now, skipped, reading, asking) : now;
+}
+
+/**
+ * True if a waiter that fits beside a crowd keeps its place and claims from there, by its own next poll. What it needs is left to it
+ * meanwhile, so it needs no offer. One that wasn't seen for a while may have died: it gets an offer, which lapses.
+ */
+function comesForItself(record: LockRecord, waiter: Waiter, { latestMs }: ClockReading): boolean {
+  return isCrowd(record) && !waiter.asleep && lastSeenMs(waiter) > latestMs - LIMITS.keepAliveAfterMs;
 }
 
 /** Passes the notifies of these waiters, which left without the key, to the next of their conditions. */

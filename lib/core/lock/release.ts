@@ -16,7 +16,7 @@ import { advanceIfQueued, offerOf, placeOf, wakeInsteadOf } from "./queue.js";
 import { memberOf, waitSetOf, withWaitSet } from "./wait-set.js";
 import type { Ending, Hold, LockRecord, LockPolicy, Offer, Run, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
-import { isBeyondReach, isLive, isLongOver, isSkewed, refuseBySkew } from "./expiry.js";
+import { isBeyondReach, isLive, isLongOver, isSkewed, mayRaiseLowWatermark, refuseBySkew } from "./expiry.js";
 
 const STATE_OF: Readonly<Record<Ending | "forgotten", LeaseState>> = {
   released: "released",
@@ -97,7 +97,7 @@ function isOnly({ holds, offers }: LockRecord): boolean {
 
 /**
  * Leaves the queue as it is. The first waiter polls soon, and takes what there is for it. So those who leave at once need no
- * order among them.
+ * order among them, be it leases or places.
  */
 function leftToPolls(record: LockRecord): ReturnType<typeof advanceIfQueued> {
   return { record, events: [] };
@@ -119,13 +119,22 @@ function leavesOthers(before: LockRecord, hold: Hold, { principal }: Release, re
   return hold.principal === principal && !hold.broken && isLive(hold, reading);
 }
 
+/** True if a waiter leaves its place alone: it has no notify to pass on, and its tombstone takes the place of none that is ahead of the clock. */
+function leavesAlone({ waiters }: LockRecord, waiter: Waiter | Offer, reading: ClockReading): boolean {
+  if (waiter.condition !== undefined || isSkewed(reading) || !mayRaiseLowWatermark(waiter.leaseId, reading)) return false;
+  return waiters.some((other) => other === waiter);
+}
+
 /** Returns how a hold ends that is released now. */
 function endingNow(hold: Hold, reading: ClockReading): Ending {
   if (!isLive(hold, reading)) return hold.broken === "forced" ? "broken" : "expired";
   return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ? "unknown" : "released";
 }
 
-/** Removes a waiter, an offer or a member of the wait set, and advances the queue. Its notify goes to the next of its condition. */
+/**
+ * Removes a waiter, an offer or a member of the wait set. Its notify goes to the next of its condition. The queue advances, unless a waiter
+ * leaves its place alone.
+ */
 function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const { leaseId, principal } = command;
   if (waiter.principal !== principal) return { answer: refuse("forbidden"), events: [] };
@@ -145,11 +154,13 @@ function leave(before: LockRecord, waiter: Waiter | Offer, command: Release, rea
     : without;
   // Stryker disable next-line ArrayDeclaration: a text in the list has no condition, so it wakes nobody
   const woken = wakeInsteadOf(left, isMember ? [] : [waiter], reading);
-  const now = advanceIfQueued(woken.record, reading);
+  const commutes = leavesAlone(before, waiter, reading);
+  const now = (commutes ? leftToPolls : advanceIfQueued)(woken.record, reading);
   const dated = datedBy(leaseId, reading);
   const next = change(now.record, dated, { ttlAtSec: touchedTtlAtSec(before, dated, policy) });
   const ended: LeaseEvent = { event: "ended", leaseId, owner: waiter.owner, principal, reason: "cancelled" };
-  return { answer: { ok: true, state: "never" }, next, events: [ended, ...woken.events, ...now.events] };
+  const events = [ended, ...woken.events, ...now.events];
+  return { answer: { ok: true, state: "never" }, next, events, ...(commutes && { commutes }) };
 }
 
 /**

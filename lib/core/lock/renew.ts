@@ -12,6 +12,21 @@ import { leaseLost, leaseView } from "./views.js";
 
 /** Decides a renewal: extended, or the reason why the lease is over. */
 export function renew(record: LockRecord | undefined, command: Renew, reading: ClockReading, policy: LockPolicy): Decision<Renew> {
+  return extend(record, command, reading, policy, isHeadDead);
+}
+
+/** Extends a lease, and leaves a queue whose first waiter is dead to other writes: the result of a write that did only that. */
+export function extendOnly(record: LockRecord, command: Renew, reading: ClockReading, policy: LockPolicy): Decision<Renew> {
+  return extend(record, command, reading, policy, () => false);
+}
+
+function extend(
+  record: LockRecord | undefined,
+  command: Renew,
+  reading: ClockReading,
+  policy: LockPolicy,
+  mustAdvance: typeof isHeadDead,
+): Decision<Renew> {
   const { key, leaseId, principal, meta, checkpoint } = command;
   const hold = record && holdOf(record, leaseId);
   if (!record || !hold) return { answer: leaseLost(record, leaseId, reading), events: [] };
@@ -24,7 +39,7 @@ export function renew(record: LockRecord | undefined, command: Renew, reading: C
   const extended: Hold = { ...hold, principal, ...times, ...(meta && { meta }) };
   const run = record.run && checkpointed(record.run, command);
   const renewed = { ...record, holds: { ...record.holds, [leaseId]: extended } };
-  const now = isHeadDead(record, reading) ? advanceQueue(renewed, reading) : { record: renewed, events: [] };
+  const now = mustAdvance(record, reading) ? advanceQueue(renewed, reading) : { record: renewed, events: [] };
   const next = change(now.record, reading, {
     ...(run && { run }),
     ttlAtSec: run ? renewedTtlAtSec(record, extended, policy) : Math.max(record.ttlAtSec, ttlAtSec(extended, policy)),

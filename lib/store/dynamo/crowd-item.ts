@@ -1,16 +1,13 @@
 /** The attributes of a crowd: sums over its leases, and the tokens of those that joined. */
 import { permitsOut } from "../../core/lock/compatibility.js";
-import { endLease } from "../../core/lock/tombstones.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { recordBytes } from "../../core/record-bytes.js";
 import type { LockRecord } from "../../core/record.js";
 
 /** The number of leases above which a crowd is large: many of them may leave at once. */
 export const LARGE_CROWD = 8;
-/** Ended leases that may be listed when one joins. The write of the whole record then makes tombstones of them. */
+/** The length of the list of ended leases from which one that joins makes tombstones of them. */
 export const LISTED_MAX = 16;
-/** The bytes of a listed leaseId. */
-export const LISTED_BYTES = 37;
 
 /** The sums of a crowd that was written as a whole. Each token is in its hold. */
 export function sumsOf(record: LockRecord): {
@@ -21,11 +18,6 @@ export function sumsOf(record: LockRecord): {
 } {
   const { holds, offers } = record;
   return { cp: permitsOut([...Object.values(holds), ...offers]), cb: recordBytes(record), co: offers.length, jt: {} };
-}
-
-/** Makes tombstones of the listed leases, in the order in which they ended. */
-export function withListed(record: LockRecord, listed: readonly LeaseId[], endedAtMs: number): LockRecord {
-  return listed.reduce((now, leaseId) => endLease(now, leaseId, "released", { earliestMs: endedAtMs, latestMs: endedAtMs }), record);
 }
 
 /** The name of a lease's token in `jt`: its id in 22 characters. */

@@ -40,6 +40,7 @@ import type {
   StoredPayload,
   TableTenancy,
 } from "../port.js";
+import { hasLeftPlaces, listsOf, withLists } from "./lists.js";
 import { KeyContended, NewerFormat, StoreUnavailable } from "../port.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
@@ -158,7 +159,7 @@ class DynamoStore implements LockStore {
     };
     return {
       replace: (next, seen) => noted(next, this.#write(address, replacement(next, seen))),
-      touchWaiter: (touch) => this.#write(address, touchWaiter(touch)),
+      touchWaiter: (touch, seen) => this.#write(address, touchWaiter(touch, seen)),
       lean: (way, seen, asked, reading) => {
         const fast = leanWrite(way, asked, seen, reading, this.#deps.policy);
         // A noted append made short waits slower: the guesses of later polls were others (decision 045).
@@ -182,6 +183,8 @@ class DynamoStore implements LockStore {
     }
     const decided =
       fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, this.#deps.policy);
+    const { lists = (before) => before } = fast;
+    if (result.before && decided.next) withLists(decided.next, lists(listsOf(result.before)));
     if (isNoted) this.#recentRecords.note(address, decided.next);
     return { written: true, decided: decided as Decision<C> };
   }
@@ -300,10 +303,10 @@ class DynamoStore implements LockStore {
 /**
  * Writes the whole record, on condition that nothing changed since it was seen. A keep-alive leaves the version alone,
  * but is counted. So a changed queue is written only over the queue that was seen, and an unchanged queue is left
- * alone.
+ * alone if it has no places that were left.
  */
 function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
-  const isLeft = seen !== undefined && isSameQueue(next, seen);
+  const isLeft = seen !== undefined && isSameQueue(next, seen) && !hasLeftPlaces(seen);
   const item = Object.fromEntries(Object.entries(toItem(next)).filter(([name]) => !isLeft || !QUEUE.includes(name)));
   const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
   const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));

@@ -1,26 +1,29 @@
 /**
  * The writes that end one lease, whatever became of the others meanwhile. They leave the queue to its next poll (lib/core/lock/release.ts).
- * Those of a large crowd, and of a release that lost races, don't depend on who ended before either: they list the lease among those that
- * ended, in place of shifting the tombstones.
+ * Those of a large crowd, of a release that lost races, and of a waiter that leaves its place, don't depend on who ended before either: they
+ * list the lease among those that ended, in place of shifting the tombstones.
  */
 import { touchedTtlAtSec } from "../../core/change.js";
 import type { Release } from "../../core/commands.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { highestLowWatermark, isLive, isSkewed } from "../../core/lock/expiry.js";
 import { endOnly } from "../../core/lock/release.js";
+import { placeOf } from "../../core/lock/queue.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { LIMITS } from "../../core/limits.js";
-import { holdBytes } from "../../core/record-bytes.js";
+import { holdBytes, waitersBytes } from "../../core/record-bytes.js";
 import type { Hold, LockPolicy, LockRecord } from "../../core/record.js";
 import type { ClockReading } from "../../core/time.js";
-import { LARGE_CROWD, LISTED_BYTES, shortId } from "./crowd-item.js";
+import { LARGE_CROWD, shortId } from "./crowd-item.js";
 import { FORMAT_VERSION } from "./item.js";
+import { type Lists, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "./lists.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
 /** The lease is the caller's and live. Others stay, or nobody waits. */
 export function leave(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath {
-  const ended = Object.keys(seen.holds).length > LARGE_CROWD ? listed(command, reading) : shifted(command, reading, stays(seen));
+  const lists = Object.keys(seen.holds).length > LARGE_CROWD || listsOf(seen).listed.length > 0;
+  const ended = lists ? listed([command.leaseId], reading) : shifted(command, reading, stays(seen));
   const condition = [is.LEAVES_THE_QUEUE, ...ended.condition];
   return removal(command, reading, policy, seen, { ...ended, condition, values: { ...ended.values, ":zero": 0 } });
 }
@@ -32,7 +35,34 @@ export function leave(command: Release, reading: ClockReading, policy: LockPolic
 export function endAnyway(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath | undefined {
   const hold = holdOf(seen, command.leaseId);
   if (hold?.principal !== command.principal || hold.broken || seen.run || isSkewed(reading) || !isLive(hold, reading)) return undefined;
-  return removal(command, reading, policy, seen, listed(command, reading));
+  return removal(command, reading, policy, seen, listed([command.leaseId], reading));
+}
+
+/** A waiter leaves its place, which stays without it: nobody else's moves. */
+export function leavePlace(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath {
+  const { leaseId, principal } = command;
+  const slot = listsOf(seen).places.indexOf(leaseId);
+  const waiter = seen.waiters[placeOf(seen, leaseId)];
+  const ended = listed([leaseId, LEFT], reading);
+  const bytes = isCrowd(seen) && waiter && waitersBytes([waiter]) - LEFT_BYTES - ended.bytes;
+  const counted = bytes ? ["cb = cb - :bytes", "cv = cv + :one"] : [];
+  return {
+    condition: [is.waitsAt(slot), is.TTL_STANDS, ...(bytes ? [is.COUNTED] : []), is.KNOWN_FORMAT].join(" AND "),
+    update: `SET ${[`qi[${slot}] = :left`, `q[${slot}] = :empty`, ended.update, "v = v + :one", ...counted].join(", ")}`,
+    names: { "#me": leaseId },
+    values: {
+      ":me": leaseId,
+      ":by": principal,
+      ":left": LEFT,
+      ":empty": NO_ENTRY,
+      ...ended.values,
+      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+      ...(bytes && { ":bytes": bytes }),
+      ":one": 1,
+      ":format": FORMAT_VERSION,
+    },
+    lists: ({ places, ...lists }) => ({ places: places.with(slot, LEFT), listed: ended.after(lists) }),
+  };
 }
 
 /** Removes one lease of the key, and leaves the queue as it is. */
@@ -62,6 +92,7 @@ function removal(command: Release, reading: ClockReading, policy: LockPolicy, se
     names: { ...write.names, ...(isCounted && { "#in": shortId(leaseId) }) },
     update: `${write.update} REMOVE h.#me${isCounted ? ", jt.#in" : ""}`,
     outcome: (before) => endOnly(before, command, reading, policy),
+    lists: ({ places, ...lists }) => ({ places, listed: ended.after(lists) }),
   };
 }
 
@@ -94,6 +125,8 @@ export interface Ended {
   readonly values: Write["values"];
   /** The bytes that it adds to the record. */
   readonly bytes: number;
+  /** The leases that are listed after it. */
+  readonly after: (before: Pick<Lists, "listed">) => readonly string[];
 }
 
 /** True if the tombstone that drops out is below the low watermark, as far as was seen. */
@@ -106,11 +139,22 @@ function stays({ tombstones, lowWatermark }: LockRecord): boolean {
 export function shifted({ leaseId }: Pick<Release, "leaseId">, reading: ClockReading, isBelow: boolean, outcome?: string): Ended {
   const { update, values } = is.addTombstone(leaseId, outcome, isBelow);
   const lowWatermark = isBelow ? is.LOW_WATERMARK_STAYS : is.LOW_WATERMARK_RISES;
-  return { condition: [is.NONE_LISTED, lowWatermark], update, values: { ...values, ":reach": highestLowWatermark(reading) }, bytes: 0 };
+  return {
+    condition: [is.NONE_LISTED, lowWatermark],
+    update,
+    values: { ...values, ":reach": highestLowWatermark(reading) },
+    bytes: 0,
+    after: ({ listed: none }) => none,
+  };
 }
 
-/** The lease is listed, until the next write of the whole record makes a tombstone of it. */
-function listed({ leaseId }: Release, { earliestMs }: ClockReading): Ended {
-  const values = { ":none": [], ":ids": [leaseId], ":endedAt": earliestMs };
-  return { condition: [], update: "rl = list_append(if_not_exists(rl, :none), :ids), rz = :endedAt", values, bytes: LISTED_BYTES };
+/** The lease is listed, until a write of the whole record, or of one that joins, makes a tombstone of it. */
+function listed(ids: readonly string[], { earliestMs }: ClockReading): Ended {
+  return {
+    condition: [],
+    update: "rl = list_append(if_not_exists(rl, :none), :ids), rz = :endedAt",
+    values: { ":none": [], ":ids": ids, ":endedAt": earliestMs },
+    bytes: listBytes(ids),
+    after: (before) => [...before.listed, ...ids],
+  };
 }

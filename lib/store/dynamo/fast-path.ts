@@ -9,6 +9,7 @@ import { queueBehind } from "../../core/lock/acquire.js";
 import { CROWDED_BYTES, isLong, waitersBytes } from "../../core/record-bytes.js";
 import type { Acquire, Command, Complete, Release, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
+import { extendOnly } from "../../core/lock/renew.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { newHold, refuseNewLease } from "../../core/lock/grant.js";
 import { isSkewed } from "../../core/lock/expiry.js";
@@ -17,7 +18,7 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
 import type { LeanWay } from "../compare-and-set.js";
-import { waiterFor } from "../../core/lock/queue.js";
+import { placeOf, waiterFor } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
@@ -26,7 +27,7 @@ import type { ClockReading } from "../../core/time.js";
 import type { Item } from "./layout.js";
 import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
-import { endAnyway, ending, leave, shifted } from "./ending.js";
+import { endAnyway, ending, leave, leavePlace, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
@@ -53,6 +54,10 @@ export function fastPath(
     case "release":
       // Skewed clocks don't advance the queue, and may leave the ending of the hold unknown.
       if (kind === "runs" || isSkewed(reading) || command.onlyWaiting) return undefined;
+      if (seen.record && seen.waiting.has(command.leaseId)) {
+        const { commutes } = transition(seen.record, command, reading, policy);
+        return commutes && leavePlace(command, reading, policy, seen.record);
+      }
       return seen.record && seen.holds > 1 ? leave(command, reading, policy, seen.record) : fastRelease(command, reading, policy);
     case "complete":
       return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
@@ -88,14 +93,16 @@ function commuting(command: Command, record: LockRecord, reading: ClockReading, 
   }
   if (command.type === "renew") return fastRenewOfLock(command, reading, policy, record, holdOf(record, command.leaseId));
   // Stryker disable next-line ConditionalExpression: no other command commutes
-  return command.type === "release" ? leave(command, reading, policy, record) : undefined;
+  if (command.type !== "release") return undefined;
+  return placeOf(record, command.leaseId) < 0 ? leave(command, reading, policy, record) : leavePlace(command, reading, policy, record);
 }
 
 function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: RecentRecord): FastPath | undefined {
   const { leaseId, wait } = command;
   // A waiter that sleeps is granted nothing at once, and its mark must leave the queue with it.
   if (command.sleepMs !== undefined || seen.asleep.has(leaseId)) return undefined;
-  if (seen.offered.has(leaseId) || (seen.first === leaseId && !seen.isLarge))
+  const claimsBeside = seen.waiting.has(leaseId) && !isAlone(command);
+  if (seen.offered.has(leaseId) || claimsBeside || (seen.first === leaseId && !seen.isLarge))
     return isAlone(command) ? fastClaim(command, reading, policy, seen.record) : claimBeside(command, reading, policy, seen.record);
   if (seen.waiting.has(leaseId)) return undefined;
   // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
@@ -113,7 +120,7 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   return seen.isLarge || (seen.isInUse && !wait) ? undefined : fastGrant(command, reading, policy);
 }
 
-/** The key is offered to this id, and others hold it. */
+/** This id waits or is offered the key, and others hold it. */
 function claimBeside(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath | undefined {
   const commutes = seen && transition(seen, command, reading, policy).commutes;
   return commutes && join(command, seen, reading, policy);
@@ -159,6 +166,7 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
       ":format": FORMAT_VERSION,
     },
     outcome: (before) => queueBehind(before, command, reading, policy),
+    lists: ({ places, listed }) => ({ places: [...places, command.leaseId], listed }),
   };
 }
 
@@ -223,10 +231,12 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
 }
 
 /** The lease is the caller's, is live, and will end later. Other leases may have a longer record already. */
-function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined, known?: Hold): Write {
+function fastRenewOfLock(command: Renew, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined, known?: Hold): FastPath {
   const times = timesOf(command, reading, policy, known);
   const ttl = ttlOf(times, policy, seen);
-  return renewal(command, reading, policy, times, { condition: [ttl.condition, is.HEAD_LIVES], update: ttl.update, values: {} });
+  const write = renewal(command, reading, policy, times, { condition: [ttl.condition, is.HEAD_LIVES], update: ttl.update, values: {} });
+  // Behind a place that was left, the first who waits may be dead.
+  return { ...write, outcome: (before) => extendOnly(before, command, reading, policy) };
 }
 
 /** The same for a run's lease. The start already gave its record a TTL that is long enough. */
@@ -282,7 +292,7 @@ function renewal(
 const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
-function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): Write {
+function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): FastPath {
   const handOver = [
     is.HELD_FOR,
     "h = if_not_exists(q[0].g, :nobody)",
@@ -302,7 +312,11 @@ function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy
     },
     shifted(command, reading, false),
   );
-  return { ...write, update: `${write.update} REMOVE q[0], qi[0], cb` };
+  return {
+    ...write,
+    update: `${write.update} REMOVE q[0], qi[0], cb`,
+    lists: ({ places, listed }) => ({ places: places.slice(1), listed }),
+  };
 }
 
 /** The same for a run that started recently: its record's TTL is long enough for any outcome recorded now. */

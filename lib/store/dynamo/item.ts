@@ -7,7 +7,7 @@
  *   v    version                            ff   token of the latest grant that met no other holder
  *   lim  permits                            ug   the reader that waits to upgrade
  *   fl   low watermark                      r0…r7  tombstones, latest first
- *   rl   leaseIds that were released since  rz   time of the last of these (earliest clock)
+ *   rl   leaseIds that ended since          rz   time of the last of these (earliest clock)
  *   x    ttl (s)                            fv   format version
  *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed
  *
@@ -28,6 +28,8 @@
  * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
  * waiters are long, 2 if the rest of the record leaves little room.
  *
+ * A place of the queue that was left has no leaseId and an empty entry (lists.ts).
+ *
  * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. No fast path makes or claims an offer to it.
  *
  * layout.ts has the attributes inside the parts. Attributes that a newer version of the same format adds beside these stay
@@ -41,7 +43,8 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
-import { shortId, sumsOf, withListed } from "./crowd-item.js";
+import { shortId, sumsOf } from "./crowd-item.js";
+import { LEFT, withListed, withLists } from "./lists.js";
 import { type Item, HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
 import { TABLE } from "./table.js";
 
@@ -70,10 +73,6 @@ export const LONG_WAITERS = 1;
 
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
-  const ring = TOMBSTONES.map((name, index) => {
-    const ended = record.tombstones[index];
-    return [name, ended ? TOMBSTONE.toItem(ended) : NO_TOMBSTONE] as const;
-  });
   return {
     h: Object.fromEntries([
       ...Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, HOLD.toItem(hold)]),
@@ -84,8 +83,7 @@ export function toItem(record: LockRecord): Item {
     lim: record.limit,
     ...(record.heldMs !== undefined && { hl: record.heldMs, hp: record.heldBeforeMs }),
     v: record.version,
-    fl: record.lowWatermark,
-    ...Object.fromEntries(ring),
+    ...endedToItem(record),
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => leaseId),
     ...(record.waitSet && {
@@ -99,6 +97,15 @@ export function toItem(record: LockRecord): Item {
     ...(record.run && { rn: RUN.toItem(record.run) }),
     ...(isCrowd(record) && { cv: record.version, ...sumsOf(record) }),
   };
+}
+
+/** The attributes that tell which leases have ended. */
+export function endedToItem({ tombstones, lowWatermark }: LockRecord): Item {
+  const ring = TOMBSTONES.map((name, index) => {
+    const ended = tombstones[index];
+    return [name, ended ? TOMBSTONE.toItem(ended) : NO_TOMBSTONE] as const;
+  });
+  return { fl: lowWatermark, ...Object.fromEntries(ring) };
 }
 
 /** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
@@ -122,6 +129,8 @@ export function fromItem(item: Item): LockRecord {
   const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
   const joined = (item["jt"] ?? {}) as Item;
   const ring = TOMBSTONES.map((name) => (item[name] ?? NO_TOMBSTONE) as Item).filter((entry) => entry["i"] !== "");
+  const places = (item["qi"] ?? []) as readonly string[];
+  const listed = (item["rl"] ?? []) as readonly string[];
   const record: LockRecord = {
     version: safeInteger(item["v"]),
     fencingToken: safeInteger(item["f"] ?? 0),
@@ -132,7 +141,7 @@ export function fromItem(item: Item): LockRecord {
     offers: offers
       .map(([leaseId, offer]) => ({ leaseId, ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
       .sort(inOrder),
-    waiters: ((item["q"] ?? []) as readonly Item[]).map(waiterFromItem),
+    waiters: ((item["q"] ?? []) as readonly Item[]).filter((_, place) => places[place] !== LEFT).map(waiterFromItem),
     ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
     tombstones: ring.map(TOMBSTONE.fromItem),
     lowWatermark: (item["fl"] as string | undefined) ?? "",
@@ -141,7 +150,7 @@ export function fromItem(item: Item): LockRecord {
     ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
-  return withListed(record, (item["rl"] ?? []) as readonly string[], safeInteger(item["rz"] ?? 0));
+  return withLists(withListed(record, listed, safeInteger(item["rz"] ?? 0)), { places, listed });
 }
 
 /** True if an entry of `h` is a hold: an offer has no token yet. */

@@ -1,9 +1,10 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { NO_TOMBSTONE, TOMBSTONES } from "./item.js";
 import { TOMBSTONE } from "./layout.js";
-import type { Acquire, Decision, Release } from "../../core/commands.js";
+import type { Acquire, Decision, Release, Renew } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
+import { type Lists, LEFT } from "./lists.js";
 import { TABLE } from "./table.js";
 
 /** A conditional UpdateItem, without its table and key. */
@@ -16,7 +17,9 @@ export interface Write {
 
 /** A write, with its decision where that differs from the core's decision on the previous record. */
 export interface FastPath extends Write {
-  readonly outcome?: (before: LockRecord) => Decision<Acquire | Release>;
+  readonly outcome?: (before: LockRecord) => Decision<Acquire | Release | Renew>;
+  /** The lists of the item that it leaves, where they are others than before. */
+  readonly lists?: (before: Lists) => Lists;
 }
 
 /** The TTL attribute, which garbage collection uses. */
@@ -41,7 +44,7 @@ export const CROWD = "cv = v AND size(h) > co";
 /** `isUpgrading`: no reader waits to become the writer. */
 export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
 /** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
-export const UPGRADER_LEFT = "ug.i = :left";
+export const UPGRADER_LEFT = "ug.i = :upgrader";
 /** `refuseLimit`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
@@ -75,16 +78,16 @@ export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :token)";
 /** `endingOf`: this id has not ended. */
 export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND NOT contains(rl, :me) AND (attribute_not_exists(fl) OR fl < :me)`;
 /** No lease ended without a tombstone: the latest to end comes first. */
-export const NONE_LISTED = "attribute_not_exists(rl)";
-/** So few are listed that they need not be made into tombstones yet. */
-export const FEW_LISTED = "NOT (size(rl) > :few)";
+export const NONE_LISTED = "NOT (size(rl) > :zero)";
+/** `endLease`: the tombstones, and the leases listed first, are as they were seen. */
+export const LISTED_AS_SEEN = "rl[0] = :ended";
 /** `holdOf`, with its principal. */
 export const MINE = "h.#me.p = :principal";
 /** `isLive`. */
 export const LIVE = "h.#me.e > :earlier";
 /** `Hold.broken`. */
 export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
-/** `isHeadDead`: the queue is empty, or its first waiter was seen in time. */
+/** `isHeadDead`: the queue is empty, or its first waiter was seen in time, or has left its place. */
 export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
 /** `endLease`: the id that drops out neither lowers the low watermark nor raises it too far. */
 export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
@@ -127,6 +130,29 @@ export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false):
       ":ended": TOMBSTONE.toItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
       ":nil": NO_TOMBSTONE,
       ...(!stays && { ":nofloor": "" }),
+    },
+  };
+}
+
+/** `placeOf`: this id waits at this place of the stored queue, with its principal, and didn't come by a notify. */
+export function waitsAt(slot: number): string {
+  return `qi[${slot}] = :me AND q[${slot}].g.#me.p = :by AND attribute_not_exists(q[${slot}].g.#me.c)`;
+}
+
+/**
+ * The same waiters stand at these places of the stored queue, or have left them: nobody new stands there.
+ * @param from the first place to look at
+ */
+export function placesAsSeen(
+  places: readonly string[],
+  from = 0,
+): { readonly condition: readonly string[]; readonly values: Write["values"] } {
+  const all = [...places.entries()].slice(from);
+  return {
+    condition: all.map(([slot, id]) => (id === LEFT ? `qi[${slot}] = :left` : `qi[${slot}] IN (:w${slot}, :left)`)),
+    values: {
+      ...(all.length > 0 && { ":left": LEFT }),
+      ...Object.fromEntries(all.flatMap(([slot, id]) => (id === LEFT ? [] : [[`:w${slot}`, id]]))),
     },
   };
 }

@@ -1,6 +1,8 @@
 /** The write of a waiter's keep-alive, in the queue or in the wait set. */
 import type { Touch } from "../../core/commands.js";
+import type { LockRecord } from "../../core/record.js";
 import { FORMAT_VERSION } from "./item.js";
+import { listsOf } from "./lists.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
 
@@ -8,10 +10,11 @@ import type { Write } from "./predicates.js";
  * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
  * record's life may become longer, never shorter.
  */
-export function touchWaiter({ waiter, index, inWaitSet, ttlAtSec }: Touch): Write {
+export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRecord): Write {
   const { leaseId, aliveUntilMs, ttlMs } = waiter;
-  const entry = inWaitSet ? "cw.#me" : `q[${index}]`;
-  const condition = [...(inWaitSet ? [] : [`qi[${index}] = :me`]), `${entry}.u < :until`];
+  const slot = listsOf(seen).places.indexOf(leaseId);
+  const entry = inWaitSet ? "cw.#me" : `q[${slot}]`;
+  const condition = [...(inWaitSet ? [] : [`qi[${slot}] = :me`]), `${entry}.u < :until`];
   const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
   if (ttlAtSec !== undefined) {
     condition.push(is.TTL_TOO_SOON);

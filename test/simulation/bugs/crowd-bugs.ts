@@ -1,7 +1,12 @@
 /** The must-fail switches of crowds: see bugs.ts. */
 import type { Bug } from "./bug.js";
 
-/** Mistakes by which a crowd takes more than there is, or loses count. */
+const JOIN = "lib/store/dynamo/join.ts";
+const ENDING = "lib/store/dynamo/ending.ts";
+/** The entry of a place that was left stays in the queue. */
+const ENTRY_STAYS = ["`q[${slot}] = :empty`", "`q[${slot}].left = :empty`", ENDING] as const;
+
+/** Mistakes by which a crowd takes more than there is, or loses count; and those of places that are left. */
 export const CROWD_BUGS: readonly Bug[] = [
   {
     name: "crowd-without-a-count",
@@ -16,6 +21,62 @@ export const CROWD_BUGS: readonly Bug[] = [
     file: "lib/store/dynamo/join.ts",
     breaks: "S3",
     edits: [["jt.#in = f + :one, f = f + :one", "jt.#in = f, f = f + :one"]],
+  },
+  {
+    name: "claim-without-a-count",
+    why: "a waiter claims from its place as it saw the crowd: what others took since is not counted",
+    file: JOIN,
+    breaks: "S12",
+    edits: [
+      [
+        "...before.condition, ...room.condition]",
+        '...before.condition, ...room.condition.map((each) => each.replace("cp <= :room", "(cp <= :room OR cp > :room)"))]',
+      ],
+    ],
+  },
+  {
+    name: "claim-past-those-before-it",
+    why: "a waiter claims what is free beside the holders, though those who wait before it need it",
+    file: "lib/core/lock/queue.ts",
+    breaks: "L2",
+    edits: [
+      [
+        "if (isAlive) occupants.push(first);",
+        "if (isAsking || (isAlive && !(isAcquire && comesForItself(rest, first, reading)))) occupants.push(first);",
+      ],
+    ],
+  },
+  {
+    name: "joins-past-the-queue",
+    why: "a lease joins a crowd at once, whoever has come to wait since its process looked",
+    file: JOIN,
+    breaks: "L2",
+    edits: [['? [is.NOBODY_WAITS] : ["size(qi) = :places", ', '? ["NOT (cv = :zero)"] : ["NOT (cv = :places)", ']],
+  },
+  {
+    name: "cancel-at-the-same-version",
+    why: "a waiter's cancel leaves the version alone, like a keep-alive: a change that was decided before undoes it",
+    file: ENDING,
+    breaks: "S2",
+    edits: [['ended.update, "v = v + :one", ...counted]', 'ended.update, "v = if_not_exists(v, :one)", ...counted]']],
+  },
+  {
+    name: "left-place-offered",
+    why: "the entry of a waiter that left stays in the queue: the next release offers it the key",
+    file: ENDING,
+    edits: [ENTRY_STAYS],
+  },
+  {
+    name: "left-place-read-as-a-waiter",
+    why: "whoever reads the queue takes a place that was left for a waiter",
+    file: "lib/store/dynamo/item.ts",
+    edits: [ENTRY_STAYS, ["places[place] !== LEFT", "places[place] !== undefined"]],
+  },
+  {
+    name: "compaction-of-any-prefix",
+    why: "one that joins makes tombstones of those it saw listed, and removes as many, though another has done so since",
+    file: JOIN,
+    edits: [["condition: [is.LISTED_AS_SEEN],", 'condition: ["NOT (v = :ended)"],']],
   },
   {
     name: "release-on-the-version",

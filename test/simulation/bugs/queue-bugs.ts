@@ -133,6 +133,25 @@ export const QUEUE_BUGS: readonly Bug[] = [
     edits: [["asks = wait.isEnding() ||", "if (wait.isEnding()) wait.end(place.key);\n    asks ="]],
   },
   {
+    name: "pace-past-the-offer",
+    why: "a waiter far back is told to poll when its turn is due, which may be after its place is lost",
+    file: "lib/core/lock/queue.ts",
+    breaks: "L2",
+    edits: [
+      [
+        "const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);",
+        "const pollWithinMs = Math.max(LIMITS.pollMaxMs, 400 * stepMs(record) * (place + 1), ...reports);",
+      ],
+    ],
+  },
+  {
+    name: "places-without-end",
+    why: "whoever comes gets a place: every write pays for all of them",
+    file: "lib/core/lock/queue.ts",
+    breaks: "L4",
+    edits: [["return waiters.length > most ||", "return waiters.length > 100 * most ||"]],
+  },
+  {
     name: "offer-for-a-minute",
     why: "an offer whose waiter died keeps the key for a minute",
     file: "lib/core/lock/expiry.ts",

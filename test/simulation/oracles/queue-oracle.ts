@@ -2,6 +2,7 @@
  * The oracle of queues. It checks L2 and L4 by the writes to the table and the times of polls. A waiter counts as live while it polls as
  * instructed. Nothing is guaranteed to the others.
  */
+import { LIMITS } from "../../../lib/core/limits.js";
 import type { LockRecord, Waiter } from "../../../lib/core/record.js";
 import type { LockRequests } from "./lock-requests.js";
 import { clash, holdersIn, offeredIn } from "./sharing.js";
@@ -106,6 +107,8 @@ export class QueueOracle {
       this.bench.fail("L2", `${key}: granted although it is kept for another, whose turn it is`);
     // A waiter that asked to leave may be gone.
     for (const leaseId of [...wasQueued, ...wasOffered]) if (!asked.has("release", leaseId)) this.#goesOn(key, leaseId, next);
+    const placed = next.waiters.filter(({ asleep, condition }) => !asleep && condition === undefined).length;
+    if (placed > Math.max(LIMITS.waitersMax, waited.length)) this.bench.fail("L4", `${key}: ${placed} wait, more than there are places`);
     if (before && isHeardOf(before, next)) this.bench.fail("L4", `${key}: somebody was heard of, and all others lose their races by it`);
   }
 
@@ -123,14 +126,15 @@ export class QueueOracle {
     this.#arrivals.set(leaseId, ++this.#arrived);
   }
 
-  /** Checks the order: no earlier waiter of at least the same priority still waits. */
-  #chosen(key: string, leaseId: string, { waiters }: LockRecord, how: "offers" | "grants" = "grants"): void {
+  /** Checks the order: no earlier waiter of at least the same priority still waits, unless what it needs is still there for it. */
+  #chosen(key: string, leaseId: string, next: LockRecord, how: "offers" | "grants" = "grants"): void {
     if (how === "offers") this.bench.coverage.offers++;
     const sleeper = this.#asleep.get(leaseId);
     if (sleeper && how === "offers") sleeper.offeredAtMs = this.bench.now();
     const arrival = this.#arrivals.get(leaseId) ?? Number.POSITIVE_INFINITY;
     const priority = this.#priorities.get(leaseId) ?? 0;
-    const overtaken = waiters.find((waiter) => {
+    const overtaken = next.waiters.find((waiter) => {
+      if (isKeptFor(waiter, next)) return false;
       const its = this.#priorities.get(waiter.leaseId) ?? 0;
       return its > priority || (its === priority && (this.#arrivals.get(waiter.leaseId) ?? 0) < arrival);
     });
@@ -156,6 +160,13 @@ export class QueueOracle {
     if (!visits || nowMs < visits.excusedUntilMs || [...visits.underWay].some((untilMs) => nowMs > untilMs)) return false;
     return nowMs <= visits.dueMs || (visits.dueMs === 0 && visits.underWay.size > 0);
   }
+}
+
+/** True if a waiter fits beside all that hold, are offered the key, or wait before it. */
+function isKeptFor(waiter: Waiter, record: LockRecord): boolean {
+  const { waiters, limit } = record;
+  const upTo = waiters.slice(0, waiters.indexOf(waiter) + 1).map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
+  return !clash([...holdersIn(record), ...offeredIn(record), ...upTo]);
 }
 
 /** True if a change of the record is only a waiter's keep-alive. */

@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
     reads: 0,
   },
   { what: "a claim sent again", before: [...line(B, C), release(A), queue(B)], act: queue(B), says: "replayed", writes: 1, reads: 0 },
-  { what: "leaving the queue", before: line(B, C, D), act: release(C), says: "never", writes: 2, reads: 0 },
+  { what: "leaving the queue", before: line(B, C, D), act: release(C), says: "never", writes: 1, reads: 0 },
   { what: "leaving one's turn to the next", before: [...line(B, C), release(A)], act: release(B), says: "never", writes: 2, reads: 0 },
   {
     what: "a turn that lapsed, for who comes then",

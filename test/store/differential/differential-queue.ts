@@ -2,7 +2,7 @@
  * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table as several processes see
  * it, each with its own recent record of the key. Both must give the same answers and store the same records.
  *
- * One difference is intended. A blind enqueue (`queueBehind`) goes behind all others without checking whether the holder expired or the
+ * Two differences are intended. A renewal doesn't look for dead waiters behind a place that was left (`extendOnly`). A blind enqueue (`queueBehind`) goes behind all others without checking whether the holder expired or the
  * offers of others lapsed. The first poll checks that. So a blind enqueue must meet three conditions: it goes behind all others, it equals
  * the core's result if nothing expired or lapsed, and the core would not have refused it.
  */
@@ -12,13 +12,15 @@ import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { expect } from "vitest";
 import { queueBehind } from "../../../lib/core/lock/acquire.js";
 import { check } from "../../../lib/core/lock/check.js";
-import type { Acquire, LeaseEvent } from "../../../lib/core/commands.js";
+import type { Acquire, LeaseEvent, Renew } from "../../../lib/core/commands.js";
+import { extendOnly } from "../../../lib/core/lock/renew.js";
 import { advanceQueue, waiterFor, withWaiter } from "../../../lib/core/lock/queue.js";
 import type { LockRecord } from "../../../lib/core/record.js";
 import { type ClockReading, systemClock } from "../../../lib/core/time.js";
 import { transition } from "../../../lib/core/transition.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
+import { hasLeftPlaces } from "../../../lib/store/dynamo/lists.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { type History, PROCESSES, resolver } from "./queue-histories.js";
@@ -34,6 +36,8 @@ export const FAST_PATHS = {
   join: "SET h.#me = :joined",
   handOver: "h = if_not_exists(q[0].g, :nobody)",
   leave: "REMOVE h.#me",
+  leavePlace: "= :empty, rl = list_append",
+  renew: "h.#me.e = :expires",
   touchWaiter: ".u = :until",
   decided: "qi = :qi",
 } as const;
@@ -84,11 +88,15 @@ export function queueStorePair({ client, calls, tableName }: EngineTable): Play<
       const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
       for (const [name] of guesses) told(`by ${name}`);
 
-      const isBlind = updates.some((update) => update.includes(FAST_PATHS.enqueue));
+      const has = (part: string): boolean => updates.some((update) => update.includes(part));
+      const replace = (next: LockRecord) => table.replace(address, next, before);
+      const extendsBlind = has(FAST_PATHS.renew) && hasLeftPlaces((await startProcess().read(address))!);
       const wanted =
-        isBlind && before && command.type === "acquire"
-          ? await queuedBlind(before, command, reading, (next) => table.replace(address, next, before))
-          : await memory.apply(address, command, () => reading);
+        has(FAST_PATHS.enqueue) && before && command.type === "acquire"
+          ? await queuedBlind(before, command, reading, replace)
+          : extendsBlind && before && command.type === "renew"
+            ? await extendedBlind(before, command, reading, replace)
+            : await memory.apply(address, command, () => reading);
       told(`${command.type}: ${outcomeOf(wanted.answer)}`);
       if (command.type === "acquire" && isAsleep(before, command)) told(`for a sleeper: ${outcomeOf(wanted.answer)}`);
       for (const { event } of wanted.events) told(`event: ${event}`);
@@ -134,6 +142,18 @@ async function queuedBlind(
   if (!advanceQueue({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
   if (next) await replace(next);
   return blind;
+}
+
+/** Renews, without looking for dead waiters behind a place that was left. */
+async function extendedBlind(
+  before: LockRecord,
+  command: Renew,
+  reading: ClockReading,
+  replace: (next: LockRecord) => Promise<unknown>,
+): Promise<Pick<ReturnType<typeof extendOnly>, "answer" | "events">> {
+  const { answer, next, events } = extendOnly(before, command, reading, POLICY);
+  if (next) await replace(next);
+  return { answer, events };
 }
 
 /** Runs an action and returns its writes. */

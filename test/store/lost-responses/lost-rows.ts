@@ -12,6 +12,7 @@ const decided = /^(?:v = :seen|attribute_not_exists\(v\))/;
 const fast = /^(?!v = :seen|attribute_not_exists\(v\))/;
 /** That of a waiter that joins the queue. */
 export const ENQUEUES = /size\(qi\) < :most/;
+const leaves = /^qi\[\d+\] = :me/;
 const claims = /h\.#me\.p = :by/;
 const handsOver = /q\[0\]\.u > :earlier/;
 
@@ -147,7 +148,7 @@ const QUEUE_ROWS = rowsOn<QueueScene>(QueueScene, [
   ["claim", turn(B, C), (lock) => lock.queue(B), claims, "replayed", GRANTED],
   ["claim in the millisecond of the last grant", turn(B), (lock) => lock.at(0).queue(B), claims, "replayed", GRANTED],
   ["take a turn that lapsed", turn(B, C), (lock) => lock.at(LAPSED_MS).queue(C), decided, "replayed", GRANTED],
-  ["leave the queue", line(B, C, D), (lock) => lock.release(C), decided, "never"],
+  ["leave the queue", line(B, C, D), (lock) => lock.release(C), leaves, "never"],
   ["leave one's turn to the next", turn(B, C), (lock) => lock.release(B), decided, "never"],
 ]);
 
