@@ -432,7 +432,7 @@ abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX one ended and is listed
 abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W. the first who waits has left its place
 abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX many ended and are listed
 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX those who were listed are tombstones
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..TUVWX it has the newest format that this version knows
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has the newest format that this version knows
 .................................................. a newer version wrote it
 abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS..... all who held left beside the offers
 abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R...... a former version wrote it, and counts no sums

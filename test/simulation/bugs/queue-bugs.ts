@@ -57,7 +57,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "claimed-after-withdrawal",
     why: "a withdrawn offer can still be claimed: two hold then",
     file: "lib/core/lock/queue.ts",
-    edits: [["offers: offers.sort(inOrder), waiters }", "offers: [...offers, ...lapsed].sort(inOrder), waiters }"]],
+    edits: [["offers: offers.sort(inOrder), waiters:", "offers: [...offers, ...lapsed].sort(inOrder), waiters:"]],
   },
   {
     name: "hand-over-forgets-the-head",
@@ -88,8 +88,8 @@ export const QUEUE_BUGS: readonly Bug[] = [
     file: "lib/core/lock/acquire.ts",
     edits: [
       [
-        "advanceQueue({ ...before, waiters: withWaiter(before.waiters, arrived) }, reading, asking, true);",
-        "advanceQueue({ ...before, waiters: wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters] }, reading, asking, true);",
+        "const waiters = withWaiter(before.waiters, arrived);",
+        "const waiters = wait ? withWaiter(before.waiters, arrived) : [arrived, ...before.waiters];",
       ],
     ],
   },
