@@ -5,7 +5,7 @@
 import { LIMITS } from "../../../lib/core/limits.js";
 import type { LockRecord, Waiter } from "../../../lib/core/record.js";
 import type { LockRequests } from "./lock-requests.js";
-import { clash, holdersIn, offeredIn } from "./sharing.js";
+import { clash, holdersIn, isKeptFor, offeredIn } from "./sharing.js";
 import type { Bench } from "./verdict.js";
 
 /** An answer to a queued request. */
@@ -160,13 +160,6 @@ export class QueueOracle {
     if (!visits || nowMs < visits.excusedUntilMs || [...visits.underWay].some((untilMs) => nowMs > untilMs)) return false;
     return nowMs <= visits.dueMs || (visits.dueMs === 0 && visits.underWay.size > 0);
   }
-}
-
-/** True if a waiter fits beside all that hold, are offered the key, or wait before it. */
-function isKeptFor(waiter: Waiter, record: LockRecord): boolean {
-  const { waiters, limit } = record;
-  const upTo = waiters.slice(0, waiters.indexOf(waiter) + 1).map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
-  return !clash([...holdersIn(record), ...offeredIn(record), ...upTo]);
 }
 
 /** True if a change of the record is only a waiter's keep-alive. */

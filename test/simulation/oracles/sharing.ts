@@ -1,5 +1,5 @@
 /** The compatibility of leases in its simplest form, written independently of the core. It checks the core's decisions. */
-import type { LockRecord, Mode } from "../../../lib/core/record.js";
+import type { LockRecord, Mode, Waiter } from "../../../lib/core/record.js";
 import type { Property } from "./verdict.js";
 
 /** The share of a key that one lease has. */
@@ -31,4 +31,11 @@ export function holdersIn({ holds, limit }: LockRecord): readonly Share[] {
 /** Returns all offers in a record. */
 export function offeredIn({ offers, limit }: LockRecord): readonly Share[] {
   return offers.map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
+}
+
+/** True if a waiter fits beside all that hold, are offered the key, or wait before it: nobody has taken what it needs. */
+export function isKeptFor(waiter: Waiter, record: LockRecord): boolean {
+  const { waiters, limit } = record;
+  const upTo = waiters.slice(0, waiters.indexOf(waiter) + 1).map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
+  return !clash([...holdersIn(record), ...offeredIn(record), ...upTo]);
 }
