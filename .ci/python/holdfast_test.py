@@ -249,11 +249,15 @@ class Limits(unittest.TestCase):
 
 
 class Signed(unittest.TestCase):
-    def test_signs_with_the_region_of_the_url_and_the_credentials_of_botocore(self) -> None:
+    def test_signs_with_service_and_region_of_the_url_and_the_credentials_of_botocore(self) -> None:
         os.environ.update(AWS_ACCESS_KEY_ID="AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY="secret")
-        url = "https://abc.execute-api.eu-central-1.amazonaws.com"
-        headers = holdfast._signer(url)("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
-        self.assertRegex(headers["Authorization"], "^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/[0-9]{8}/eu-central-1/execute-api/aws4_request")
+        for service, url in [
+            ("execute-api", "https://abc.execute-api.eu-central-1.amazonaws.com"),
+            ("lambda", "https://abc.lambda-url.eu-central-1.on.aws"),
+        ]:
+            headers = holdfast._signer(url)("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
+            scope = f"eu-central-1/{service}/aws4_request"
+            self.assertRegex(headers["Authorization"], f"^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/[0-9]{{8}}/{scope}")
 
     def test_sends_a_token_and_reads_what_a_gateway_answers_by_itself(self) -> None:
         seen: list[str] = []

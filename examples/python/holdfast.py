@@ -494,22 +494,23 @@ def _json(text: bytes) -> Mapping[str, Any]:
 
 
 def _signer(url: str) -> Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]:
-    """Returns a function that signs for API Gateway with the credentials that botocore finds."""
+    """Returns a function that signs for API Gateway, or for a function URL, with the credentials that botocore finds."""
     import botocore.session
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
     session = botocore.session.get_session()
     parts = url.split("//")[-1].split("/")[0].split(".")
-    # A URL of API Gateway names its Region: {id}.execute-api.{region}.amazonaws.com
-    region = parts[2] if "execute-api" in parts[1:2] else session.get_config_variable("region")
+    # These name their Region: {id}.execute-api.{region}.amazonaws.com and {id}.lambda-url.{region}.on.aws
+    service = "lambda" if parts[1:2] == ["lambda-url"] else "execute-api"
+    region = parts[2] if parts[1:2] in (["execute-api"], ["lambda-url"]) else session.get_config_variable("region")
     credentials = session.get_credentials()
     if not region or credentials is None:
         raise ValueError("sign: there is no Region, or there are no credentials")
 
     def sign(method: str, address: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
         request = AWSRequest(method=method, url=address, data=data, headers=headers)
-        SigV4Auth(credentials.get_frozen_credentials(), "execute-api", region).add_auth(request)
+        SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
         return dict(request.headers.items())
 
     return sign

@@ -16,8 +16,8 @@ const here = (name: string): string => fileURLToPath(new URL(name, import.meta.u
 
 /** Everything of the emulator is in it, and nothing else is. */
 const DIRECTORY = here("../../.engine/ministack");
-/** Made anew by each start. */
-export const RUN_DIRECTORY = join(DIRECTORY, "run");
+/** Made anew by each start. `npm run try` and `npm run deployed` may run beside each other, so they have folders of their own. */
+export const RUN_DIRECTORY = join(DIRECTORY, process.env["EMULATOR_FOLDER"] ?? "run");
 const PYTHON = join(DIRECTORY, "venv/bin/python");
 const REQUIREMENTS = here("requirements.txt");
 const OFF_DIRECTORY = join(RUN_DIRECTORY, "off");

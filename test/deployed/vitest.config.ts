@@ -1,6 +1,9 @@
 /** The run against the emulator: `npm run deployed`. It is no project of the other tests, because it needs Python and deploys for a while. */
 import { defineConfig } from "vitest/config";
 
+// The workers and the CDK's processes inherit it.
+process.env["EMULATOR_FOLDER"] = "deployed";
+
 export default defineConfig({
   test: {
     name: "deployed",

@@ -9,8 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
-import { UNREACHABLE_IN_LAMBDA } from "../../infra/bundle.js";
+import { bundleFunction, UNREACHABLE_IN_LAMBDA } from "../../infra/bundle.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
+import { type Edit, editedSources } from "../support/edited-sources.js";
 import { freshTable } from "../support/engine.js";
 import { runApp } from "./synthesize.js";
 
@@ -31,6 +32,16 @@ const IMPORT_RATIO = 0.8;
 /** Each round makes the minimum of either more reliable. Beside other tests, it takes many rounds to find a quiet moment. */
 const ROUNDS_MIN = 10;
 const ROUNDS_MAX = 300;
+
+const HANDLER = "lambda/handler.ts";
+/** The handler without its rule of function URLs. */
+const NO_FUNCTION_URLS: readonly Edit[] = [
+  ['mount === "api" ? undefined : grantOf(invocation)', "undefined", HANDLER],
+  ['if (mount !== "api" && !grant) return mismounted(URL_MOUNT, `it was invoked as ${invocation.invokedFunctionArn}`);', "", HANDLER],
+  ["grant ? routed(received) : received", "received", HANDLER],
+  ["grant && outsideGrant(grant, operation, key)", "undefined", HANDLER],
+  ["if (outside) {", "if (false) {", HANDLER],
+];
 
 const env = { HOLDFAST_TABLE: "locks", AWS_REGION: "us-east-1", AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
 const elsewhere = mkdtempSync(join(tmpdir(), "holdfast-bundle-"));
@@ -66,6 +77,14 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
     ]);
     expect(statSync(code).size).toBeLessThanOrEqual(150_000);
     expect(statSync(join(asset, "sdk.mjs")).size).toBeLessThanOrEqual(260_000);
+  });
+
+  it("weighs at most 3 KB more for function URLs than with what leads to them taken out", async () => {
+    const without = join(elsewhere, "without");
+    await bundleFunction(without, undefined, [editedSources([HANDLER], () => ({ name: "no function URLs", edits: NO_FUNCTION_URLS }))]);
+    const weight = statSync(code).size - statSync(join(without, "index.mjs")).size;
+    expect(weight).toBeGreaterThan(0);
+    expect(weight).toBeLessThanOrEqual(3000);
   });
 
   it("needs nothing but Node and the files beside it; the SDK has no ways to credentials that a function never goes", () => {
