@@ -6,6 +6,7 @@ import { type FileScore, recordedResults, scoreOf } from "../mutation/results.js
 import type { Bug } from "../simulation/bugs/bug.js";
 import { BUGS } from "../simulation/bugs/bugs.js";
 import { ROOT, sourcesIn } from "../tidy/tree.js";
+import { ENGINES, recordedRuns } from "../support/ran.js";
 import { citedTests } from "./cited-tests.js";
 import { readPage, table } from "./generated.js";
 
@@ -96,7 +97,20 @@ function unscoredOf(part: string, scored: object): readonly string[] {
   return sourcesIn("lib/").flatMap(({ path }) => (files.test(path) && !Object.hasOwn(scored, path) ? [path] : []));
 }
 
+/** The engines, each with the latest recorded run. */
+function engines(): string {
+  const runs = recordedRuns();
+  return table(
+    ["Engine", "What runs there", "Passed", "Date", "Command"],
+    Object.entries(ENGINES).map(([engine, { what, command }]) => {
+      const ran = runs[engine as keyof typeof ENGINES];
+      const passed = ran ? `${ran.passed}${ran.skipped > 0 ? `, ${ran.skipped} skipped` : ""}` : "nothing yet";
+      return [engine, what, passed, ran?.date ?? "", `\`${command}\``];
+    }),
+  );
+}
+
 /** The page's parts, by name. */
 export function evidenceParts(): Readonly<Record<string, string>> {
-  return { "by property": byProperty(), mutants: mutants(), defects: defects() };
+  return { engines: engines(), "by property": byProperty(), mutants: mutants(), defects: defects() };
 }
