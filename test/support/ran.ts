@@ -12,7 +12,7 @@ import type { Reporter, TestModule, TestRunEndReason } from "vitest/node";
 const FILE = fileURLToPath(new URL("ran.json", import.meta.url));
 const REPORTERS = "--reporter=default --reporter=./test/support/ran.ts";
 
-/** What the latest recorded run on an engine came to. */
+/** The outcome of the latest recorded run on an engine. */
 export interface Ran {
   readonly passed: number;
   readonly skipped: number;
