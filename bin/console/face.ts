@@ -67,7 +67,7 @@ export function faceOf(options: FaceOptions): Face {
   let namespace: Promise<string> | undefined;
   const namespaceHere = (): Promise<string> =>
     (namespace ??= locks.list({ max: 1 }).then(
-      (page) => page.namespace ?? "",
+      (page) => page.namespace,
       (error: unknown) => {
         namespace = undefined; // A failed read is tried again.
         throw error;
