@@ -36,7 +36,20 @@ interface Message {
   readonly body?: string | Buffer;
 }
 
-async function send({ service, method = "POST", path = "/", headers, body }: Message, credentials: Credentials): Promise<string> {
+/** How often an internal error is tried again, as AWS's own clients do. The emulator has some under load. */
+const RETRIES = 3;
+
+async function send(message: Message, credentials: Credentials): Promise<string> {
+  for (let left = RETRIES; ; left--) {
+    try {
+      return await sendOnce(message, credentials);
+    } catch (error) {
+      if (left === 0 || !(error instanceof AwsError) || error.status < 500) throw error;
+    }
+  }
+}
+
+async function sendOnce({ service, method = "POST", path = "/", headers, body }: Message, credentials: Credentials): Promise<string> {
   const url = inject("endpoint") + path;
   const sign = sigv4({ region: REGION, service, credentials });
   const signed = await sign({ method, url, headers, ...(typeof body === "string" && { body }) });
