@@ -5,7 +5,7 @@ import type { Refusal } from "../../lib/core/errors.js";
 import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
-import { type AcquireOptions, A, carelessStore, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
+import { type AcquireOptions, carelessStore, dynamoStoreOn, leaseId, outcomeOf, Fixture } from "./fixture.js";
 import { mutate } from "./mutate.js";
 import { STORES } from "./stores.js";
 
@@ -41,26 +41,6 @@ describe.each(STORES)("$name, when many ask at once", ({ makeStore }) => {
       expect([0, 5]).toContain(granted(readers).length);
       expect(writer.ok).toBe(granted(readers).length === 0);
     }
-  });
-
-  it("gives three of twenty a permit, and none to the others", { timeout: LONG_MS }, async () => {
-    const lock = new Fixture(await makeStore());
-    const answers = await together(lock, 20, PERMIT);
-    expect(granted(answers)).toHaveLength(3);
-    expect(answers.filter((answer) => outcomeOf(answer) === "locked")).toHaveLength(17);
-    expect(Object.keys((await lock.read())?.holds ?? {})).toHaveLength(3);
-  });
-
-  it("gives the permits of the dead to as many others when their margin is over, and not before", { timeout: LONG_MS }, async () => {
-    const lock = new Fixture(await makeStore());
-    await lock.acquire(A, { ...PERMIT, permits: 2 });
-    await lock.acquire(leaseId(99), { ...PERMIT, leaseMs: 10 * LEASE_MS });
-    const early = await together(lock.at(LEASE_MS + MARGIN_MS - 1, 9_000), 20, { ...PERMIT, requestHash: "early" });
-    expect(granted(early)).toHaveLength(0);
-    const late = await Promise.all(
-      Array.from({ length: 20 }, (_, order) => lock.at(LEASE_MS + MARGIN_MS).acquire(leaseId(order + 200), PERMIT)),
-    );
-    expect(granted(late)).toHaveLength(2);
   });
 
   it("counts a scope's levels once each, however often each of them asks at once", async () => {

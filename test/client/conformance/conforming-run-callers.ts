@@ -79,13 +79,6 @@ export function describeRunCallers(fixture: Fixture): void {
       expect(await fixture.locks.runs.get(name)).toMatchObject({ state: "failed", retryable: true, attempt: 1 });
     });
 
-    it("or do nothing at all where their signal had aborted before", async () => {
-      const name = fixture.fresh();
-      const asking = fixture.locks.runOnce(name, { signal: AbortSignal.abort() }, () => expect.unreachable("it was given up"));
-      expect(await thrownBy(asking)).toMatchObject({ name: "AbortError" });
-      expect(await fixture.locks.runs.get(name)).toBeNull();
-    });
-
     it("control: with another key each, every one of them works", async () => {
       let calls = 0;
       const calling = Array.from({ length: 8 }, () => fixture.locks.runOnce(fixture.fresh(), () => ++calls));
@@ -114,19 +107,6 @@ export function describeRunCallers(fixture: Fixture): void {
       const error = await thrownBy(once(name, payload));
       expect(error).toBeInstanceOf(LockError);
       expect(error).toMatchObject({ code: "fingerprint-mismatch", definite: true, retry: "never" });
-    });
-
-    it("but not the same members in another order, nor one left undefined", async () => {
-      const name = fixture.fresh();
-      await fixture.locks.runOnce(name, { payload: order }, () => "done");
-      const reordered = { cents: 250n, at: new Date(86_400_000), note: undefined, count: 3, sku: "apple" };
-      expect(await once(name, reordered)).toMatchObject({ value: "done", replayed: true });
-    });
-
-    it("where the order is of a list, it does count", async () => {
-      const name = fixture.fresh();
-      await fixture.locks.runOnce(name, { payload: ["a", "b"] }, () => "done");
-      await expect(once(name, ["b", "a"])).rejects.toMatchObject({ code: "fingerprint-mismatch" });
     });
 
     it("at once while it runs, too: nobody waits for a stranger's result", async () => {
