@@ -6,10 +6,10 @@ import { type Column, cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import type { LimitInUse } from "../console/data.js";
 import { limitsInUse } from "../console/overview.js";
-import { formatSeconds, rateText } from "../duration.js";
+import { formatDuration, formatSeconds, rateText } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, lastsOf, stateOf } from "./run-text.js";
+import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
 
 /** The prefix of the keys, and the largest number of them. */
 export interface ListArgs {
@@ -35,8 +35,10 @@ const RUN_COLUMNS: readonly Column<RunInspection>[] = [
   // The next column tells how often.
   { title: "STATE", cell: (run) => (hasUsedUp(run) ? "out of attempts" : stateOf(run)) },
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
-  { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
-  { title: "SINCE OR UNTIL", cell: lastsOf },
+  { title: "STARTED", cell: (run) => agoText(startedAgoMs(run)), align: "right" },
+  { title: "TOOK", cell: ({ tookMs }) => (tookMs === undefined ? "-" : formatDuration(tookMs)), align: "right" },
+  { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "KEPT FOR", cell: keptText, isSpare: true },
 ];
 
 const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [

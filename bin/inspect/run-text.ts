@@ -19,14 +19,28 @@ export function stateOf(run: Attempts): string {
   return state === "failed" && retryable === true ? "failed, to be retried" : state;
 }
 
-/** Returns the time for which it has been running, since which it is interrupted, or for which its outcome is still stored; `""` if none
- * is known. `format` formats the first. */
-export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "keptForMs">, format = formatDuration): string {
-  const { heldMs, endedAgoMs, keptForMs } = run;
-  if (heldMs !== undefined) return `running for ${format(heldMs)}`;
-  if (endedAgoMs !== undefined) return `ended ${formatDuration(endedAgoMs)} ago`;
-  if (keptForMs === undefined) return "";
-  return keptForMs === "forever" ? "kept for ever" : `kept for ${formatDuration(keptForMs)}`;
+/** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
+export function startedAgoMs({ heldMs, endedAgoMs, tookMs }: Pick<RunInspection, "heldMs" | "endedAgoMs" | "tookMs">): number | undefined {
+  return heldMs ?? (endedAgoMs === undefined || tookMs === undefined ? undefined : endedAgoMs + tookMs);
+}
+
+/** Returns a time that has passed in words, `3m ago`; `-` if it isn't known. */
+export function agoText(agoMs: number | undefined): string {
+  return agoMs === undefined ? "-" : `${formatDuration(agoMs)} ago`;
+}
+
+/** Returns the time for which the outcome is still stored; `""` if there is none. */
+export function keptText({ keptForMs }: Pick<RunInspection, "keptForMs">): string {
+  return keptForMs === undefined ? "" : keptForMs === "forever" ? "ever" : formatDuration(keptForMs);
+}
+
+/** Returns when the latest attempt began or ended, for how long it lasted, and for how long its outcome is still stored; `""` if nothing is known. */
+export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "tookMs" | "keptForMs">): string {
+  const { heldMs, endedAgoMs, tookMs, keptForMs } = run;
+  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}`;
+  const ended = endedAgoMs === undefined ? [] : [`ended ${agoText(endedAgoMs)}`];
+  const took = tookMs === undefined ? [] : [`took ${formatDuration(tookMs)}`];
+  return [...ended, ...took, ...(keptForMs === undefined ? [] : [`kept for ${keptText(run)}`])].join(", ");
 }
 
 /** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */

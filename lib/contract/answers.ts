@@ -169,7 +169,10 @@ const Run = v.strictObject({
   owner: v.optional(owner),
   heldMs: v.optional(durationMs),
   remainingMs: v.optional(durationMs),
-  endedAgoMs: v.optional(v.pipe(durationMs, v.description("For an interrupted run: the time since the end of its lease."))),
+  endedAgoMs: v.optional(
+    v.pipe(durationMs, v.description("The time since the end of the latest attempt, or of its lease if it is interrupted.")),
+  ),
+  tookMs: v.optional(v.pipe(durationMs, v.description("The time from the start of the latest attempt to its outcome."))),
   keptForMs: v.optional(v.union([durationMs, v.literal("forever")])),
   checkpoint: v.optional(json),
   result: v.optional(json),

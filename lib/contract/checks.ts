@@ -113,7 +113,7 @@ export const isList = row<Body<Listed>>({ items: listOf(isInspection), cursor, n
 export const isRun = row<RunView>({
   ...members("key state", isText),
   ...members("version attempt fencingToken", isCount),
-  ...members("heldMs remainingMs endedAgoMs", orNone(isCount)),
+  ...members("heldMs remainingMs endedAgoMs tookMs", orNone(isCount)),
   ...members("retryable takeover resultOmitted", orNone(isFlag)),
   ...{ owner: orNone(isText), keptForMs: orNone((value) => value === "forever" || isCount(value)) },
 });

@@ -40,6 +40,8 @@ const MEMBER_BYTES = 12;
 /** A run without its fingerprint, checkpoint and outcome; and a payload without its digest and text. */
 const RUN_BYTES = 113;
 const PAYLOAD_BYTES = 42;
+/** The owner of an outcome without its text, and two times: less than the hold that ends with it. */
+const RECORDED_BYTES = 24;
 
 /** The most bytes of a waiter for which the limit on the number of waiters also keeps the queue within its limit of bytes. */
 const WAITER_SHARE_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax);
@@ -104,7 +106,8 @@ export function renewalUnits(record: LockRecord, reading: ClockReading): number 
 }
 
 function runBytes({ fingerprint, checkpoint, outcome }: Run): number {
-  return RUN_BYTES + bytesOf(fingerprint) + payloadBytes(checkpoint) + payloadBytes(outcome?.payload);
+  const recorded = outcome ? RECORDED_BYTES + bytesOf(outcome.owner) + payloadBytes(outcome.payload) : 0;
+  return RUN_BYTES + bytesOf(fingerprint) + payloadBytes(checkpoint) + recorded;
 }
 
 function payloadBytes(payload: Payload | undefined): number {

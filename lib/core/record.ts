@@ -165,6 +165,10 @@ export interface Outcome {
   readonly recordedBy: LeaseId;
   /** Digest of the lease's principal. */
   readonly principal: string;
+  readonly owner: string;
+  /** The time of the lease's grant. */
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
   /** The result or the error; absent without one. */
   readonly payload?: Payload;
   /** There was a result, but it was too large to store. */

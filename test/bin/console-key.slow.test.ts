@@ -64,12 +64,12 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       expect(await facts.innerText()).toMatch(
         /interrupted, ended at \d\d:\d\d:\d\d \([^)]+ ago\); nothing to repair: the next start takes over/,
       );
-      expect(await facts.innerText()).toMatch(/Owner\s+worker\b/);
+      expect(await facts.innerText()).toMatch(/By\s+worker\b/);
       await page.goto(`${consoles.here}#/runs`);
       const row = page.getByRole("row", { name: "DEAD_RUN" });
       await row.waitFor();
       expect(await row.textContent()).toMatch(
-        /interrupted\s*1\s*worker\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over$/,
+        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over\s*1\s*–\s*–\s*worker$/,
       );
     });
   });

@@ -1,11 +1,11 @@
-/** What each view of the console says while its server is killed, hung or slow: what was known, of when it is, and nothing that it concludes. */
+/** The views of the console while its server is killed, hung or slow: each says what was known, and of when, and concludes nothing. */
 import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { type Consoles, startConsoles } from "./in-chromium.js";
 
-/** A state of the service: what becomes of each request. */
+/** The states of the service, by what becomes of each request. */
 const STATES = {
   killed: (route: Route) => route.abort(),
   hung: () => undefined,
@@ -27,7 +27,7 @@ const VIEWS: readonly (readonly [hash: string, there: RegExp, sentence: RegExp])
   ["#/limits?find=NONE", /No limit that was read fits/, new RegExp(LAST)],
   ["#/activity", /granted/, /What is shown is of/],
 ];
-/** What nobody can know who gets no answer. */
+/** The statements that need an answer. */
 const CONCLUDED = /Nobody (waits|holds)|No (held key|run|limit|key)|Free[;.]|lease over|may be dead|It never ran/;
 
 describe.skipIf(CHROMIUM === undefined)(

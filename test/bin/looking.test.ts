@@ -78,7 +78,7 @@ describe("ls", () => {
       ["stripe~", "0"],
     ]);
     expect((await holdfast("show", name)).stdout).toMatch(
-      /^stripe_evt~5F1 \(stripe, evt_1\) is held by somebody-else for \d+m?s, .*; 2 wait, next /,
+      /^stripe_evt~5F1 \(stripe, evt_1\) is held by somebody-else for \S+, .*; 2 wait, next /,
     );
     await Promise.all([one.close(), other.close()]);
     await Promise.all(waits);
@@ -143,11 +143,7 @@ describe("show", () => {
     giveUp.abort();
     await waiting;
     expect(words(stdout)).toEqual([
-      [
-        expect.stringMatching(
-          /^show is held by me for \d+m?s, (not renewed yet: its lease is current|renewed \d+m?s ago); somebody-else waits$/,
-        ),
-      ],
+      [expect.stringMatching(/^show is held by me for \S+, (not renewed yet: its lease is current|renewed \S+ ago); somebody-else waits$/)],
       [""],
       ["OWNER", "MODE", "TOKEN", "HELD FOR", "REMAINING"],
       ["me", "exclusive", String(lease.fencingToken), A_WHILE, A_WHILE],
@@ -176,7 +172,7 @@ describe("show", () => {
   it("shows that a key is free, and its last token", async () => {
     const token = await service.locks.withLock("was", ({ fencingToken }) => fencingToken);
     expect((await holdfast("show", "was")).stdout).toMatch(
-      new RegExp(`^was is free; its last lease was asked for \\d+m?s ago \\(released\\)\nthe last grant was under token ${token}\n$`),
+      new RegExp(`^was is free; its last lease was asked for \\S+ ago \\(released\\)\nthe last grant was under token ${token}\n$`),
     );
     expect((await holdfast("show", "never")).stdout).toBe("never is free; no holder is on record\n");
     expect(await json("show", "never")).toEqual({ key: "never", version: 0, mode: "exclusive", fencingToken: 0, holders: [], waiters: [] });
@@ -185,11 +181,16 @@ describe("show", () => {
   it("shows a run and what came of it", async () => {
     await service.locks.runOnce("done", { keepResultMs: "forever" }, () => ({ refund: "re_1" }));
     const { fencingToken } = (await service.locks.runs.get("done"))!;
-    expect((await holdfast("show", "--run", "done")).stdout).toBe(
-      `done is succeeded; attempt 1, token ${fencingToken}, kept for ever\nresult: {"refund":"re_1"}\n`,
+    expect((await holdfast("show", "--run", "done")).stdout).toEqual(
+      expect.stringMatching(
+        new RegExp(
+          `^done is succeeded; attempt 1, token ${fencingToken}, ended \\S+ ago, took \\S+, kept for ever\nowner: somebody-else\nresult: {"refund":"re_1"}\n$`,
+        ),
+      ),
     );
     expect(await json("show", "--run", "done")).toEqual({
       ...{ key: "done", version: A_NUMBER, state: "succeeded", attempt: 1, fencingToken },
+      ...{ owner: "somebody-else", endedAgoMs: A_NUMBER, tookMs: A_NUMBER },
       ...{ keptForMs: "forever", result: { refund: "re_1" } },
     });
   });
@@ -201,7 +202,7 @@ describe("show", () => {
     });
     await expect(work).rejects.toThrow("no paper");
     expect((await holdfast("show", "--run", "failed")).stdout).toMatch(
-      /^failed is failed, to be retried; attempt 1, token \d+\nerror: no paper\ncheckpoint: {"page":3}\n$/,
+      /^failed is failed, to be retried; attempt 1, token \d+, ended \S+ ago, took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
     );
     expect(await json("show", "--run", "failed")).toMatchObject({ error: { name: "Error", message: "no paper" }, checkpoint: { page: 3 } });
   });
@@ -228,13 +229,15 @@ describe("runs", () => {
     const asJson = await json("runs", "runs:", "--state", "running");
     end();
     await running;
-    const kept = expect.stringMatching(/^kept for (23h 59m|1d)$/) as string;
+    const kept = expect.stringMatching(/^(23h 59m|1d)$/) as string;
+    const started = expect.stringMatching(/^\d+m?s ago$/) as string;
+    const ended = [started, A_WHILE, "somebody-else"];
     expect(words(stdout)).toEqual([
-      ["KEY", "STATE", "ATTEMPT", "OWNER", "SINCE OR UNTIL"],
-      ["runs:a", "succeeded", "1", "-", kept],
-      ["runs:b", "failed, to be retried", "1", "-"],
-      ["runs:c", "failed", "1", "-", kept],
-      ["runs:d", "running", "1", "me", expect.stringMatching(/^running for \d+m?s$/)],
+      ["KEY", "STATE", "ATTEMPT", "STARTED", "TOOK", "BY", "KEPT FOR"],
+      ["runs:a", "succeeded", "1", ...ended, kept],
+      ["runs:b", "failed, to be retried", "1", ...ended],
+      ["runs:c", "failed", "1", ...ended, kept],
+      ["runs:d", "running", "1", started, "-", "me"],
     ]);
     expect(words(failed.stdout).map(([key]) => key)).toEqual(["KEY", "runs:b", "runs:c"]);
     const common = { key: "runs:d", version: A_NUMBER, state: "running", attempt: 1, fencingToken: A_NUMBER };

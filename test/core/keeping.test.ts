@@ -23,6 +23,7 @@ import {
   run,
   said,
   start,
+  BY_ME,
 } from "./run-parts.js";
 
 const NEXT = { leaseId: leaseIdAt(NOW_MS + DAY_MS) };
@@ -74,7 +75,7 @@ describe("an outcome is forgotten", () => {
 
   it("only if it is final: one that may be tried again is known as long as the record", () => {
     const retry = after(decided(record({ holds: { [ME]: hold() }, run: run({ fingerprint: "f" }) }), complete("retry")));
-    expect(retry.run?.outcome).toEqual({ recordedBy: ME, principal: "me" });
+    expect(retry.run?.outcome).toEqual(BY_ME);
     const late = 400 * DAY_MS;
     expect(said(decided(retry, start({ leaseId: leaseIdAt(NOW_MS + late), fingerprint: "g" }), at(late)))).toBe("fingerprint-mismatch");
     expect(decided(retry, start({ leaseId: leaseIdAt(NOW_MS + late) }), at(late)).answer).toMatchObject({ attempt: 2 });

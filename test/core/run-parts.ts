@@ -44,6 +44,10 @@ export function hold(over: Partial<Hold> = {}): Hold {
   };
 }
 
+/** The lease that recorded an outcome at once: mine, and the other. */
+export const BY_ME = { recordedBy: ME, principal: "me", owner: "", startedAtMs: NOW_MS, endedAtMs: NOW_MS } as const;
+export const BY_OTHER = { ...BY_ME, recordedBy: OTHER, principal: "someone" } as const;
+
 /** A first attempt that is running. */
 export function run(over: Partial<Run> = {}): Run {
   return { state: "running", attempt: 1, takeover: false, fingerprint: "", keepResultMs: DAY_MS, ...over };
@@ -51,7 +55,7 @@ export function run(over: Partial<Run> = {}): Run {
 
 /** A completed run, with an outcome recorded by OTHER and stored for a day from now. */
 export function over(state: "succeeded" | "failed" = "succeeded", more: Partial<Run> = {}): Run {
-  return run({ state, outcome: { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS + DAY_MS }, ...more });
+  return run({ state, outcome: { ...BY_OTHER, keptUntilMs: NOW_MS + DAY_MS }, ...more });
 }
 
 /** A record of a run's key. */

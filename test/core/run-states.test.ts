@@ -21,6 +21,8 @@ import {
   run,
   said,
   start,
+  BY_ME,
+  BY_OTHER,
 } from "./run-parts.js";
 
 const CHECKPOINT = { digest: "c", bytes: 1, text: "1" };
@@ -45,8 +47,7 @@ const ended = (ending: Tombstone["ending"]): Pick<LockRecord, "tombstones"> => (
 const recordedByMe = (state: "succeeded" | "failed" | "retry", attempt = 1): Run => ({
   ...run({ state, attempt }),
   outcome: {
-    recordedBy: ME,
-    principal: "me",
+    ...BY_ME,
     ...(state === "succeeded" && { payload: RESULT }),
     ...(state !== "retry" && { keptUntilMs: NOW_MS + DAY_MS }),
   },
@@ -94,7 +95,7 @@ const STATES: readonly State[] = [
     "granted → R2!* me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → R1* other", "reset → -"),
   state("interrupted", { run: run({ state: "interrupted", attempt: 2, checkpoint: CHECKPOINT }) },
     "granted → R3!* me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → I2*", "reset → -"),
-  state("another failed, and it may be tried again", { run: run({ state: "retry", outcome: { recordedBy: OTHER, principal: "someone" }, checkpoint: CHECKPOINT }) },
+  state("another failed, and it may be tried again", { run: run({ state: "retry", outcome: BY_OTHER, checkpoint: CHECKPOINT }) },
     "granted → R2*= me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → T1*=", "reset → -"),
   state("I failed, and it may be tried again", { ...ended("released"), run: recordedByMe("retry") },
     "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "reset → -"),
@@ -102,7 +103,7 @@ const STATES: readonly State[] = [
     "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "run-in-progress"),
   state("I failed, another tried again and fell silent", { ...others(TAKEABLE), ...ended("released"), run: { ...recordedByMe("retry"), state: "running", attempt: 2 } },
     "lease-over", "outcome-differs", "outcome-differs", "replayed", "lease-lost: released", "released", "reset → -"),
-  state("I failed, and another did, too", { ...ended("released"), run: run({ state: "retry", attempt: 2, outcome: { recordedBy: OTHER, principal: "someone" } }) },
+  state("I failed, and another did, too", { ...ended("released"), run: run({ state: "retry", attempt: 2, outcome: BY_OTHER }) },
     "lease-over", "lease-lost: released", "lease-lost: released", "lease-lost: released", "lease-lost: released", "released", "reset → -"),
   state("I succeeded", { ...ended("released"), run: recordedByMe("succeeded") },
     "succeeded", "replayed", "outcome-differs", "outcome-differs", "lease-lost: released", "released", "reset → -"),
@@ -116,7 +117,7 @@ const STATES: readonly State[] = [
     "succeeded", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lease-lost: taken", "lost", "reset → -"),
   state("another failed for good", { run: over("failed") },
     "failed", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → F1=", "reset → -"),
-  state("another succeeded, long ago", { run: over("succeeded", { attempt: 4, outcome: { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS } }) },
+  state("another succeeded, long ago", { run: over("succeeded", { attempt: 4, outcome: { ...BY_OTHER, keptUntilMs: NOW_MS } }) },
     "granted → R1 me", "lease-lost: never", "lease-lost: never", "lease-lost: never", "lease-lost: never", "never → S4=", "reset → -"),
 ];
 
@@ -206,7 +207,7 @@ describe("what comes of a command, in every state of a run", () => {
     ["a result that was left out", { omitted: true }],
     ["nothing", {}],
   ])("a start after the work is over gets its outcome: %s", (_, stored) => {
-    const outcome = { recordedBy: OTHER, principal: "someone", keptUntilMs: NOW_MS + DAY_MS, ...stored };
+    const outcome = { ...BY_OTHER, keptUntilMs: NOW_MS + DAY_MS, ...stored };
     expect(decided(record({ run: over("succeeded", { attempt: 4, outcome }) }), start())).toStrictEqual({
       answer: { ok: true, state: "succeeded", attempt: 4, ...stored },
       events: [],
@@ -277,7 +278,7 @@ describe("an outcome", () => {
 
   it("that was left out is told from another", () => {
     const first = decided(record({ ...mine(), run: run() }), complete("succeeded", { omitted: true }));
-    expect(first.next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me", omitted: true, keptUntilMs: NOW_MS + DAY_MS });
+    expect(first.next?.run?.outcome).toEqual({ ...BY_ME, omitted: true, keptUntilMs: NOW_MS + DAY_MS });
     expect(cellOf(first.next, complete("succeeded", { omitted: true }))).toBe("replayed");
     expect(cellOf(first.next, complete("succeeded"))).toBe("outcome-differs");
   });
@@ -294,7 +295,7 @@ describe("an outcome", () => {
   it("is recognised by its lease after later attempts, if it is the same to the last part", () => {
     const mineIs = complete("retry", { payload: RESULT });
     const first = decided(record({ ...mine(), run: run() }), mineIs).next!;
-    const later = { ...first, run: run({ state: "retry", attempt: 2, outcome: { recordedBy: OTHER, principal: "someone" } }) };
+    const later = { ...first, run: run({ state: "retry", attempt: 2, outcome: BY_OTHER }) };
     expect(decided(later, mineIs)).toEqual({
       answer: { ok: true, how: "replayed" },
       events: [{ event: "recorded", leaseId: ME, owner: "", principal: "me", outcome: "retry", repeated: true }],
@@ -325,9 +326,9 @@ describe("an outcome", () => {
   });
 
   it("replaces that of the attempt before it, whole", () => {
-    const failed = { recordedBy: OTHER, principal: "someone", payload: RESULT, omitted: true } as const;
+    const failed = { ...BY_OTHER, payload: RESULT, omitted: true } as const;
     const { next } = decided(record({ ...mine(), run: run({ attempt: 2, outcome: failed }) }), complete("retry"));
-    expect(next?.run?.outcome).toEqual({ recordedBy: ME, principal: "me" });
+    expect(next?.run?.outcome).toEqual(BY_ME);
   });
 
   it.each<[string, Partial<LockRecord>, string]>([

@@ -20,7 +20,7 @@ import type { Ending, LockRecord, Offer } from "../../lib/core/record.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 import { permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
-import { at, DAY_MS, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record, run } from "./run-parts.js";
+import { at, BY_OTHER, DAY_MS, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record, run } from "./run-parts.js";
 
 const inspect = (key: QueueKey): Inspection => inspection("k", key.record, key.reading);
 
@@ -231,14 +231,20 @@ describe("a view of a run", () => {
     expect(view({}, run({ attempt: 3, state: "interrupted" }))).toEqual({ ...common, state: "interrupted" });
   });
 
+  const ENDED = { owner: "", endedAgoMs: 1_200, tookMs: 0 };
+
   it("is failed, and tells if it may be tried again", () => {
     expect(view({}, run({ attempt: 3, state: "retry" }))).toEqual({ ...common, state: "failed", retryable: true });
-    expect(view({}, over("failed", { attempt: 3 }))).toEqual({ ...common, state: "failed", retryable: false, keptForMs: DAY_MS - 1_200 });
+    expect(view({}, over("failed", { attempt: 3 }))).toEqual({
+      ...{ ...common, ...ENDED, state: "failed", retryable: false, keptForMs: DAY_MS - 1_200 },
+    });
   });
 
   it("tells for how long its outcome is stored, never less than nothing, and that a result was left out", () => {
     const done = over("succeeded", { attempt: 3 });
-    expect(view({}, done)).toEqual({ ...common, state: "succeeded", keptForMs: DAY_MS - 1_200 });
+    expect(view({}, done)).toEqual({ ...common, ...ENDED, state: "succeeded", keptForMs: DAY_MS - 1_200 });
+    const { outcome: late } = over("succeeded", { outcome: { ...BY_OTHER, owner: "worker", startedAtMs: NOW_MS - 700 } });
+    expect(view({}, { ...done, outcome: late! })).toMatchObject({ owner: "worker", endedAgoMs: 1_200, tookMs: 700 });
     expect(view({}, done, at(2 * DAY_MS))).toMatchObject({ keptForMs: 0 });
     expect(view({}, { ...done, keepResultMs: FOREVER_MS })).toMatchObject({ keptForMs: "forever" });
     const { outcome } = done;

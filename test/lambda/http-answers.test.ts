@@ -173,7 +173,8 @@ describe("a run", () => {
     const running = { state: "running", owner: "billing-3", heldMs: 1_000, remainingMs: LEASE_MS - 1_000 };
     expect(shown(await get(`/v1/runs/${key}`))).toEqual({ key, attempt: 1, fencingToken, ...running });
     expect((await complete(run, outcome)).body).toEqual({ recorded: true });
-    expect(shown(await get(`/v1/runs/${key}`))).toEqual({ key, attempt: 1, fencingToken, ...outcome, ...seen });
+    const ended = { owner: "billing-3", endedAgoMs: 0, tookMs: 1_000 };
+    expect(shown(await get(`/v1/runs/${key}`))).toEqual({ key, attempt: 1, fencingToken, ...ended, ...outcome, ...seen });
   });
 });
 

@@ -194,7 +194,7 @@ const CHECKPOINT = { digest: "c", bytes: 1, text: "1" };
 const AGAIN = {
   attempt: 2,
   checkpoint: CHECKPOINT,
-  outcome: { recordedBy: HIGHER, principal: "x", omitted: true, payload: CHECKPOINT },
+  outcome: { recordedBy: HIGHER, principal: "x", owner: "", startedAtMs: 1, endedAtMs: 2, omitted: true, payload: CHECKPOINT },
 } as const;
 const RENEW = { type: "renew", key: "k", leaseId: ME, principal: "me" } as const;
 

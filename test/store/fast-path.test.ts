@@ -272,7 +272,7 @@ describe("a fast path on a run", () => {
       attempt: 2,
       takeover: true,
       checkpoint: { ...checkpoint, sequence: 5 },
-      outcome: { recordedBy: OTHER, principal: "someone" },
+      outcome: { recordedBy: OTHER, principal: "someone", owner: "", startedAtMs: 1, endedAtMs: 2 },
     }),
     "run by another": record({ holds: { [OTHER]: hold({ principal: "someone" }) }, run: run() }),
     "to be retried": record({ run: run({ state: "retry", checkpoint }) }),

@@ -56,7 +56,16 @@ const FULL: LockRecord = {
     fingerprint: "f",
     keepResultMs: 60_000,
     checkpoint: { digest: "c", bytes: 1, text: "1", sequence: 4 },
-    outcome: { recordedBy: C, principal: "P", payload: { digest: "o", bytes: 5_000, ttlAtSec: 77 }, omitted: true, keptUntilMs: 6 },
+    outcome: {
+      recordedBy: C,
+      principal: "P",
+      owner: "w",
+      startedAtMs: 1,
+      endedAtMs: 2,
+      payload: { digest: "o", bytes: 5_000, ttlAtSec: 77 },
+      omitted: true,
+      keptUntilMs: 6,
+    },
   },
   ttlAtSec: 8,
 };
@@ -96,7 +105,7 @@ describe("an item", () => {
       ug: { i: B, u: 4 },
       rn: {
         ...{ s: "running", a: 2, t: true, ph: "f", k: 60_000, c: { d: "c", n: 1, t: "1", q: 4 } },
-        ...{ b: C, p: "P", o: { d: "o", n: 5_000, x: 77 }, om: true, u: 6 },
+        ...{ b: C, p: "P", w: "w", g: 1, e: 2, o: { d: "o", n: 5_000, x: 77 }, om: true, u: 6 },
       },
     });
     expect(fromItem(toItem(FULL))).toStrictEqual(FULL);
@@ -147,7 +156,10 @@ describe("an item", () => {
       "with an outcome that has no more than its lease",
       {
         ...{ state: "retry", attempt: 1, takeover: false, fingerprint: "", keepResultMs: 1 },
-        ...{ checkpoint: { digest: "c", bytes: 9, ttlAtSec: 5 }, outcome: { recordedBy: A, principal: "P" } },
+        ...{
+          checkpoint: { digest: "c", bytes: 9, ttlAtSec: 5 },
+          outcome: { recordedBy: A, principal: "P", owner: "", startedAtMs: 1, endedAtMs: 2 },
+        },
       },
     ],
   ])("has a run %s", (_, run) => {

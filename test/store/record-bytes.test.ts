@@ -94,11 +94,14 @@ const run: fc.Arbitrary<Run> = fc.record(
       {
         recordedBy: fc.constant(leaseId(1)),
         principal: fc.constant(PRINCIPAL),
+        owner,
+        startedAtMs: time,
+        endedAtMs: time,
         payload,
         omitted: fc.constant(true as const),
         keptUntilMs: time,
       },
-      { requiredKeys: ["recordedBy", "principal"] },
+      { requiredKeys: ["recordedBy", "principal", "owner", "startedAtMs", "endedAtMs"] },
     ),
   },
   { requiredKeys: ["state", "attempt", "takeover", "fingerprint", "keepResultMs"] },
@@ -160,7 +163,15 @@ describe("the bytes that are counted of a record", () => {
 /** Each part of a record at its longest: every number has the most digits of a safe integer, except a waiter's. */
 const LONGEST = (() => {
   const payloadOfAll: Checkpoint = { digest: DIGEST, bytes: MOST, text: "t", ttlAtSec: MOST, sequence: MOST };
-  const outcome = { recordedBy: leaseId(1), principal: PRINCIPAL, omitted: true, keptUntilMs: MOST } as const;
+  const outcome = {
+    recordedBy: leaseId(1),
+    principal: PRINCIPAL,
+    owner: "",
+    startedAtMs: MOST,
+    endedAtMs: MOST,
+    omitted: true,
+    keptUntilMs: MOST,
+  } as const;
   const times = { fencingToken: MOST, leaseMs: MOST, grantedAtMs: MOST, expiresAtMs: MOST, marginMs: MOST };
   const large: Hold = { principal: PRINCIPAL, owner: "", mode: "shared", permits: 999, requestHash: PARAMS, broken: "forced", ...times };
   const ran: Run = { state: "interrupted", attempt: MOST, takeover: true, fingerprint: "", keepResultMs: MOST, outcome };

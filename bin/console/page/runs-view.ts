@@ -1,7 +1,7 @@
 /** The runs by state, and one run. */
 import { useContext, useMemo, useState } from "preact/hooks";
-import { formatSeconds } from "../../duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../inspect/run-text.js";
+import { formatDuration, formatSeconds } from "../../duration.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, nextOf, startedAgoMs, stateOf } from "../../inspect/run-text.js";
 import { plain } from "../../plain-text.js";
 import { reasonOf } from "../activity.js";
 import type { Line, Listed, RunOfKey } from "../data.js";
@@ -37,28 +37,22 @@ interface Seen {
   readonly isUtc: boolean;
 }
 
-/** Returns the time of a run in words. `failure`: the line of the log that tells how its last attempt failed, if it is known. */
-function lasts(run: RunOfKey, failure: Line | undefined, { isUtc, atMs }: Seen): string {
-  const { state, endedAgoMs } = run;
-  const at = (verb: string, thenMs: number): string => `${verb} at ${timeText(thenMs, isUtc)} (${formatSeconds(atMs - thenMs)} ago)`;
-  if (state === "interrupted") return `${endedAgoMs === undefined ? "" : `${at("ended", atMs - endedAgoMs)}; `}${nextOf(run)}`;
-  return [failure ? at("failed", failure.atMs) : "", lastsOf(run, formatSeconds)].filter(Boolean).join(", ");
+/** Returns a time of day, and how long ago that is; `–` if it isn't known. */
+function atText(agoMs: number | undefined, { isUtc, atMs }: Seen): string {
+  return agoMs === undefined ? "–" : `${timeText(atMs - agoMs, isUtc)} (${formatSeconds(agoMs)} ago)`;
 }
 
-/** Finds the line of the log that tells how the last attempt of a run failed. */
-function useFailures(lines: readonly Line[]): (run: RunOfKey) => Line | undefined {
-  const last = useMemo(() => new Map(lines.filter(({ event }) => event === "recorded").map((line) => [line.key, line])), [lines]);
-  return ({ key, state, attempt }) => {
-    const line = last.get(key);
-    return state === "failed" && line?.attempt === attempt ? line : undefined;
-  };
+/** Returns what happens next to an interrupted run, and since when; `""` of any other. */
+function noteOf(run: RunOfKey, seen: Seen): string {
+  const { state, endedAgoMs } = run;
+  if (state !== "interrupted") return "";
+  return `${endedAgoMs === undefined ? "" : `ended at ${atText(endedAgoMs, seen)}; `}${nextOf(run)}`;
 }
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
-export function RunsView({ about, query, lines, exhausted }: ViewProps): Content {
+export function RunsView({ about, query, exhausted }: ViewProps): Content {
   const { filters, set, polled, age, partOf, none, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
-  const failureOf = useFailures(lines);
   const { data, atMs = 0 } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
   const first = isFailed ? thatFit(exhausted?.items ?? [], filters.find.trim()) : [];
@@ -79,9 +73,9 @@ export function RunsView({ about, query, lines, exhausted }: ViewProps): Content
 
   function table(): Content {
     return html`<table class=${`rows runs ${age}`}>
-      ${head("Key", "State", ["Attempt", "number"], "Owner", "Time")}
+      ${head("Key", "State", ["Attempt", "number"], "Started", "Took", "By")}
       <tbody>
-        ${rows.map((run) => row(run, failureOf(run), { isUtc, atMs }))}
+        ${rows.map((run) => row(run, { isUtc, atMs }))}
       </tbody>
     </table>`;
   }
@@ -98,32 +92,32 @@ export function RunsView({ about, query, lines, exhausted }: ViewProps): Content
   }
 }
 
-function row(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
-  const time = lasts(run, failure, seen);
-  const owner = run.owner ?? failure?.owner;
-  const error = run.error === undefined ? "" : messageOf(run.error);
+function row(run: RunOfKey, seen: Seen): Content {
+  const { owner, tookMs } = run;
+  const small = run.error === undefined ? noteOf(run, seen) : plain(messageOf(run.error));
+  const started = startedAgoMs(run);
   return html`<tr key=${run.key} class=${TONES[run.state]}>
     <th scope="row">
       <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(TONES[run.state])}${keyName(run.key, run.parts)}</a>
     </th>
     <td data-label="State">
       ${hasUsedUp(run) ? html`<strong class="lost">${stateOf(run)}</strong>` : stateOf(run)}
-      ${error !== "" && html`<small class="error muted"><bdi>${plain(error)}</bdi></small>`}
+      ${small !== "" && html`<small class="error muted"><bdi>${small}</bdi></small>`}
     </td>
     <td data-label="Attempt" class="number">${run.attempt}${run.takeover && html` <span class="tag">takeover</span>`}</td>
-    <td data-label="Owner" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
-    <td data-label="Time" class=${time === "" ? "none" : ""}>${time}</td>
+    <td data-label="Started" class=${started === undefined ? "muted none" : ""}>${atText(started, seen)}</td>
+    <td data-label="Took" class=${tookMs === undefined ? "muted none" : ""}>${tookMs === undefined ? "–" : formatDuration(tookMs)}</td>
+    <td data-label="By" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
   </tr>`;
 }
 
 export function RunView(given: OneProps): Content {
-  const { about, name, lines, announce } = given;
+  const { about, name, announce } = given;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const isKnown = useIsKnown(polled);
   const { isUtc } = useContext(SharedContext);
-  const failureOf = useFailures(lines);
   const log = useOwnLines(given, "run");
   const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
@@ -140,7 +134,7 @@ export function RunView(given: OneProps): Content {
     </div>
     <${Freshness} polled=${polled} />
     ${polled.data?.run === null && noRun(isKnown, own, name, isUtc)}
-    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, failureOf(run), { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
+    ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${
       (run ?? own.length > 0) &&
       html`<${History}
@@ -179,8 +173,8 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
   );
 }
 
-function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
-  const { attempt, takeover, owner = failure?.owner, fencingToken, remainingMs, checkpoint, result, error, resultOmitted } = run;
+function facts(run: RunOfKey, seen: Seen): Content {
+  const { attempt, takeover, owner, fencingToken, remainingMs, tookMs, keptForMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
     ["Result", resultOmitted ? "It was too large to be stored." : result],
@@ -190,13 +184,14 @@ function facts(run: RunOfKey, failure: Line | undefined, seen: Seen): Content {
     <section class="panel" aria-label="State">
       <header><h2>State</h2></header>
       <dl class="facts">
-        ${fact("State", [...(run.state === "running" ? [] : [stateOf(run)]), lasts(run, failure, seen)].filter(Boolean).join(", "))}
+        ${fact("State", [stateOf(run), noteOf(run, seen)].filter(Boolean).join(", "))} ${fact("Started", atText(startedAgoMs(run), seen))}
+        ${tookMs !== undefined && fact("Took", formatDuration(tookMs))} ${keptForMs !== undefined && fact("Kept for", keptText(run))}
         ${fact("Attempt", [
           attempt,
           takeover && ", which took over from one that ended without an outcome",
           hasUsedUp(run) && `. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default`,
         ])}
-        ${owner !== undefined && fact("Owner", ownerName(owner))}
+        ${owner !== undefined && fact("By", ownerName(owner))}
         ${remainingMs !== undefined && fact("Lease left", [LeaseBar({ leftMs: remainingMs, leaseMs: undefined, tone: "held" }), " unless it is renewed before"])}
         ${fact("Fencing token", fencingToken, "token")}
       </dl>

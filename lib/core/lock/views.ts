@@ -253,13 +253,15 @@ export interface RunView {
   /** The attempt before this one ended without an outcome. */
   readonly takeover?: true;
   readonly fencingToken: number;
-  /** For a running run, and for an interrupted one whose holder is known: the owner. */
+  /** The owner of the latest attempt. Absent: it is interrupted, and whose it was is not known any more. */
   readonly owner?: string;
   /** For a running run: the time since its start, and the time left without a renewal, in ms. */
   readonly heldMs?: number;
   readonly remainingMs?: number;
-  /** For an interrupted run: the time since the end of its lease, in ms. */
+  /** The time since the end of the latest attempt, or of its lease if it is interrupted, in ms. */
   readonly endedAgoMs?: number;
+  /** The time from the start of the latest attempt to its outcome, in ms. */
+  readonly tookMs?: number;
   /** For a finished run: the time for which its outcome is still stored, in ms. */
   readonly keptForMs?: number | "forever";
   readonly checkpoint?: unknown;
@@ -281,13 +283,20 @@ export function runView(key: string, record: LockRecord, run: Run, reading: Cloc
     const [lapsed] = lapsedHolds(record, reading);
     return { ...common, state: "interrupted", ...(lapsed && { owner: lapsed.owner, endedAgoMs: lapsed.endedAgoMs }) };
   }
-  if (run.state === "retry") return { ...common, state: "failed", retryable: true };
-  const { keptUntilMs = 0, omitted } = run.outcome ?? {};
+  const { outcome } = run;
+  const { keptUntilMs = 0, omitted } = outcome ?? {};
+  const ended = outcome && {
+    owner: outcome.owner,
+    endedAgoMs: Math.max(0, reading.latestMs - outcome.endedAtMs),
+    tookMs: Math.max(0, outcome.endedAtMs - outcome.startedAtMs),
+  };
+  if (run.state === "retry") return { ...common, state: "failed", retryable: true, ...ended };
   const keptForMs = run.keepResultMs >= FOREVER_MS ? "forever" : Math.max(0, keptUntilMs - reading.latestMs);
   return {
     ...common,
     state: run.state,
     ...(run.state === "failed" && { retryable: false }),
+    ...ended,
     keptForMs,
     ...(omitted && { resultOmitted: omitted }),
   };

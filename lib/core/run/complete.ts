@@ -10,7 +10,7 @@ import type { Complete, Decision, LeaseEvent } from "../commands.js";
 import { endLease, holdOf } from "../lock/tombstones.js";
 import { refuse } from "../errors.js";
 import { isSameLeaseId } from "../lease-id.js";
-import type { LockRecord, LockPolicy, Outcome, Run } from "../record.js";
+import type { Hold, LockRecord, LockPolicy, Outcome, Run } from "../record.js";
 import { completedTtlAtSec, isStored, isOver, refuseUnkept } from "./run.js";
 import type { ClockReading } from "../time.js";
 import { isLive } from "../lock/expiry.js";
@@ -24,7 +24,7 @@ export function complete(record: LockRecord | undefined, command: Complete, read
   if (hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
   if (payload && !isStored(payload)) return { answer: refuseUnkept(), events: [] };
 
-  const run = completed(record.run, command, reading);
+  const run = completed(record.run, hold, command, reading);
   const ending = isLive(hold, reading) ? "released" : "expired";
   const next = change(endLease(record, leaseId, ending, reading, { outcome: outcomeDigest(command) }), reading, {
     run,
@@ -38,6 +38,7 @@ export function complete(record: LockRecord | undefined, command: Complete, read
 /** Returns the run after its attempt ended. Its checkpoint stays for a retry only. */
 function completed(
   run: Run,
+  { owner, grantedAtMs: startedAtMs }: Hold,
   { leaseId, principal, state, payload, omitted }: Complete,
   reading: ClockReading,
 ): Run & { readonly outcome: Outcome } {
@@ -46,6 +47,9 @@ function completed(
   const outcome: Outcome = {
     recordedBy: leaseId,
     principal,
+    owner,
+    startedAtMs,
+    endedAtMs: reading.latestMs,
     ...(payload && { payload }),
     ...(omitted && { omitted }),
     ...(isFinal && { keptUntilMs: reading.latestMs + run.keepResultMs }),

@@ -326,6 +326,9 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
     "rn.s = :state",
     "rn.b = :me",
     "rn.p = :principal",
+    "rn.w = h.#me.o",
+    "rn.g = h.#me.a",
+    "rn.e = :now",
     ...(payload ? ["rn.o = :payload"] : []),
     ...(omitted ? ["rn.om = :true"] : []),
   ];
@@ -343,7 +346,7 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
       ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
       // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
       ...(omitted && { ":true": true }),
-      ...(state !== "retry" && { ":now": reading.latestMs }),
+      ":now": reading.latestMs,
     },
     shifted(command, reading, false, outcomeDigest(command)),
   );

@@ -163,6 +163,9 @@ export const CHECKPOINT = layoutOf<Checkpoint>({ ...PAYLOAD_MEMBERS, sequence: o
 const OUTCOME = layoutOf<Outcome>({
   recordedBy: plain("b"),
   principal: plain("p"),
+  owner: plain("w"),
+  startedAtMs: integer("g"),
+  endedAtMs: integer("e"),
   payload: part("o", PAYLOAD),
   omitted: optional(plain("om")),
   keptUntilMs: optional(integer("u")),
@@ -184,8 +187,10 @@ const ATTEMPT = layoutOf<Omit<Run, "outcome">>(
 export const RUN: Pick<Layout<Run>, "toItem" | "fromItem"> = {
   toItem: (run) => ({ ...ATTEMPT.toItem(run), ...(run.outcome && OUTCOME.toItem(run.outcome)) }),
   fromItem(item) {
+    const attempt = ATTEMPT.fromItem(item);
+    if (item["b"] === undefined) return attempt;
     const { unknown: _ofTheAttempt, ...outcome } = OUTCOME.fromItem(item);
-    return { ...ATTEMPT.fromItem(item), ...(item["b"] !== undefined && { outcome }) };
+    return { ...attempt, outcome };
   },
 };
 

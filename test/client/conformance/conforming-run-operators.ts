@@ -33,7 +33,7 @@ export function describeRunOperators(fixture: Fixture): void {
       const over = await fixture.rival.runs.get(name);
       expect(over).toMatchObject({ state: "succeeded", attempt: 1, result: value });
       expect(over).not.toHaveProperty("checkpoint");
-      expect(over).not.toHaveProperty("owner");
+      expect(over).toMatchObject({ owner: found!.owner, endedAgoMs: expect.any(Number), tookMs: expect.any(Number) });
     });
 
     it("with the error of one that failed, as an error", async () => {

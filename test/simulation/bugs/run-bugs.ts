@@ -11,7 +11,7 @@ export const RUN_BUGS: readonly Bug[] = [
       [
         "if (!record?.run || !hold) return completeWithoutHold(record, command, reading);",
         `if (!record?.run) return completeWithoutHold(record, command, reading);
-        if (!hold) return { answer: { ok: true, how: "recorded" }, next: change(record, reading, { run: completed(record.run, command, reading) }), events: [] };`,
+        if (!hold) return { answer: { ok: true, how: "recorded" }, next: change(record, reading, { run: completed(record.run, { owner: "", grantedAtMs: 0 } as Hold, command, reading) }), events: [] };`,
       ],
     ],
   },

@@ -8,6 +8,11 @@ const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
 
+/** Returns who recorded an outcome, and when: times in ms after the start of the tests. */
+const recorded = (recordedBy: string, startedMs: number, endedMs = startedMs) => ({
+  ...{ recordedBy, principal: "P", owner: "", startedAtMs: START_MS + startedMs, endedAtMs: START_MS + endedMs },
+});
+
 /** Starts the run fifty times at once, each with its own id, and returns the outcomes. */
 export function fiftyStart(run: RunScene): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await run.start(leaseId(order))));
@@ -39,7 +44,7 @@ export function runs(store: () => LockStore): void {
         takeover: false,
         fingerprint: "f",
         keepResultMs: KEEP_MS,
-        outcome: { recordedBy: A, principal: "P", ...said, keptUntilMs: START_MS + 2_100 + KEEP_MS },
+        outcome: { ...recorded(A, 0, 2_100), ...said, keptUntilMs: START_MS + 2_100 + KEEP_MS },
       },
     });
     const found = { ok: true, state, attempt: 1, ...said };

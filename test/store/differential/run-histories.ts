@@ -122,7 +122,7 @@ const remembered: fc.Arbitrary<LockRecord> = fc
         "to be tried again": {
           state: "retry",
           ...begun,
-          outcome: { recordedBy: ended[0]!, principal: ownerOf(ended[0]!), payload: small("1") },
+          outcome: { recordedBy: ended[0]!, principal: ownerOf(ended[0]!), owner: "", startedAtMs: 1, endedAtMs: 2, payload: small("1") },
         },
         interrupted: { state: "interrupted", ...begun },
       };
