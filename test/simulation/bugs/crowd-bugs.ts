@@ -4,7 +4,7 @@ import type { Bug } from "./bug.js";
 const JOIN = "lib/store/dynamo/join.ts";
 const ENDING = "lib/store/dynamo/ending.ts";
 /** The entry of a place that was left stays in the queue. */
-const ENTRY_STAYS = ["`q[${slot}] = :empty`", "`q[${slot}].left = :empty`", ENDING] as const;
+const ENTRY_STAYS = ["`q[${slot}] = :empty`", "`q[${slot}].zz = :empty`", ENDING] as const;
 
 /** Mistakes by which a crowd takes more than there is, or loses count; and those of places that are left. */
 export const CROWD_BUGS: readonly Bug[] = [
