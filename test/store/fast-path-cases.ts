@@ -110,6 +110,8 @@ function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | n
     whole["q"],
     command,
   );
+  // A release offers to what its first place says, and does not read the marks.
+  idsIn(item, "qi").forEach((id, place) => id === LEFT && expectSame((item["q"] as readonly Item[])[place], NO_ENTRY, command));
   // The ids of those that ended are counted until they are tombstones, and so are the places that were left.
   const left = (it: Item | null): number => LEFT_BYTES * idsIn(it, "qi").filter((id) => id === LEFT).length;
   const besides = listBytes(idsIn(item, "rl")) - listBytes(idsIn(before, "rl")) + left(item) - left(before);
@@ -187,7 +189,8 @@ export const ends =
 /** Other leases than those of the commands, with an id that is lower and one that is higher than theirs. */
 const [LOWER, HIGHER] = [leaseId(0, -60_000), leaseId(90)];
 const LONG = { leaseMs: 10 * LIMITS.nextTokenMs };
-const MANY = permits(1, 2 * LIMITS.leasesMax);
+const MANY_LIMIT = 2 * LIMITS.leasesMax;
+const MANY = permits(1, MANY_LIMIT);
 const SOME = permits(1, 9);
 const CHECKPOINT = { digest: "c", bytes: 1, text: "1" };
 /** A run whose attempt before this one told why it failed. */
@@ -326,15 +329,19 @@ export const COMMON: Readonly<Record<string, Asked>> = {
   "claim from the only place": lock("the record", ...freed("A"), later(), asks("A", SOME)),
   "claim from the first place": lock("the record", ...freed("AC"), later(), asks("A", SOME)),
   "claim from a place behind": lock("the record", ...freed("CA"), later(), asks("A", SOME)),
+  "join of one of many permits behind those who wait": lock("the record", ...freed("C", MANY_LIMIT), later(), grants("E", MANY)),
+  "claim of one of many permits from the first place": lock("the record", ...freed("AC", MANY_LIMIT), later(), asks("A", MANY)),
+  "claim of one of many permits from a place behind": lock("the record", ...freed("CA", MANY_LIMIT), later(), asks("A", MANY)),
   "claim of a reader from its place": lock(
     "the record",
     ...[grants("B", READER), asks("D"), asks("A", READER), releases("D"), later(), asks("A", READER)],
   ),
 };
 
-/** B holds one of 9 permits, and there is room again for these, who wait. */
-function freed(letters: string): readonly Step[] {
-  return [grants("B", SOME), grants("D", permits(8, 9)), ...Array.from(letters, (each) => asks(each, SOME)), releases("D")];
+/** B holds one of so many permits, and there is room again for these, who wait. */
+function freed(letters: string, limit = 9): readonly Step[] {
+  const one = permits(1, limit);
+  return [grants("B", one), grants("D", permits(limit - 1, limit)), ...Array.from(letters, (each) => asks(each, one)), releases("D")];
 }
 
 /** As many readers as may leave without a list of those that ended, and one more. */
@@ -465,6 +472,16 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   }),
   "another has 2 permits": (before, asked) => (before.limit > 1 ? { holds: { [HIGHER]: aHold(asked, before, { permits: 2 }) } } : {}),
   "another has 3 permits": (before, asked) => (before.limit > 1 ? { holds: { [HIGHER]: aHold(asked, before, { permits: 3 }) } } : {}),
+  ...Object.fromEntries(
+    [0, 1].map((more): [string, Change] => [
+      `the others have as many permits as leave room for this one, and ${more}`,
+      (before, asked, fast) => {
+        const room = number(fast, ":room");
+        return room === undefined || before.limit === 1 ? {} : { holds: { [HIGHER]: aHold(asked, before, { permits: room + more }) } };
+      },
+    ]),
+  ),
+  "two holds were measured": () => ({ heldMs: 40, heldBeforeMs: 50 }),
   "another limit": ofLock(({ limit, offers }) => (offers.length > 0 ? {} : { limit: limit + 1 })),
   "readers hold it": (before, asked) => ({ limit: 1, holds: { [HIGHER]: aHold(asked, before, { mode: "shared" }) } }),
   "a reader waits to write": ofLock((_, { reading }) => ({ upgrading: { leaseId: HIGHER, untilMs: reading.earliestMs + 1 } })),
@@ -539,6 +556,7 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
   "the offer was claimed by one who is called as the digest of its principal": ({ offers }, asked) =>
     offers.length > 0 ? { offers: [], holds: { [mine(asked)]: aHold(asked, EMPTY_RECORD, { principal: offers[0]!.principal }) } } : {},
   "the place is another's": waiting(() => ({ principal: "Q" })),
+  "the place asks for something else": waiting(() => ({ requestHash: "other" })),
   "the place came by a notify": waiting(() => ({ condition: "c" })),
   "another stands in the first place": ({ waiters }, asked) => ({
     waiters: waiters.length > 0 ? waiters.with(0, waiter(HIGHER, asked)) : waiters,

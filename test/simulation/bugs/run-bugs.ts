@@ -76,8 +76,8 @@ export const RUN_BUGS: readonly Bug[] = [
   {
     name: "given-up-after-it-began",
     why: "work whose invocation ends is abandoned like a lock, and counts as never started",
-    file: "lib/client/calls/session.ts",
-    edits: [['lease.kind === "locks" && this.released(lease)', "this.released(lease)"]],
+    file: "lib/client/hold/holds.ts",
+    edits: [['if (lease.kind === "locks") void this.released(lease);', "void this.released(lease);"]],
   },
   {
     name: "outcome-before-belief-ends",
