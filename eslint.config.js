@@ -102,7 +102,7 @@ const ROOMS = [
   { files: ["test/simulation/world.ts"], may: ["time", "purity"] },
   { files: ["test/tidy/dependencies.ts"], may: ["time", "console", "purity"] },
   { files: ["test/model/main.ts", "test/mutation/main.ts"], may: ["time", "console", "purity"] },
-  { files: ["test/chaos/main.ts", "test/soak/main.ts"], may: ["time", "random", "env", "console", "purity"] },
+  { files: ["test/chaos/main.ts"], may: ["time", "random", "env", "console", "purity"] },
   { files: ["test/deployed/main.ts"], may: ["console", "purity"] },
   { files: ["test/simulation/main.ts"], may: ["time", "env", "console", "purity"] },
 ];

@@ -67,7 +67,7 @@ export interface LockServiceProps {
    * @default false: requests to wait asleep are refused
    */
   readonly wake?: boolean | WakeOptions | undefined;
-  /** The memory of each function, in MB, which also determines its share of a CPU (docs/operating.md has what was measured). @default 512 */
+  /** The memory of each function, in MB, which also determines its share of a CPU (docs/costs.md has what was measured). @default 512 */
   readonly memorySizeMb?: number | undefined;
   /** The topic that the alarms notify. @default none: the alarms only change their state */
   readonly alarmTopic?: ITopic | undefined;

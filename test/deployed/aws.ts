@@ -36,7 +36,7 @@ interface Message {
   readonly body?: string | Buffer;
 }
 
-/** How often an internal error is tried again, as AWS's own clients do. The emulator has some under load. */
+/** The number of times that an internal error is tried again, as the clients of AWS do. The emulator has some under load. */
 const RETRIES = 3;
 
 async function send(message: Message, credentials: Credentials): Promise<string> {

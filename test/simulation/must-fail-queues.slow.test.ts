@@ -43,8 +43,6 @@ const STALE: readonly string[] = [
   "first-way-counts-as-definite",
   "table-under-its-own-principal",
   "release-on-the-version",
-  "claim-without-a-count",
-  "left-place-offered",
   "names-of-conditions-uncounted",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",

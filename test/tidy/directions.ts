@@ -45,6 +45,7 @@ const ROOMS: readonly Room[] = [
   // Workers have node:zlib as well.
   { of: "lib/adapters/response.ts", files: ["lib/core/", "lib/client/", OFF_NODE_HTTP], packages: ["node:zlib"] },
   { of: ANY_ADAPTER, files: ["lib/core/", "lib/contract/", "lib/client/", OFF_NODE_HTTP], packages: [] },
+  { of: "lib/durable/", files: ["lib/core/", "lib/client/"], packages: ["@aws/durable-execution-sdk-js"] },
   { of: "lib/otel/", files: ["lib/core/", "lib/client/"], packages: ["@opentelemetry/api"] },
   { of: "lib/testing/", files: ["lib/core/", "lib/contract/", "lib/store/", "lib/service/", "lib/client/"], packages: [] },
   { of: ENTRY, files: ["lib/"], packages: [ANYTHING] },

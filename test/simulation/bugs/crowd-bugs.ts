@@ -23,18 +23,6 @@ export const CROWD_BUGS: readonly Bug[] = [
     edits: [["jt.#in = f + :one, f = f + :one", "jt.#in = f, f = f + :one"]],
   },
   {
-    name: "claim-without-a-count",
-    why: "a waiter claims from its place as it saw the crowd: what others took since is not counted",
-    file: JOIN,
-    breaks: "S12",
-    edits: [
-      [
-        "...before.condition, ...room.condition]",
-        '...before.condition, ...room.condition.map((each) => each.replace("cp <= :room", "(cp <= :room OR cp > :room)"))]',
-      ],
-    ],
-  },
-  {
     name: "claim-past-those-before-it",
     why: "a waiter claims what is free beside the holders, though those who wait before it need it",
     file: "lib/core/lock/queue.ts",
@@ -59,12 +47,6 @@ export const CROWD_BUGS: readonly Bug[] = [
     file: ENDING,
     breaks: "S2",
     edits: [['ended.update, "v = v + :one", ...counted]', 'ended.update, "v = if_not_exists(v, :one)", ...counted]']],
-  },
-  {
-    name: "left-place-offered",
-    why: "the entry of a waiter that left stays in the queue: the next release offers it the key",
-    file: ENDING,
-    edits: [ENTRY_STAYS],
   },
   {
     name: "left-place-read-as-a-waiter",

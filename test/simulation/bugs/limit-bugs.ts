@@ -87,8 +87,8 @@ export const LIMIT_BUGS: readonly Bug[] = [
     breaks: "L7",
     edits: [
       [
-        "sinceMs > REFUSED_FOR_MS ? 0 : Math.max(0, Math.ceil(refused.retryAfterMs - sinceMs))",
-        "Math.max(1, Math.ceil(refused.retryAfterMs - sinceMs))",
+        "sinceMs > REFUSED_FOR_MS || leftMs <= 0 ? undefined : { code, retryAfterMs: leftMs }",
+        "{ code, retryAfterMs: Math.max(1, leftMs) }",
       ],
     ],
   },

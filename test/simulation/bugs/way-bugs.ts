@@ -44,7 +44,7 @@ export const WAY_BUGS: readonly Bug[] = [
         "api: this.#deps.onTable(identity), identity }",
         "api: this.#deps.onTable({ ...identity, principal: this.#deps.own.principal }), identity }",
       ],
-      ["found = known && (await this.#lookUp(otherThan(this.#way), known, COMPARED));", 'found = known && "known";'],
+      ["met = await this.#met(otherThan(this.#way), known, COMPARED);", 'met = { found: known ? "known" : "unclear", by: "lease" };'],
     ],
   },
   {

@@ -1,5 +1,5 @@
 /**
- * What a store adds to the core: every command in every state, twice; many at once; what is kept and listed. The rules of a decision are
+ * The conformance of a store, in what it adds to the core: every command in every state, twice; many at once; what is kept and listed. The rules of a decision are
  * the core's tables, and test/store/differential compares random histories. Every store passes this suite in full; an exception would be
  * named here, with its reason. The suite advances time itself and gives every test its own key, so it can run on a shared engine.
  */
