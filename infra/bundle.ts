@@ -110,7 +110,8 @@ function setApart({ onResolve }: PluginBuild): void {
 function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {
   mkdirSync(directory, { recursive: true });
   for (const { path, contents } of files) {
-    const unfinished = join(directory, `.${process.pid}-${basename(path)}`);
+    // Beside the folder, and not in it: whoever copies the folder meanwhile copies whole files.
+    const unfinished = `${directory}.${process.pid}-${basename(path)}`;
     writeFileSync(unfinished, contents);
     renameSync(unfinished, path);
   }

@@ -191,7 +191,7 @@ describe("a line of its log", () => {
 
   it.each<readonly [word: string, change: Partial<LogLine>, details: string]>([
     ["released", { reason: "released", heldMs: 1500 }, "held 1.5s"],
-    ["lost", { reason: "taken", heldMs: 4200 }, "lease ran out, taken after 4.2s"],
+    ["lost", { reason: "expired", heldMs: 4000, lapsedMs: 1000 }, "lease ran out, held at most 3s"],
     ["broken", { reason: "broken: host is gone", heldMs: 4000 }, "host is gone, held at most 4s"],
     ["granted", { event: "granted", fencingToken: 1_795_000_212_684, waitedMs: 12 }, "token …212684, waited 12ms"],
     ["queued", { event: "queued", position: 2 }, "place 2"],

@@ -103,8 +103,8 @@ describe("a command line that breaks a rule", () => {
     [["limit", "k", "--", "true"], "required option '--rate <rate>' not specified", SEE_HELP],
     [["limit", "k", "--rate", "1/1m", "true"], "limit: put -- before the command", "holdfast limit k -- true"],
     ...[
-      ["10", "Write it like 100/1m, or 5/1s/2 for at most 2 at once."],
-      ["1/1m/1/1", "Write it like 100/1m, or 5/1s/2 for at most 2 at once."],
+      ["10", "Write it like 100/1m, or 5/1s/2 for bursts of 2."],
+      ["1/1m/1/1", "Write it like 100/1m, or 5/1s/2 for bursts of 2."],
       ["0/1m", "It must be at least 1."],
       ["1/m", "Write it like 500ms, 30s, 5m, 2h, 1d or 1h30m."],
     ].map(

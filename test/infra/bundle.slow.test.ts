@@ -63,7 +63,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
   const asset = join(directory, assets[0] ?? "none");
   const code = join(asset, "index.mjs");
 
-  it("is one ES module of at most 150 KB for the whole API; the SDK and the document are beside it, with source maps and licences", () => {
+  it("is one ES module of at most 156 KB for the whole API; the SDK and the document are beside it, with source maps and licences", () => {
     expect(status, said).toBe(0);
     expect(assets).toHaveLength(1);
     expect(readdirSync(asset).sort()).toEqual([
@@ -75,7 +75,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
       "sdk.mjs",
       "sdk.mjs.map",
     ]);
-    expect(statSync(code).size).toBeLessThanOrEqual(150_000);
+    expect(statSync(code).size).toBeLessThanOrEqual(156_000);
     expect(statSync(join(asset, "sdk.mjs")).size).toBeLessThanOrEqual(260_000);
   });
 

@@ -47,8 +47,8 @@ describe("a wait that is aborted while a poll is on its way rejects with an Abor
   });
 });
 
-describe("a grant that is being fitted to a caller with other meta", () => {
-  /** A caller whose grant comes under the name of one that left, while renewals go wrong. */
+describe("a grant that is handed to a caller with other meta", () => {
+  /** A caller whose grant was made for one that left, while transfers go wrong. */
   async function fitting(options: AcquireOptions, goesWrong: (harness: Harness) => void) {
     const harness = createHarness();
     const { clock, locks, rival } = harness;
@@ -66,7 +66,7 @@ describe("a grant that is being fitted to a caller with other meta", () => {
   }
 
   it("ends with its caller's time", async () => {
-    const silently = await fitting({ waitMs: 1000 }, ({ wire }) => wire.always("renew", SILENT));
+    const silently = await fitting({ waitMs: 1000 }, ({ wire }) => wire.always("transfer", SILENT));
     expect(silently.name).not.toBe("held");
     expect(silently.afterMs).toBeLessThanOrEqual(1250);
     expect(await fitting({ waitMs: 1000 }, () => undefined)).toMatchObject({ name: "held" });
@@ -74,10 +74,11 @@ describe("a grant that is being fitted to a caller with other meta", () => {
 
   it("is cancelled if the transport throws, and asked for again", async () => {
     const broken = ({ wire }: Harness): void => {
-      const { renew } = wire.api;
+      const { transfer } = wire.api;
       let times = 0;
-      const failsOnce: typeof renew = (...args) => (times++ === 0 ? Promise.reject(new TypeError("the transport's")) : renew(...args));
-      Object.assign(wire.api, { renew: failsOnce });
+      const failsOnce: typeof transfer = (...args) =>
+        times++ === 0 ? Promise.reject(new TypeError("the transport's")) : transfer(...args);
+      Object.assign(wire.api, { transfer: failsOnce });
     };
     expect(await fitting({ waitMs: 5000 }, broken)).toMatchObject({ name: "held" });
   });

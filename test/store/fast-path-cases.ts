@@ -329,13 +329,13 @@ export const COMMON: Readonly<Record<string, Asked>> = {
   "claim from the only place": lock("the record", ...freed("A"), later(), asks("A", SOME)),
   "claim from the first place": lock("the record", ...freed("AC"), later(), asks("A", SOME)),
   "claim from a place behind": lock("the record", ...freed("CA"), later(), asks("A", SOME)),
-  "join of one of many permits behind those who wait": lock("the record", ...freed("C", MANY_LIMIT), later(), grants("E", MANY)),
-  "claim of one of many permits from the first place": lock("the record", ...freed("AC", MANY_LIMIT), later(), asks("A", MANY)),
-  "claim of one of many permits from a place behind": lock("the record", ...freed("CA", MANY_LIMIT), later(), asks("A", MANY)),
   "claim of a reader from its place": lock(
     "the record",
     ...[grants("B", READER), asks("D"), asks("A", READER), releases("D"), later(), asks("A", READER)],
   ),
+  "join of one of many permits behind those who wait": lock("the record", ...freed("C", MANY_LIMIT), later(), grants("E", MANY)),
+  "claim of one of many permits from the first place": lock("the record", ...freed("AC", MANY_LIMIT), later(), asks("A", MANY)),
+  "claim of one of many permits from a place behind": lock("the record", ...freed("CA", MANY_LIMIT), later(), asks("A", MANY)),
 };
 
 /** B holds one of so many permits, and there is room again for these, who wait. */

@@ -340,110 +340,115 @@ describe("a fast path on a run", () => {
  * refused, and decided after a read.
  */
 const TAKEN = `
-abcde.......................C..................... nothing is stored
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX as it was seen
-...............pqrstuvwxyzAB.DEFGHIJKLMN.......... this id holds
-.......h.......................................... this id has an offer
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX this id waits
-...............pqrstuvw...AB.DEFGHIJKL.N...R...... this id waits for a condition
-abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN...R...... the others have left
-.....f.h.......pqrstuv.......DEFG................. the others have left, and another waits
-abcde.......................C..............R...... nobody holds
-.....f............................................ nobody holds, and one waits
-.....fg.ijklmno............................RSTUVWX another holds
-.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQRSTUVWX another holds too
-.....f.....................................R...... another alone has an offer
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX another waits
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... another waits to read
-a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R...... another waits for a condition
-.....fgh...............xyzABCDEFGHIJKLMNOPQ....... the first who waits was not seen in time
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... the first who waits was just seen in time
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... another waits asleep
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... another waits, and was seen after the clocks were read
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ....... as many wait as may, but one
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ....... as many wait as may
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ....... one who waits has a long name
-......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X as many hold as may, but one
-......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS..... as many hold as may
-abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWX another has 2 permits
-abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWX another has 3 permits
-abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQRS..... another limit
-.....f..ij....o.........................O..RS....X readers hold it
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS..... a reader waits to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX a reader waited to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the record is as large as it may be with this one
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... the record is too large for this one
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX readers hold it, and a full queue just fits
-abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX readers hold it, and a full queue doesn't fit
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 0 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 1 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 2 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 3 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 4 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 5 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 6 others since
-.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQRS.UVWX this id ended, and 7 others since
-abcdefghijklmnopqrst.....z..CDEFG.....MNOPQRSTUVWX the low watermark is below this id
-.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX the low watermark is this id
-.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX the low watermark is above this id
-.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX a lower id than the low watermark drops out
-.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS.UVWX the low watermark itself drops out
-.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQRS.UVWX a higher id than the low watermark drops out
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWX the highest id that may drops out
-.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX the highest id that may drops out, below the low watermark
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX an id that is ahead drops out
-.......h.......pqrst.........DEFG.....MNOPQRS.UVWX an id that is ahead drops out, below a low watermark ahead
-abcdefghijklmno.............C...........OPQRSTUVWX another's lease
-abcdefghijklmno.............C...........OPQRSTUVWX the lease ran out
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease just lasts
-abcdefghijklmno.............C...........OPQRSTUVWX the lease is being broken
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease ends with its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWX the lease ends later than its renewal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease has the margin of its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWX the lease has a greater margin
-abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQRSTUVWX the lease has another length
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease has meta
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the lease began as long ago as an outcome is kept
-abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQRSTUVWX the lease began longer ago
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is the clock's, and -1
-abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P.RS..... the token is a minute old, and -1
-abcde..hijklmnopqrst........C....HIJKL..OPQ..TUVWX garbage collection is as late as it must be, and -1 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has this number, and -1
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWX the token is the clock's, and 0
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is a minute old, and 0
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX garbage collection is as late as it must be, and 0 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has this number, and 0
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWX the token is the clock's, and 1
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWX the token is a minute old, and 1
-abcdefg.............uvwxyzABCDEFGHIJKLMN...RS..... garbage collection is as late as it must be, and 1 s
-abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQRSTUVWX the checkpoint has this number, and 1
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX the checkpoint has no number
-abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQRSTUVWX a run is stored
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX an offer asks for something else
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX the offer was claimed by one who is called as the digest of its principal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T.... the place is another's
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T.... the place came by a notify
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ.S..... another stands in the first place
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWX another's offer
-.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQRS.UVWX this id ended, and is listed
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX one ended and is listed
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ....... a place was left before all others
-.....fgh.......pqrst.v.xyzAB.DEFG.....MNOPQRS.UVWX a place was left behind all others
-abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W. the first who waits has left its place
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWX many ended and are listed
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX those who were listed are tombstones
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has the newest format that this version knows
-.................................................. a newer version wrote it
-abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS..... all who held left beside the offers
-abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R...... a former version wrote it, and counts no sums
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... a former version changed it, and left the sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX a crowd left its sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it never had eight tombstones
-abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWX it never had a queue
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS..... it has no f
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWX it has no fl
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has no fv
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX it has no ff`
+abcde.......................C........................ nothing is stored
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 as it was seen
+...............pqrstuvwxyzAB.DEFGHIJKLMN............. this id holds
+.......h............................................. this id has an offer
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 this id waits
+...............pqrstuvw...AB.DEFGHIJKL.N...R......... this id waits for a condition
+abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN...R......... the others have left
+.....f.h.......pqrstuv.......DEFG.................... the others have left, and another waits
+abcde.......................C..............R......... nobody holds
+.....f............................................... nobody holds, and one waits
+.....fg.ijklmno............................RSTUVWXYZ0 another holds
+.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQRSTUVWXYZ0 another holds too
+.....f.....................................R......... another alone has an offer
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 another waits
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... another waits to read
+a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... another waits for a condition
+.....fgh...............xyzABCDEFGHIJKLMNOPQ.......... the first who waits was not seen in time
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... the first who waits was just seen in time
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... another waits asleep
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... another waits, and was seen after the clocks were read
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may, but one
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... one who waits has a long name
+......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X.Z0 as many hold as may, but one
+......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS........ as many hold as may
+abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ0 another has 2 permits
+abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ0 another has 3 permits
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the others have as many permits as leave room for this one, and 0
+abcdefghij....opqrstuvwxyzABCDEFGHIJKLMNOPQRS....X... the others have as many permits as leave room for this one, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 two holds were measured
+abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQRS........ another limit
+.....f..ij....o.........................O..RS....X... readers hold it
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS........ a reader waits to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 a reader waited to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the record is as large as it may be with this one
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ the record is too large for this one
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 readers hold it, and a full queue just fits
+abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 readers hold it, and a full queue doesn't fit
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 0 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 1 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 2 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 3 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 4 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 5 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 6 others since
+.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 7 others since
+abcdefghijklmnopqrst.....z..CDEFG.....MNOPQRSTUVWXYZ0 the low watermark is below this id
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0 the low watermark is this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0 the low watermark is above this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0 a lower id than the low watermark drops out
+.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS.UVWX.Z0 the low watermark itself drops out
+.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQRS.UVWX.Z0 a higher id than the low watermark drops out
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ0 the highest id that may drops out
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0 the highest id that may drops out, below the low watermark
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 an id that is ahead drops out
+.......h.......pqrst.........DEFG.....MNOPQRS.UVWX.Z0 an id that is ahead drops out, below a low watermark ahead
+abcdefghijklmno.............C...........OPQRSTUVWXYZ0 another's lease
+abcdefghijklmno.............C...........OPQRSTUVWXYZ0 the lease ran out
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease just lasts
+abcdefghijklmno.............C...........OPQRSTUVWXYZ0 the lease is being broken
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease ends with its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ0 the lease ends later than its renewal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease has the margin of its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ0 the lease has a greater margin
+abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQRSTUVWXYZ0 the lease has another length
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease has meta
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease began as long ago as an outcome is kept
+abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQRSTUVWXYZ0 the lease began longer ago
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and -1
+abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P.RS........ the token is a minute old, and -1
+abcde..hijklmnopqrst........C....HIJKL..OPQ..TUVWXYZ0 garbage collection is as late as it must be, and -1 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and -1
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and 0
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is a minute old, and 0
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 garbage collection is as late as it must be, and 0 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and 0
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and 1
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is a minute old, and 1
+abcdefg.............uvwxyzABCDEFGHIJKLMN...RS........ garbage collection is as late as it must be, and 1 s
+abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has no number
+abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQRSTUVWXYZ0 a run is stored
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 an offer asks for something else
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 the offer was claimed by one who is called as the digest of its principal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y.. the place is another's
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST....Y.. the place asks for something else
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y.. the place came by a notify
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ.S........ another stands in the first place
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 another's offer
+.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and is listed
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 one ended and is listed
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... a place was left before all others
+.....fgh.......pqrst.v.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 a place was left behind all others
+abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W.Y.0 the first who waits has left its place
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 many ended and are listed
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 those who were listed are tombstones
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has the newest format that this version knows
+..................................................... a newer version wrote it
+abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS........ all who held left beside the offers
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... a former version wrote it, and counts no sums
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ a former version changed it, and left the sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 a crowd left its sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had eight tombstones
+abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had a queue
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ it has no f
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no fl
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no fv
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no ff
+`
   .trim()
   .split("\n")
   .map((row) => [row.slice(0, row.indexOf(" ")), row.slice(row.indexOf(" ") + 1)] as const);
