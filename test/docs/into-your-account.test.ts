@@ -42,7 +42,7 @@ function membersOf(
 function optionsTable(path: string, name: string): string {
   const rows = membersOf(path, name).map(({ name, optional, text, fallback }) => [
     `\`${name}\``,
-    text.replaceAll(/\(docs\/operating\.md has what was measured\)/g, "([measured](costs.md#how-much-memory))"),
+    text.replaceAll(/\(docs\/costs\.md has what was measured\)/g, "([measured](costs.md#how-much-memory))"),
     optional ? fallback : "none: it must be said",
   ]);
   return table(["", "what for", "default"], rows);
