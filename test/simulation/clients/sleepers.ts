@@ -2,8 +2,8 @@
  * Sleepers in a world of their own, beside a history's other clients: clients wait asleep for keys that others poll for and hold, change
  * their minds and die. Agents sweep, at the same time too; they freeze and end at any instant, and what they tell is throttled or lost, or
  * its answer is. An agent never ends a lease whose holder it or another told, and
- * what it tells is true (S18). A sleeper keeps its place for its time, and an offer for two sweeps; without faults each hears that it has
- * the key, or that it never will (L8).
+ * what it tells is true (S18). A sleeper keeps its place for its time, and an offer for two sweeps. Each whose time goes on without faults
+ * hears that it has the key, or that it never will (L8).
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
@@ -44,6 +44,8 @@ const FROZEN = 0.2;
 /** Whom an agent tells: as a task of Step Functions, it takes one answer while it waits. */
 interface Target {
   readonly customer: Customer;
+  /** The end of its time, by its last request to sleep. After that, nobody repeats news that got lost. */
+  untilMs: number;
   state: "waiting" | "told" | "gone";
   outcome?: Outcome;
   onTold: () => void;
@@ -73,7 +75,9 @@ export async function checkSleepers(seed: number, bench: Pick<Bench, "coverage" 
   await world.run(scene.busyUntilMs);
   faultProfile.isFoul = false;
   for (const process of scene.servers) process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
-  const waiting = [...scene.targets.values()].filter(({ state, customer }) => state === "waiting" && !customer.actor.process.isDead);
+  const waiting = [...scene.targets.values()].filter(
+    ({ state, untilMs, customer }) => state === "waiting" && untilMs > world.nowMs && !customer.actor.process.isDead,
+  );
   await world.run(world.nowMs + BOUND_MS, () => waiting.every(({ state }) => state !== "waiting"));
   for (const { state, customer } of waiting)
     if (state === "waiting") oracle.fail("L8", `${customer.key}: a sleeper heard nothing for ${BOUND_MS} ms without faults`);
@@ -136,12 +140,13 @@ async function waitAsleep(scene: Scene, customer: Customer): Promise<void> {
   const { random, targets, oracle } = scene;
   const { actor } = customer;
   const sleepMs = random.pick(SLEEPS_MS);
-  const target: Target = { customer, state: "waiting", onTold: () => undefined };
+  const target: Target = { customer, untilMs: 0, state: "waiting", onTold: () => undefined };
   const told = new Promise<void>((resolve) => void (target.onTold = resolve));
   const token = `token-${targets.size}`;
   targets.set(token, target);
   let status = 0;
   for (let tries = 0; tries < 5 && target.state === "waiting" && ![200, 202].includes(status); tries++) {
+    target.untilMs = scene.world.nowMs + sleepMs;
     status = await customer.fallAsleep(token, sleepMs / 1000);
     if (status === 201) oracle.fail("S18", `${customer.key}: a request to sleep was granted the key, which nobody tells it`);
     await sleep(actor, random.between(0, 1000));

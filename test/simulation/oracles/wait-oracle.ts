@@ -1,7 +1,7 @@
 /**
  * The oracle of waits. It checks L9 by the writes to the table and the ends of waits: a wait that ends without the key missed no turn that
  * came a round trip before. A turn is an offer, room for the first waiter or for a reader that waits for the others, or a free key. A client
- * is excused from the turns during which one of its requests was not answered in time.
+ * is excused from the turns during which one of its requests was not answered in time, or was to be sent again after a failure.
  */
 import { LockTimeoutError } from "../../../lib/client/wire/errors.js";
 import { wrapped } from "../../../lib/core/api/call.js";
@@ -47,7 +47,8 @@ function turnsIn(record: LockRecord | undefined): readonly string[] {
   const holders = Object.values(holds);
   if (holders.length + offers.length === 0 && !first) return [ANYBODY];
   const offered = offers.map(({ leaseId }) => leaseId);
-  if (upgrading) return holders.length === 1 && holds[upgrading.leaseId] ? [...offered, upgrading.leaseId] : offered;
+  // A reader whose turn has come counts as one of the others.
+  if (upgrading) return holders.length === 1 && offers.length === 0 && holds[upgrading.leaseId] ? [upgrading.leaseId] : offered;
   const permits = holders.reduce((sum, hold) => sum + hold.permits, 0);
   const areReaders = first?.mode === "shared" && holders.every(({ mode }) => mode === "shared");
   const fits = areReaders || (limit > 1 && first && permits + first.permits <= limit);
@@ -61,6 +62,8 @@ export class Watch {
   /** The latest time at which a request of the client was still unanswered after a round trip, or failed. */
   #troubledAtMs = Number.NEGATIVE_INFINITY;
   readonly #sentAtMs = new Set<number>();
+  /** The keys whose last request failed: the client pauses before it sends it again. */
+  readonly #failed = new Set<string>();
   /** For each key, since when it was the turn of the last id that the client cancelled. */
   readonly #givenUp = new Map<string, number>();
 
@@ -75,13 +78,16 @@ export class Watch {
       const sentAtMs = this.#bench.now();
       if (operation === "release") {
         const { key, leaseId } = request as Parameters<ServiceApi["release"]>[0];
-        this.#givenUp.set(key, this.#missedSince(this.#waits.sinceMs(key, leaseId)));
+        this.#givenUp.set(key, this.#missedSince(this.#waits.sinceMs(key, leaseId), [key]));
       }
       this.#sentAtMs.add(sentAtMs);
       let isAnswered = false;
       try {
         const answer = await next(operation, request, options);
-        isAnswered = this.#bench.now() - sentAtMs <= TRIP_MS && (answer.ok || !FAILURES.has(answer.code));
+        const isUsable = answer.ok || !FAILURES.has(answer.code);
+        // An answered cancel says nothing about the requests before it.
+        if (operation !== "release") for (const key of keysOf(request)) this.#failed[isUsable ? "delete" : "add"](key);
+        isAnswered = isUsable && this.#bench.now() - sentAtMs <= TRIP_MS;
         return answer;
       } finally {
         if (!isAnswered) this.#troubledAtMs = this.#bench.now();
@@ -107,15 +113,22 @@ export class Watch {
     const givenUpMs = keys.length === 1 ? (this.#givenUp.get(key) ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
     const sinceMs = Math.max(...keys.map((one) => this.#waits.sinceMs(one, leaseId)));
     // The cancel took a round trip too.
-    const lateMs = this.#bench.now() - Math.min(givenUpMs, this.#missedSince(sinceMs + TRIP_MS));
+    const lateMs = this.#bench.now() - Math.min(givenUpMs, this.#missedSince(sinceMs + TRIP_MS, keys));
     if (lateMs > 0)
       this.#bench.fail("L9", `${keys.join(", ")}: a wait ended without it, whose turn had come ${Math.round(lateMs)} ms before`);
   }
 
-  /** Returns this time if the client has missed a turn that began then; else Infinity. */
-  #missedSince(sinceMs: number): number {
+  /** Returns this time if the client has missed a turn at these keys that began then; else Infinity. */
+  #missedSince(sinceMs: number, keys: readonly string[]): number {
     const nowMs = this.#bench.now();
+    if (keys.some((key) => this.#failed.has(key))) return Number.POSITIVE_INFINITY;
     const isTroubled = this.#troubledAtMs >= sinceMs || [...this.#sentAtMs].some((sentAtMs) => nowMs - sentAtMs > TRIP_MS);
     return isTroubled || nowMs - sinceMs <= TRIP_MS ? Number.POSITIVE_INFINITY : sinceMs;
   }
+}
+
+/** Returns the keys that a request names. */
+function keysOf(request: object): readonly string[] {
+  const { key, keys, locks } = request as Partial<{ key: string; keys: readonly string[]; locks: readonly { readonly key: string }[] }>;
+  return keys ?? locks?.map((lock) => lock.key) ?? (key === undefined ? [] : [key]);
 }
