@@ -1,4 +1,4 @@
-/** The role of the agent of sleepers, as far as a sweep shows it. No other test has sleepers in this stack. */
+/** The role of the agent of sleepers: each action on the table and on executions is needed. Its failed sweeps would ring another test's alarms. */
 import { expect, it, vi } from "vitest";
 import { httpApi } from "../../lib/client/wire/http.js";
 import { signerOf } from "../e2e/deployed.js";
@@ -8,13 +8,19 @@ import { inXml, invoke, lambda, query } from "./aws.js";
 import { deployedOf, outputsOf } from "./callers.js";
 import { VARIANTS } from "./variants.js";
 
-const STACK = "all";
+const STACK = "agent";
 
-/** Actions that a sweep needs to wake a sleeper, each with the role's policy that has it. */
+/**
+ * The actions that a sweep needs, each with the role's policy that has it, and the way in which its sleeper's wait ends: its turn comes, or it
+ * loses its place. The stream may start the agent before a sweep. What that one claimed, a sweep looks at after 30 s.
+ */
 const NEEDED = [
-  ["sleepers", "dynamodb:Query"],
-  ["table", "dynamodb:GetItem"],
-  ["table", "dynamodb:UpdateItem"],
+  ["sleepers", "dynamodb:Query", "turn"],
+  ["sleepers", "dynamodb:DeleteItem", "turn"],
+  ["table", "dynamodb:GetItem", "turn"],
+  ["table", "dynamodb:UpdateItem", "turn"],
+  ["targets", "states:SendTaskSuccess", "turn"],
+  ["targets", "states:SendTaskFailure", "loss"],
 ] as const;
 
 it("is enough for a sweep, and each of these is needed: with one taken away it fails, and with all of them it does not", async () => {
@@ -26,7 +32,7 @@ it("is enough for a sweep, and each of these is needed: with one taken away it f
   const { Role } = await lambda<{ readonly Role: string }>("GET", `/2015-03-31/functions/${agent}/configuration`);
   const RoleName = Role.replace(/^.*\//, "");
 
-  for (const [at, [PolicyName, action]] of NEEDED.entries()) {
+  for (const [at, [PolicyName, action, end]] of NEEDED.entries()) {
     const put = (document: object) => query("iam", "PutRolePolicy", { RoleName, PolicyName, PolicyDocument: JSON.stringify(document) });
     const xml = await query("iam", "GetRolePolicy", { RoleName, PolicyName });
     const document = JSON.parse(decodeURIComponent(inXml(xml, "PolicyDocument"))) as { Statement: { Action: string | string[] }[] };
@@ -44,7 +50,8 @@ it("is enough for a sweep, and each of these is needed: with one taken away it f
       body: JSON.stringify({ leaseMs: 180_000, wake: { taskToken: `token-${at}` } }),
     });
     expect(await response.json(), action).toMatchObject({ state: "asleep" });
-    await api.release({ key, leaseId: held });
+    const other = end === "turn" ? held : asleep;
+    expect(await api.release({ key, leaseId: other }), action).toMatchObject({ ok: true });
     await vi.waitFor(() => expect(sweep()).rejects.toThrow(), { timeout: 60_000, interval: 1000 });
     await put(document);
     await vi.waitFor(sweep, { timeout: 60_000, interval: 1000 });

@@ -80,6 +80,8 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
   },
   // Its functions' roles are changed by a test, and its acquire function is broken by another.
   changed: { callers: "iam", conforms: [], props: () => ({ functionUrl: { reservedConcurrency: 20 } }) },
+  // The role of its agent is changed by a test, so that its sweeps fail.
+  agent: { callers: "iam", conforms: [], props: () => ({ wake: true }) },
   "tenant-role": { callers: "iam", conforms: ["api"], props: () => ({ tenant: "role", functionUrl: { reservedConcurrency: 1 } }) },
   "tenant-account": {
     callers: "iam",

@@ -29,7 +29,8 @@ async function cost(act: () => Promise<unknown>): Promise<readonly [writeUnits: 
   return [proxy.ledger.writeUnits, proxy.ledger.requests["GetItem"] ?? 0];
 }
 
-it("a set: of each key 2 to acquire and 1 to release, and 1 for its heartbeat", async () => {
+// DynamoDB Local counts the units of a transaction otherwise.
+it.skipIf(process.env["DYNAMODB_ENDPOINT"])("a set: of each key 2 to acquire and 1 to release, and 1 for its heartbeat", async () => {
   let set: LeaseSet | undefined;
   expect(await cost(async () => (set = await locks.acquireAll(["a", "b", "c"])))).toEqual([6, 0]);
   expect(await cost(() => set!.renew({ leaseMs: 2 * DEFAULTS.leaseMs }))).toEqual([3, 0]);
