@@ -20,7 +20,11 @@ export const EXITS = {
     name: "EX_DATAERR",
     meaning: "Refused, and the same again will be too: another fingerprint or limit, no attempt left, another hold by now",
   },
-  notFound: { status: 66, name: "EX_NOINPUT", meaning: "Not found: no hold to break, no run to show or to reset" },
+  notFound: {
+    status: 66,
+    name: "EX_NOINPUT",
+    meaning: "Not found: no hold to break, no run to show or to reset, no occurrence that was done in time",
+  },
   unavailable: {
     status: 69,
     name: "EX_UNAVAILABLE",

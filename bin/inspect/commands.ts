@@ -2,12 +2,14 @@
 import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
-import type { LsArgs, RunsArgs } from "./lists.js";
+import type { LsArgs, RunsArgs, TicksArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh"] as const;
 const MOST = 1000;
+/** The occurrences of a schedule that are shown by default. */
+const MOST_TICKS = "20";
 /** The allowed poll intervals: a shorter one only adds cost, a longer one is no longer a watch. */
 const INTERVAL = { leastMs: 200, mostMs: 3_600_000 };
 
@@ -56,6 +58,18 @@ export function addLookCommands(program: Command, host: CliHost): void {
     .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
     .action(
       looking(async (context, prefix: string, options: Omit<RunsArgs, "prefix">) => (await lists()).runs({ prefix, ...options }, context)),
+    );
+  program
+    .command("ticks")
+    .argument("<name>")
+    .usage("NAME [options]")
+    .summary("list a schedule's last occurrences")
+    .description("List the last occurrences of a schedule: the state of each, and the time after the one before.")
+    .option("--within <duration>", "fail if none was done in this time", duration)
+    .addOption(defaulted("--max <n>", "show at most so many", some, MOST_TICKS))
+    .addHelpText("after", example("ticks nightly --within 25h"))
+    .action(
+      looking(async (context, name: string, options: Omit<TicksArgs, "name">) => (await lists()).ticks({ name, ...options }, context)),
     );
   listing(program.command("limits"), "limits partner-")
     .summary("list limits that are in use")

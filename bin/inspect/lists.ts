@@ -1,12 +1,13 @@
-/** `holdfast ls`, `holdfast runs` and `holdfast limits`: list held keys with their holders, runs with their states, or limits in use. */
+/** `holdfast ls`, `runs`, `ticks` and `limits`: list held keys with their holders, runs, the occurrences of a schedule, or limits in use. */
 import type { Inspection, LimitView, RunInspection } from "../../lib/index.js";
+import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
 import { plainJson } from "../plain-text.js";
 import { type Column, cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import type { LimitInUse } from "../console/data.js";
 import { limitsInUse } from "../console/overview.js";
-import { formatDuration, formatSeconds, rateText } from "../duration.js";
+import { exactDuration, formatDuration, formatSeconds, rateText } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
 import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
@@ -27,18 +28,44 @@ export interface RunsArgs extends ListArgs {
   readonly state?: RunInspection["state"];
 }
 
+/** The name of a schedule, the largest number of its occurrences, and the time in ms within which one must have been done. */
+export interface TicksArgs {
+  readonly name: string;
+  readonly max: number;
+  readonly within?: number;
+}
+
+/** The run of an occurrence, and the time in ms from the occurrence before. */
+interface Occurrence extends RunInspection {
+  readonly occurrence: string;
+  readonly afterMs?: number;
+}
+
+/** The largest number of occurrences to read: those of two weeks, each minute. */
+const OCCURRENCES_MAX = 20_160;
 /** The namespace of a table without tenants. */
 const DEFAULT_NAMESPACE = "default";
 
-const RUN_COLUMNS: readonly Column<RunInspection>[] = [
-  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } },
+/** The columns of a run's latest attempt. */
+const ATTEMPT_COLUMNS: readonly Column<RunInspection>[] = [
   // The next column tells how often.
   { title: "STATE", cell: (run) => (hasUsedUp(run) ? "out of attempts" : stateOf(run)) },
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
   { title: "STARTED", cell: (run) => agoText(startedAgoMs(run)), align: "right" },
   { title: "TOOK", cell: ({ tookMs }) => (tookMs === undefined ? "-" : formatDuration(tookMs)), align: "right" },
   { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+];
+
+const RUN_COLUMNS: readonly Column<RunInspection>[] = [
+  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } },
+  ...ATTEMPT_COLUMNS,
   { title: "KEPT FOR", cell: keptText, isSpare: true },
+];
+
+const TICK_COLUMNS: readonly Column<Occurrence>[] = [
+  { title: "OCCURRENCE", cell: ({ occurrence }) => occurrence },
+  { title: "AFTER", cell: ({ afterMs }) => (afterMs === undefined ? "-" : formatDuration(afterMs)), align: "right" },
+  ...ATTEMPT_COLUMNS,
 ];
 
 const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
@@ -94,6 +121,33 @@ export async function runs({ prefix, max, ...query }: RunsArgs, context: Command
   const rows = [...usedUp, ...items.filter((run) => !hasUsedUp(run))];
   const advice = usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined;
   return printList({ columns: RUN_COLUMNS, rows, none: "there are no such runs", advice }, { items: items.map(jsonOf), more }, context);
+}
+
+/**
+ * Lists the last occurrences of a schedule in order, each with the time from the one before, so that a gap is seen. With `within`, it fails
+ * if none was done in that time.
+ */
+export async function ticks({ name, max, within }: TicksArgs, context: CommandContext): Promise<number> {
+  const { items: runs, more } = await firstOf<RunInspection>(OCCURRENCES_MAX, (page) =>
+    context.locks.runs.list({ prefix: `${name}_`, ...page }),
+  );
+  if (more) throw new CliError("refused", `${name} has more than ${OCCURRENCES_MAX} runs: keep them for a shorter time`);
+  const all = runs.map((run): Occurrence => ({ ...run, occurrence: run.key.slice(name.length + 1) })).filter(isOccurrence);
+  const rows = all.map((one, at): Occurrence => {
+    const before = all[at - 1];
+    return before ? { ...one, afterMs: Date.parse(one.occurrence) - Date.parse(before.occurrence) } : one;
+  });
+  const items = rows.slice(-max);
+  const none = `nothing is known of an occurrence of ${name}`;
+  await printList({ columns: TICK_COLUMNS, rows: items, none }, { items: items.map(jsonOf), more: false }, context);
+  if (within === undefined || rows.some(({ state, endedAgoMs = Infinity }) => state === "succeeded" && endedAgoMs <= within)) return 0;
+  throw new CliError("notFound", `no occurrence of ${name} was done within ${exactDuration(within)}`);
+}
+
+/** True if the key of this run ends with a time, as that of an occurrence does. Other runs may begin with the name too. */
+function isOccurrence({ occurrence }: Occurrence): boolean {
+  const timeMs = Date.parse(occurrence);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString() === occurrence;
 }
 
 /** Lists the limits in use, in order: those that were taken from lately, and those whose permits are out. */

@@ -265,6 +265,47 @@ describe("runs", () => {
   });
 });
 
+describe("ticks", () => {
+  const on = (name: string, day: string, work: () => unknown) =>
+    service.locks.tick(name, { occurrence: new Date(`${day}T02:00:00.000Z`) }, work);
+
+  it("lists the last occurrences of a schedule, with what became of each, and no other runs", async () => {
+    await on("nightly", "2026-01-28", () => "done");
+    await on("nightly", "2026-01-30", () => Promise.reject(new Error("down"))).catch(() => undefined);
+    await using before = await service.locks.acquire("nightly");
+    await on("nightly", "2026-01-31", () => "never");
+    await before.release();
+    await on("nightly_eu", "2026-01-29", () => "done");
+    await service.locks.runOnce("nightly_report", () => "done");
+    const { stdout } = await holdfast("ticks", "nightly");
+    const rows = words(stdout).map(([occurrence, after, state, attempt]) => [occurrence, after, state, attempt]);
+    expect(rows).toEqual([
+      ["OCCURRENCE", "AFTER", "STATE", "ATTEMPT"],
+      ["2026-01-28T02:00:00.000Z", "-", "succeeded", "1"],
+      ["2026-01-30T02:00:00.000Z", "2d", "failed, to be retried", "1"],
+      ["2026-01-31T02:00:00.000Z", "1d", "failed", "1"],
+    ]);
+    const last = { key: "nightly_2026-01-31T02:00:00.000Z", occurrence: "2026-01-31T02:00:00.000Z", afterMs: 86_400_000, state: "failed" };
+    expect(await json("ticks", "nightly", "--max", "1")).toMatchObject({ items: [last] });
+  });
+
+  it("fails with --within if none was done in that time", async () => {
+    await on("lately", "2026-01-30", () => "done");
+    await on("never", "2026-01-30", () => Promise.reject(new FinalError("down"))).catch(() => undefined);
+    expect(await holdfast("ticks", "lately", "--within", "1h")).toMatchObject({ status: 0, stderr: "" });
+    await vi.waitUntil(async () => (await service.locks.runs.get("lately_2026-01-30T02:00:00.000Z"))!.endedAgoMs! > 1);
+    for (const [name, within] of [
+      ["lately", "1ms"],
+      ["never", "1h"],
+      ["unknown", "1h"],
+    ] as const)
+      expect(await holdfast("ticks", name, "--within", within)).toMatchObject({
+        status: 66,
+        stderr: expect.stringContaining(`no occurrence of ${name} was done within ${within}`) as string,
+      });
+  });
+});
+
 describe("limits", () => {
   beforeAll(async () => {
     const rates = [
