@@ -57,7 +57,7 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
   readonly namespace?: string | undefined;
   /**
    * A DynamoDB client of your own. Every request goes through it, with its middleware (such as tracing), time-outs and retries. Without
-   * one, requests bypass the SDK for a third of its CPU, and have three attempts of at most 2 s each. @default none
+   * one, requests bypass the SDK for 0.6 of its CPU, and have three attempts of at most 2 s each. @default none
    */
   readonly client?: DynamoDBClient | undefined;
   /** The table's Region. Not with `client`. @default what the AWS SDK finds: environment, profile */

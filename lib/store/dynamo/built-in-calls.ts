@@ -1,6 +1,6 @@
 /**
  * The operations over HTTP with the built-in transport: DynamoDB's JSON 1.0, signed here, over connections of its own. It
- * does the same as the AWS SDK's client for a third of its CPU: the same attempts, pauses and error names, and the same correction of the
+ * does the same as the AWS SDK's client for 0.6 of its CPU: the same attempts, pauses and error names, and the same correction of the
  * clock by the `Date` of answers.
  */
 import { type Clock, systemClock } from "../../core/time.js";

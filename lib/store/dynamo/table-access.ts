@@ -1,6 +1,6 @@
 /**
  * The access to DynamoDB, by what is given. A client of the AWS SDK is used as it is: it may trace, sign or send in a way of its own. Without
- * one, requests bypass the SDK for a third of its CPU (docs/decisions/018-requests-past-the-sdk.md). The SDK is loaded with the first request
+ * one, requests bypass the SDK for 0.6 of its CPU (docs/decisions/018-requests-past-the-sdk.md). The SDK is loaded with the first request
  * that needs it.
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
