@@ -96,7 +96,12 @@ function addOnce(program: Command, host: CliHost): void {
     .summary("run a command once per key")
     .description("Run a command once per key. Later callers get its output and its status.")
     .addOption(
-      defaulted("--keep <duration>", "how long to keep the output and the exit status: up to 365d, or forever", durationOrForever, "1d"),
+      defaulted(
+        "--keep <duration>",
+        "how long to keep the output and the exit status: up to 365d, or forever; with --tick at least the interval",
+        durationOrForever,
+        "1d",
+      ),
     )
     .option("--fingerprint <text>", "identifies the input: the same key with another one is refused")
     .option(
