@@ -79,7 +79,7 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where, comm
   }
   if (isOfTheSdk(error)) {
     const exit = exitOf(error);
-    const message = inOptions(ofCommand(error.message, command));
+    const message = inOptions(ofCommand(error.message, command)) + fromWhere(error, where);
     const code = exit === "config" ? CODES.config : error.code;
     return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, mode, where), definite: error.definite };
   }
@@ -97,9 +97,15 @@ function isOfTheSdk(error: unknown): error is LockError {
   return error instanceof Error && typeof (error as Partial<LockError>).code === "string" && "definite" in error && "retry" in error;
 }
 
+/** Returns where no answer came from, which the SDK's message doesn't say if a time limit was reached. */
+function fromWhere({ message }: LockError, { url, table }: Partial<Where> = {}): string {
+  if (!message.endsWith("no answer in time")) return "";
+  return table === undefined ? ` from ${url ?? "there"}` : ` from the table ${table}`;
+}
+
 /** A 404 from a gateway, from another server, or from the service for an unknown path: the path of the URL is wrong. */
 const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
-const PERHAPS_DONE = "It may have been done or not; doing it again is safe.";
+const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it would end, or forget, what came since.";
 /** The table's messages if it is not one of holdfast's; otherwise the region or the credentials are wrong. */
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
@@ -132,7 +138,7 @@ function howToStart({ message }: LockError, { url }: Partial<Where> = {}): strin
   if (url === undefined || !message.includes("(ECONNREFUSED)")) return "";
   const { protocol, hostname, port } = new URL(url);
   if (protocol !== "http:" || !LOCAL_HOSTS.includes(hostname)) return "";
-  return ` Start one with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
+  return ` Start one, which has no lock yet, with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
 }
 
 function correctionFor({ code, message }: LockError, { url, table }: Partial<Where> = {}): string {

@@ -1,6 +1,6 @@
 /** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. `holdfast reset`. */
 import { createInterface } from "node:readline/promises";
-import type { Inspection } from "../lib/index.js";
+import { type Inspection, LockError } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
 import { formatDuration } from "./duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
@@ -23,12 +23,13 @@ export interface BreakArgs {
 }
 
 /** A holder asks the service only at its heartbeats, so the work can outlast a hold that ends before its lease. */
-const FORCED = "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work can run on until then";
+const FORCED =
+  "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work runs on until it heeds that, beside the next holder";
 
 /** Ends the hold, or schedules its end. @throws CliError if there is no hold, there are several, or the user declines */
 export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
-  const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
+  const hold = fencingToken === undefined ? theOnly(await looked(locks.inspect(key))) : undefined;
   if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
@@ -53,7 +54,7 @@ export interface ResetArgs {
 /** Forgets the run: the next start is a first attempt. @throws CliError if its checkpoint would be dropped and the user declines */
 export async function reset({ key, reason, asks }: ResetArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
-  const { checkpoint } = (await locks.runs.get(key)) ?? {};
+  const { checkpoint } = (await looked(locks.runs.get(key))) ?? {};
   const dropped = checkpoint === undefined ? "" : JSON.stringify(checkpoint);
   if (dropped !== "" && asks) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
   await locks.runs.reset(key, { reason });
@@ -70,6 +71,15 @@ export async function resetLimit(name: string, reason: string, { locks, asJson, 
   await locks.limits.reset(name, { reason });
   await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is all back: the next take may bring other rates\n`);
   return 0;
+}
+
+/** Waits for a look before a change. @throws its error; after that nothing was changed */
+async function looked<T>(look: Promise<T>): Promise<T> {
+  try {
+    return await look;
+  } catch (error) {
+    throw error instanceof LockError ? Object.assign(error, { definite: true }) : error;
+  }
 }
 
 function theOnly(inspection: Inspection): HoldView {

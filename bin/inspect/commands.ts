@@ -105,7 +105,7 @@ export function addOperateCommands(program: Command, host: CliHost): void {
     .summary("end a hold that is stuck")
     .description("End a hold that is stuck. It can't be renewed any more; with --drain it ends before its lease does.")
     .requiredOption("--reason <text>", "why; it is logged")
-    .option("--token <n>", "fencing token of the hold, from show (default: the only hold, if you confirm)", count)
+    .option("--token <n>", "fencing token of the hold, from show (default: the only hold; a terminal asks first)", count)
     .option("--drain <duration>", "end it by then, by force: then only tokens protect", duration)
     .option("-y, --yes", "don't ask for confirmation")
     .action(

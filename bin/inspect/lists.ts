@@ -158,7 +158,7 @@ export async function limits({ prefix, max }: ListArgs, context: CommandContext)
   const [items, more] = [all.slice(0, max), taken.more || held.more || all.length > max];
   const columns = items.some(({ permits }) => permits && permits.waiting > 0) ? [...LIMIT_COLUMNS, LIMIT_WAITING] : LIMIT_COLUMNS;
   const such = prefix === "" ? "" : ` that begins with ${prefix}`;
-  const none = `no limit${such} is in use: all is back, and no permit is out`;
+  const none = `no limit${such} is in use: all is back, and no permit is out. One at once is a lock: holdfast ls`;
   const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;
   return printList({ columns, rows: items, none, advice }, { items, more }, context);
 }

@@ -35,9 +35,10 @@ export function keptText({ keptForMs }: Pick<RunInspection, "keptForMs">): strin
 }
 
 /** Returns when the latest attempt began or ended, for how long it lasted, and for how long its outcome is still stored; `""` if nothing is known. */
-export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "tookMs" | "keptForMs">): string {
-  const { heldMs, endedAgoMs, tookMs, keptForMs } = run;
-  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}`;
+export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "endedAgoMs" | "tookMs" | "keptForMs">): string {
+  const { heldMs, remainingMs, endedAgoMs, tookMs, keptForMs } = run;
+  const rest = remainingMs === undefined ? "" : `, for ${formatDuration(remainingMs)} more unless it is renewed`;
+  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}${rest}`;
   const ended = endedAgoMs === undefined ? [] : [`ended ${agoText(endedAgoMs)}`];
   const took = tookMs === undefined ? [] : [`took ${formatDuration(tookMs)}`];
   return [...ended, ...took, ...(keptForMs === undefined ? [] : [`kept for ${keptText(run)}`])].join(", ");
@@ -46,7 +47,7 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "endedAgoMs" | "took
 /** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
 export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
   if (state !== "interrupted") return "";
-  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}`;
+  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
 }
 
 /** Returns the run as JSON, with its error as name and message. */

@@ -18,7 +18,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const PERHAPS_DONE = "It may have been done or not; doing it again is safe.\n";
+const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it would end, or forget, what came since.\n";
 
 describe("a signal while the service says nothing", () => {
   let silent: StubServer;
@@ -146,10 +146,10 @@ describe("a connection that breaks off", () => {
     const breaking = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
     await once(breaking, "listening");
     const { port } = breaking.address() as AddressInfo;
-    expect(await run(["reset", "k", "--reason", "x"], { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
+    expect(await run(["limits", "reset", "k", "--reason", "x"], { HOLDFAST_URL: `http://127.0.0.1:${port}` })).toEqual({
       status: 69,
       stdout: "",
-      stderr: expect.stringMatching(/^holdfast: reset k: .*no answer.*\nIt may have been done or not; doing it again is safe\.\n$/),
+      stderr: expect.stringMatching(/^holdfast: reset k: .*no answer.*\nIt may have been done or not\. Look before you do it again: .*\n$/),
     });
     breaking.close();
   });

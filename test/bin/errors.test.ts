@@ -207,10 +207,13 @@ describe.concurrent("a service that doesn't answer", () => {
   it.each([
     [
       ["lock", "k", "--wait", "300ms", "--", "echo", "ran"],
-      /^holdfast: lock k: .*no answer.*\nThe command was not run\. Try again later\. Start one with: holdfast dev --port PORT\n$/,
+      /^holdfast: lock k: .*no answer.*\nThe command was not run\. Try again later\. Start one, which has no lock yet, with: holdfast dev --port PORT\n$/,
     ],
-    [["ls"], /^holdfast: ls: .*no answer.*\nTry again later\. Start one with: holdfast dev --port PORT\n$/],
-    [["break", "k", "--reason", "x", "--token", "1"], /^holdfast: break k: .*no answer.*\nNothing was changed\. Try again later\. Start/],
+    [["ls"], /^holdfast: ls: .*no answer.*\nTry again later\. Start one, which has no lock yet, with: holdfast dev --port PORT\n$/],
+    [
+      ["break", "k", "--reason", "x", "--token", "1"],
+      /^holdfast: break k: .*no answer.*\nNothing was changed\. Try again later\. Start one/,
+    ],
   ])("because nobody is there is 69: %j", async (args, stderr) => {
     const unreachable = createServer().listen(0, "127.0.0.1");
     await once(unreachable, "listening");
@@ -229,9 +232,9 @@ describe("a service elsewhere that nobody listens at", () => {
   const refused = new LockError("list: no answer (ECONNREFUSED) from there", { code: "unavailable", definite: true, retry: "later" });
 
   it.each([
-    ["http://127.0.0.1:4653", "Try again later. Start one with: holdfast dev"],
-    ["http://localhost:4653/", "Try again later. Start one with: holdfast dev"],
-    ["http://[::1]:5000", "Try again later. Start one with: holdfast dev --port 5000"],
+    ["http://127.0.0.1:4653", "Try again later. Start one, which has no lock yet, with: holdfast dev"],
+    ["http://localhost:4653/", "Try again later. Start one, which has no lock yet, with: holdfast dev"],
+    ["http://[::1]:5000", "Try again later. Start one, which has no lock yet, with: holdfast dev --port 5000"],
     ["https://localhost:4653", "Try again later."],
     ["http://locks.example.com:4653", "Try again later."],
   ])("is started only on this machine: %s", (url, next) => {

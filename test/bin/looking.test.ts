@@ -379,7 +379,7 @@ describe("limits", () => {
       status: 0,
       stdout: "",
       stderr:
-        "holdfast: no limit that begins with nothing: is in use: all is back, and no permit is out\n" +
+        "holdfast: no limit that begins with nothing: is in use: all is back, and no permit is out. One at once is a lock: holdfast ls\n" +
         "holdfast: to take from one: holdfast limit KEY --rate 100/1m -- COMMAND\n",
     });
   });

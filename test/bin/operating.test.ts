@@ -45,7 +45,7 @@ describe("break", () => {
       return (await holdfast("break", key, "--reason", "stuck", ...how, ...named)).stdout;
     };
     const runsOn =
-      "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work can run on until then\n";
+      "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work runs on until it heeds that, beside the next holder\n";
     expect(await said("drain-2s", "--drain", "2s")).toMatch(new RegExp(`ends in [12]s at the latest${runsOn}$`));
     expect(await said("drain-named", "--drain", "2s", "--token")).toContain(runsOn);
     for (const how of [[], ["--drain", "1h"]]) expect(await said(`drained-${how.length}`, ...how)).toMatch(/ at the latest\n$/);

@@ -64,11 +64,12 @@ export function envOf(endpoint: string): Emulator["env"] {
 /** Starts an emulator on a port, 0 for any. @throws Error if it can't be installed or doesn't answer */
 export async function startEmulator(port = 0): Promise<Emulator> {
   await install();
+  // First: if it is in use, an emulator that runs keeps its files.
+  const chosen = await freePort(port);
   rmSync(RUN_DIRECTORY, { recursive: true, force: true });
   mkdirSync(RUN_DIRECTORY, { recursive: true });
   // The code of functions is below it, and without this would be taken for modules of this package.
   writeFileSync(join(RUN_DIRECTORY, "package.json"), "{}");
-  const chosen = await freePort(port);
   const endpoint = `http://127.0.0.1:${chosen}`;
   const log = openSync(join(RUN_DIRECTORY, "log.txt"), "w");
   const child = spawn(PYTHON, [here("emulator.py")], {
@@ -114,7 +115,9 @@ async function stop(child: ChildProcess): Promise<void> {
 /** @throws Error if that port is in use */
 async function freePort(wanted: number): Promise<number> {
   const server = createServer().listen(wanted, "127.0.0.1");
-  await once(server, "listening");
+  await once(server, "listening").catch((cause: unknown) => {
+    throw new Error(`port ${wanted} is in use: by an emulator that runs already, or by another program`, { cause });
+  });
   const { port } = server.address() as AddressInfo;
   await promisify(server.close.bind(server))();
   return port;

@@ -11,20 +11,27 @@ const PORT = 4566;
 const say = (line: string): void => console.log(line);
 
 say("Starting the emulator");
-const emulator = await startEmulator(PORT);
+const emulator = await startEmulator(PORT).catch((error: unknown) => {
+  console.error(`try: ${(error as Error).message}`);
+  process.exit(1);
+});
 const end = (): void => void emulator.stop().then(() => process.exit());
-process.on("SIGINT", end).on("SIGTERM", end);
+process.on("SIGINT", end).on("SIGTERM", end).on("SIGHUP", end);
 say("Bootstrapping the account, and deploying the stack holdfast-dev");
 await bundle();
 await cdk(emulator.env, "bootstrap", `aws://${ACCOUNT}/${REGION}`, "--app", "");
 const { "holdfast-dev": outputs = {} } = await deploy(emulator.env, "infra/app.ts", ["--all"]);
 const variables = { ...emulator.env, HOLDFAST_URL: outputs["Url"], HOLDFAST_LOG_GROUP: outputs["LogGroupName"] };
 const file = join(RUN_DIRECTORY, "env.sh");
+/** What a shell may have set, and what leads elsewhere or doesn't go with these. */
+const OTHERS = ["AWS_PROFILE", "AWS_SESSION_TOKEN", "HOLDFAST_TABLE", "HOLDFAST_NAMESPACE", "HOLDFAST_BEARER_TOKEN"];
+const unset = `unset ${OTHERS.join(" ")}\n`;
 writeFileSync(
   file,
-  Object.entries(variables)
-    .map(([name, value]) => `export ${name}=${value}\n`)
-    .join(""),
+  unset +
+    Object.entries(variables)
+      .map(([name, value]) => `export ${name}=${value}\n`)
+      .join(""),
 );
 say(`The API is at ${outputs["Url"]}. In another shell:
 
@@ -32,4 +39,4 @@ say(`The API is at ${outputs["Url"]}. In another shell:
   npx holdfast --sign ls
   npx holdfast --sign ui
 
-Ctrl-C ends it all.`);
+Ctrl-C ends it all, and forgets it. Close the other shell then: its variables lead here.`);
