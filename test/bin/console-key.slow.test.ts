@@ -69,7 +69,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       const row = page.getByRole("row", { name: "DEAD_RUN" });
       await row.waitFor();
       expect(await row.textContent()).toMatch(
-        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over\s*1\s*–\s*–\s*worker$/,
+        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over\. Until then it stays unfinished\s*1\s*–\s*–\s*worker$/,
       );
     });
   });

@@ -1,4 +1,4 @@
-/** What each command that looks or operates says of a service that is killed, hung or slow: nothing is concluded without an answer. */
+/** The statements of each command that looks or operates, of a service that is killed, hung or slow: it concludes nothing without an answer. */
 import { type RequestListener, type Server, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

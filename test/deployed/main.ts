@@ -23,7 +23,7 @@ await cdk(emulator.env, "bootstrap", `aws://${ACCOUNT}/${REGION}`, "--app", "");
 const { "holdfast-dev": outputs = {} } = await deploy(emulator.env, "infra/app.ts", ["--all"]);
 const variables = { ...emulator.env, HOLDFAST_URL: outputs["Url"], HOLDFAST_LOG_GROUP: outputs["LogGroupName"] };
 const file = join(RUN_DIRECTORY, "env.sh");
-/** What a shell may have set, and what leads elsewhere or doesn't go with these. */
+/** Variables that a shell may have set, which lead elsewhere or don't go with these. */
 const OTHERS = ["AWS_PROFILE", "AWS_SESSION_TOKEN", "HOLDFAST_TABLE", "HOLDFAST_NAMESPACE", "HOLDFAST_BEARER_TOKEN"];
 const unset = `unset ${OTHERS.join(" ")}\n`;
 writeFileSync(
