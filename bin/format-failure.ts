@@ -99,13 +99,13 @@ function isOfTheSdk(error: unknown): error is LockError {
 
 /** Returns where no answer came from, which the SDK's message doesn't say if a time limit was reached. */
 function fromWhere({ message }: LockError, { url, table }: Partial<Where> = {}): string {
-  if (!message.endsWith("no answer in time")) return "";
-  return table === undefined ? ` from ${url ?? "there"}` : ` from the table ${table}`;
+  const from = table === undefined ? url : `the table ${table}`;
+  return from !== undefined && message.endsWith("no answer in time") ? ` from ${from}` : "";
 }
 
 /** A 404 from a gateway, from another server, or from the service for an unknown path: the path of the URL is wrong. */
 const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
-const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it would end, or forget, what came since.";
+const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it may end, or forget, what came since.";
 /** The table's messages if it is not one of holdfast's; otherwise the region or the credentials are wrong. */
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 

@@ -2,7 +2,7 @@
 import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
-import type { LsArgs, RunsArgs, TicksArgs } from "./lists.js";
+import type { LsArgs, RunsArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
@@ -69,7 +69,9 @@ export function addLookCommands(program: Command, host: CliHost): void {
     .addOption(defaulted("--max <n>", "show at most so many", some, MOST_TICKS))
     .addHelpText("after", example("ticks nightly --within 25h"))
     .action(
-      looking(async (context, name: string, options: Omit<TicksArgs, "name">) => (await lists()).ticks({ name, ...options }, context)),
+      looking(async (context, name: string, { max, within: withinMs }: { max: number; within?: number }) =>
+        (await lists()).ticks({ name, max, withinMs }, context),
+      ),
     );
   listing(program.command("limits"), "limits partner-")
     .summary("list limits that are in use")

@@ -32,7 +32,7 @@ export interface RunsArgs extends ListArgs {
 export interface TicksArgs {
   readonly name: string;
   readonly max: number;
-  readonly within?: number;
+  readonly withinMs?: number | undefined;
 }
 
 /** The run of an occurrence, and the time in ms from the occurrence before. */
@@ -124,10 +124,10 @@ export async function runs({ prefix, max, ...query }: RunsArgs, context: Command
 }
 
 /**
- * Lists the last occurrences of a schedule in order, each with the time from the one before, so that a gap is seen. With `within`, it fails
+ * Lists the last occurrences of a schedule in order, each with the time from the one before, so that a gap is seen. With `withinMs`, it fails
  * if none was done in that time.
  */
-export async function ticks({ name, max, within }: TicksArgs, context: CommandContext): Promise<number> {
+export async function ticks({ name, max, withinMs }: TicksArgs, context: CommandContext): Promise<number> {
   const { items: runs, more } = await firstOf<RunInspection>(OCCURRENCES_MAX, (page) =>
     context.locks.runs.list({ prefix: `${name}_`, ...page }),
   );
@@ -140,8 +140,8 @@ export async function ticks({ name, max, within }: TicksArgs, context: CommandCo
   const items = rows.slice(-max);
   const none = `nothing is known of an occurrence of ${name}`;
   await printList({ columns: TICK_COLUMNS, rows: items, none }, { items: items.map(jsonOf), more: false }, context);
-  if (within === undefined || rows.some(({ state, endedAgoMs = Infinity }) => state === "succeeded" && endedAgoMs <= within)) return 0;
-  throw new CliError("notFound", `no occurrence of ${name} was done within ${exactDuration(within)}`);
+  if (withinMs === undefined || rows.some(({ state, endedAgoMs = Infinity }) => state === "succeeded" && endedAgoMs <= withinMs)) return 0;
+  throw new CliError("notFound", `no occurrence of ${name} was done within ${exactDuration(withinMs)}`);
 }
 
 /** True if the key of this run ends with a time, as that of an occurrence does. Other runs may begin with the name too. */

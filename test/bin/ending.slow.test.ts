@@ -18,7 +18,7 @@ afterAll(async () => {
   await service.close();
 });
 
-const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it would end, or forget, what came since.\n";
+const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it may end, or forget, what came since.\n";
 
 describe("a signal while the service says nothing", () => {
   let silent: StubServer;

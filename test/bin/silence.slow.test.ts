@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "./in-process.js";
 import { type Service, serve } from "./service.js";
 
-/** The advice of a command that looks, and of one that would change something. */
+/** The advice of a command that looks, of one that looks before it changes something, and of one that does not. */
 const LOOKS = /\nTry again later/;
+const NOTHING = /\nNothing was changed/;
 const CHANGES = /\n(Nothing was changed|It may have been done or not\. Look before)/;
 /** Each command, what it says of this service, and its advice without an answer. */
 const VIEWS: readonly (readonly [args: readonly string[], says: RegExp, advice: RegExp])[] = [
@@ -21,8 +22,9 @@ const VIEWS: readonly (readonly [args: readonly string[], says: RegExp, advice: 
   [["ticks", "NEVER", "--within", "1h"], /no occurrence of NEVER was done within 1h/, LOOKS],
   [["limits", "RATE"], /\nRATE +5 in 1h/, LOOKS],
   [["limits", "NEVER"], /^holdfast: no limit that begins with NEVER is in use/, LOOKS],
+  [["break", "FREE", "--reason", "a test"], /nobody holds FREE/, NOTHING],
   [["break", "FREE", "--reason", "a test", "--token", "1"], /Nobody holds FREE/, CHANGES],
-  [["reset", "NEVER", "--reason", "a test"], /Nothing was run under NEVER/, CHANGES],
+  [["reset", "NEVER", "--reason", "a test"], /Nothing was run under NEVER/, NOTHING],
   [["limits", "reset", "NEVER", "--reason", "a test"], /NEVER/, CHANGES],
 ];
 /** The statements that need an answer. */

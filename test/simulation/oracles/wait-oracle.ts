@@ -81,15 +81,16 @@ export class Watch {
         this.#givenUp.set(key, this.#missedSince(this.#waits.sinceMs(key, leaseId), [key]));
       }
       this.#sentAtMs.add(sentAtMs);
+      let isUsable = false;
       let isAnswered = false;
       try {
         const answer = await next(operation, request, options);
-        const isUsable = answer.ok || !FAILURES.has(answer.code);
-        // An answered cancel says nothing about the requests before it.
-        if (operation !== "release") for (const key of keysOf(request)) this.#failed[isUsable ? "delete" : "add"](key);
+        isUsable = answer.ok || !FAILURES.has(answer.code);
         isAnswered = isUsable && this.#bench.now() - sentAtMs <= TRIP_MS;
         return answer;
       } finally {
+        // An answered cancel says nothing about the requests before it.
+        if (operation !== "release") for (const key of keysOf(request)) this.#failed[isUsable ? "delete" : "add"](key);
         if (!isAnswered) this.#troubledAtMs = this.#bench.now();
         this.#sentAtMs.delete(sentAtMs);
       }
