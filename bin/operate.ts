@@ -54,10 +54,10 @@ export interface ResetArgs {
 /** Forgets the run: the next start is a first attempt. @throws CliError if its checkpoint would be dropped and the user declines */
 export async function reset({ key, reason, asks }: ResetArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
-  const { checkpoint } = (await looked(locks.runs.get(key))) ?? {};
+  const { checkpoint, fencingToken } = (await looked(locks.runs.get(key))) ?? {};
   const dropped = checkpoint === undefined ? "" : JSON.stringify(checkpoint);
   if (dropped !== "" && asks) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
-  await locks.runs.reset(key, { reason });
+  await locks.runs.reset(key, { reason, fencingToken });
   const also = dropped === "" ? "" : `, and its checkpoint ${dropped} is dropped`;
   const text = asJson
     ? plainJson({ key, reset: true, checkpoint })

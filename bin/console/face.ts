@@ -112,8 +112,8 @@ function changesOf(locks: Operator): Face["changes"] {
         reason: reason as string,
         drainMs: drainMs as number | undefined,
       }),
-    reset: async ({ key, reason }) => {
-      await locks.runs.reset(key as string, { reason: reason as string });
+    reset: async ({ key, reason, fencingToken }) => {
+      await locks.runs.reset(key as string, { reason: reason as string, fencingToken: fencingToken as number });
       return { reset: true };
     },
     "reset-limit": async ({ key, reason }) => {

@@ -231,6 +231,13 @@ const OutcomeRequest = v.variant(
 
 const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
 
+const ResetRunRequest = v.strictObject({
+  ...ResetRequest.entries,
+  fencingToken: v.optional(
+    v.pipe(fencingToken, v.description("The token of the run that was seen: one that began since isn't forgotten.")),
+  ),
+});
+
 /** The query of `GET /v1/runs`. */
 export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState) });
 
@@ -283,6 +290,7 @@ export const REQUESTS = {
   RenewRunRequest,
   OutcomeRequest,
   ResetRequest,
+  ResetRunRequest,
   TakeRequest,
 } as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
   readonly AcquireRequest: Entries<AcquireParameters & Pick<LeaseRequest, "wake">>;

@@ -56,9 +56,9 @@ export const RUN_OPERATIONS = {
   }),
   resetRun: operation("resetRun", {
     summary: "Forget a run that is over or was given up: the next start is a first attempt",
-    body: "ResetRequest",
+    body: "ResetRunRequest",
     answers: { 200: "Reset" },
-    refusals: ["not-found", "run-in-progress"],
+    refusals: ["not-found", "run-in-progress", "other-hold"],
     serve: async (api, { path, body }) => answer(await api.resetRun({ ...path, ...body }), () => ({ status: 200, body: { reset: true } })),
   }),
   runs: operation("runs", {

@@ -133,6 +133,8 @@ export interface Complete extends OfLease {
 export interface Reset {
   readonly type: "reset";
   readonly key: string;
+  /** The token of the run that was seen. Absent: whichever run is there. */
+  readonly fencingToken?: number;
 }
 
 /** Every command that may change a record. */

@@ -57,7 +57,7 @@ function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun">
       }
     },
 
-    resetRun: ({ key, reason }) => requests.apply({ type: "reset", key }, "runs", { reason }),
+    resetRun: ({ key, reason, fencingToken }) => requests.apply({ type: "reset", key, ...given({ fencingToken }) }, "runs", { reason }),
   };
 }
 

@@ -183,6 +183,15 @@ describe("what comes of a command, in every state of a run", () => {
     ]);
   });
 
+  it("a reset with a token forgets the run of that token, and spares one that began since", () => {
+    const reset = { type: "reset", key: "k", fencingToken: 7 } as const;
+    expect(decided(record({ fencingToken: 7, run: over() }), reset)).toMatchObject({ answer: { ok: true }, next: { holds: {} } });
+    expect(decided(record({ fencingToken: 7 }), reset)).toMatchObject({ answer: { ok: true }, events: [{ repeated: true }] });
+    const since = decided(record({ fencingToken: 8, run: over() }), reset);
+    expect(since).toMatchObject({ answer: { code: "other-hold", detail: "k was started again since" }, events: [] });
+    expect(since.next).toBeUndefined();
+  });
+
   it("a refused reset says when to come back, or that there is nothing", () => {
     const reset = { type: "reset", key: "k" } as const;
     expect(decided(record({ ...others(), run: run() }), reset).answer).toMatchObject({ retryAfterMs: LEASE_MS + MARGIN_MS });

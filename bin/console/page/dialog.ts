@@ -89,7 +89,7 @@ function toType(key: string): Content {
 
 function errorText(error: unknown): string {
   const code = error instanceof ApiError ? error.code : "";
-  if (code === "other-hold") return "Another lease holds the key by now. Nothing was broken.";
+  if (code === "other-hold") return "Another lease came since. Nothing was changed.";
   if (code === "not-found") return "Nobody holds the key any more. Nothing was broken.";
   if (code === "run-in-progress") return "The run is running. Nothing was reset.";
   return error instanceof Error ? error.message : String(error);
@@ -170,10 +170,11 @@ export function ResetLimitDialog(given: ChangeProps & { readonly name: string })
 }
 
 /** Resets a run. */
-export function ResetDialog(given: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint"> }): Content {
-  const { key, checkpoint } = given.run;
+export function ResetDialog(given: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint" | "fencingToken"> }): Content {
+  // The run that was shown when the dialog opened: a later one must not be forgotten by mistake.
+  const [{ key, checkpoint, fencingToken }] = useState(given.run);
   const make = async (reason: string): Promise<string> => {
-    await change("reset", { key, reason });
+    await change("reset", { key, reason, fencingToken });
     return `${key} is forgotten: the next start is a first attempt.`;
   };
   return html`<${ChangeDialog} ...${given} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>

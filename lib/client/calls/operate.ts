@@ -3,13 +3,13 @@ import type { Inspected } from "../../core/api/locks.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { LockClient } from "./lock-client.js";
 import { PAGE } from "./options.js";
-import { type Checks, CHECKS, checkOptions, ms, must, refused } from "../wire/checks.js";
+import { type Checks, CHECKS, checkOptions, ms, refused } from "../wire/checks.js";
 import type { Session } from "./session.js";
 
 const LIST_OPTIONS = { prefix: PAGE.prefix, owner: CHECKS.owner, max: PAGE.max, cursor: PAGE.cursor };
 const BREAK_OPTIONS: Checks<Parameters<LockClient["forceRelease"]>[1]> = {
   reason: CHECKS.reason,
-  fencingToken: must((value) => Number.isSafeInteger(value) && (value as number) >= 0, "it must be the hold's token"),
+  fencingToken: CHECKS.fencingToken,
   drainMs: ms(0, LIMITS.drainMaxMs),
 };
 

@@ -56,6 +56,7 @@ export const CHECKS = {
   leaseMs: ms(LIMITS.leaseMinMs, LIMITS.leaseMaxMs),
   owner: text(0, LIMITS.ownerChars),
   reason: text(1, LIMITS.reasonChars),
+  fencingToken: must((value) => Number.isSafeInteger(value) && (value as number) >= 0, "it must be a fencing token"),
   meta: (_name: string, value: unknown): void => void metaOf(value),
   mode: oneOf("exclusive", "shared"),
   heartbeat: boolean,

@@ -70,13 +70,20 @@ export interface RunsListed {
   readonly cursor?: string;
 }
 
+/** A request to forget a run: the latest, or the one of a token. */
+export interface ResetRunRequest {
+  readonly key: string;
+  readonly reason: string;
+  readonly fencingToken?: number | undefined;
+}
+
 /** Every operation on runs. */
 export interface RunApi {
   start(request: StartRequest, options?: CallOptions): Promise<Started | Replayed | Refusal>;
   complete(request: CompleteRequest, options?: CallOptions): Promise<Recorded | Refusal>;
   run(request: InspectRequest, options?: CallOptions): Promise<RunFound | Refusal>;
   runs(request: RunListRequest, options?: CallOptions): Promise<RunsListed | Refusal>;
-  resetRun(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;
+  resetRun(request: ResetRunRequest, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;
 }
 
 /** Every operation of the service. */

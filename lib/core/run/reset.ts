@@ -1,4 +1,7 @@
-/** Reset: an operator deletes a run that is over or was abandoned, so that the next start begins anew. It undoes no effects. */
+/**
+ * Reset: an operator deletes a run that is over or was abandoned, so that the next start begins anew. It undoes no effects. With the run's
+ * token, a repeated reset spares a run that began since.
+ */
 import { endedEvent } from "../lock/grant.js";
 import { change, touchedTtlAtSec } from "../change.js";
 import type { Decision, LeaseEvent, Reset } from "../commands.js";
@@ -10,11 +13,18 @@ import type { ClockReading } from "../time.js";
 import { freeInMs } from "../lock/views.js";
 
 /** Decides a reset: the next start is a first attempt. Refused while the work runs. */
-export function reset(record: LockRecord | undefined, { key }: Reset, reading: ClockReading, policy: LockPolicy): Decision<Reset> {
+export function reset(
+  record: LockRecord | undefined,
+  { key, fencingToken }: Reset,
+  reading: ClockReading,
+  policy: LockPolicy,
+): Decision<Reset> {
   if (!record) return { answer: refuse("not-found", { detail: `Nothing was run under ${key}` }), events: [] };
   if (isRunning(record, reading)) return { answer: refuse("run-in-progress", { retryAfterMs: freeInMs(record, reading) }), events: [] };
   const { run, ...rest } = record;
   if (!run) return { answer: { ok: true }, events: [{ event: "reset", leaseId: "", owner: "", principal: "", repeated: true }] };
+  if (fencingToken !== undefined && fencingToken !== record.fencingToken)
+    return { answer: refuse("other-hold", { detail: `${key} was started again since` }), events: [] };
 
   let without: LockRecord = rest;
   const ended: LeaseEvent[] = [];

@@ -120,6 +120,18 @@ export function describeRunOperators(fixture: Fixture): void {
       expect(value.fencingToken).toBeGreaterThan(before);
     });
 
+    it("that is repeated with the run's token spares a run that began since", async () => {
+      const name = fixture.fresh();
+      await fixture.locks.runOnce(name, () => "first");
+      const { fencingToken } = (await fixture.rival.runs.get(name)) ?? {};
+      const again = () => fixture.rival.runs.reset(name, { reason: "conformance", fencingToken });
+      await again();
+      await again();
+      await fixture.locks.runOnce(name, () => "second");
+      expect(await thrownBy(again())).toMatchObject({ code: "other-hold", definite: true });
+      expect(await fixture.rival.runs.get(name)).toMatchObject({ result: "second" });
+    });
+
     it("stands in the log, with its reason and who did it", async () => {
       const name = fixture.fresh();
       await fixture.locks.runOnce(name, () => "done");

@@ -23,13 +23,15 @@ export interface Runs {
     readonly cursor?: string | undefined;
   }): Promise<{ readonly items: readonly RunInspection[]; readonly cursor?: string }>;
   /**
-   * Forgets a run that is over or was abandoned: the next start is a first attempt. The reason is logged.
-   * @throws LockError `run-in-progress` while it is running, `not-found` if it never ran.
+   * Forgets a run that is over or was abandoned: the next start is a first attempt. The reason is logged. With the `fencingToken` that `get`
+   * told, a repeated reset never forgets a run that began since.
+   * @throws LockError `run-in-progress` while it is running, `not-found` if it never ran, `other-hold` if the latest run has another token.
    */
-  reset(key: string, options: { readonly reason: string }): Promise<void>;
+  reset(key: string, options: { readonly reason: string; readonly fencingToken?: number | undefined }): Promise<void>;
 }
 
 const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
+const RESET_OPTIONS = { reason: CHECKS.reason, fencingToken: CHECKS.fencingToken };
 const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
 
 /** Returns the calls for the runs of the session's client. */
@@ -47,11 +49,10 @@ export function runsOf(session: Session): Runs {
       return { items: items.map(inspectionOf), ...(cursor !== undefined && { cursor }) };
     },
 
-    async reset(name, options: { readonly reason: string } = { reason: "" }) {
+    async reset(name, options: Parameters<Runs["reset"]>[1] = { reason: "" }) {
       const key = session.keyOf(name);
-      checkOptions("runs.reset", options, { reason: CHECKS.reason }, "reason");
-      const { reason } = options;
-      await session.ask(`reset ${key}`, (call) => api.resetRun({ key, reason }, call));
+      checkOptions("runs.reset", options, RESET_OPTIONS, "reason");
+      await session.ask(`reset ${key}`, (call) => api.resetRun({ key, ...options }, call));
     },
   };
 }
