@@ -6,15 +6,13 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { type Calls, callsOf } from "./calls.js";
 import { expires } from "./conformance/expiry.js";
 import { acquires, releases, renews } from "./conformance/leases.js";
-import { changesMode, shares } from "./conformance/modes.js";
+import { changesMode } from "./conformance/modes.js";
 import { breaks, inspects, lists } from "./conformance/operators.js";
-import { permits } from "./conformance/permits.js";
 import { principals } from "./conformance/principals.js";
 import { queues } from "./conformance/queue.js";
 import { races } from "./conformance/races.js";
 import { bodies, paths, service } from "./conformance/requests.js";
 import { operatesRuns, outcomes, starts } from "./conformance/runs.js";
-import { scopes } from "./conformance/scopes.js";
 import { renewals, sets } from "./conformance/sets.js";
 import { transfers } from "./conformance/transfers.js";
 import { type Fixture, openFixture } from "./fixture.js";
@@ -30,10 +28,7 @@ const PARTS: readonly (readonly [name: string, declare: (suite: Suite, calls: Ca
   ["an acquire", acquires],
   ["a renewal, and a look", renews],
   ["a release", releases],
-  ["shared leases", shares],
   ["a change of mode", changesMode],
-  ["permits", permits],
-  ["scopes", scopes],
   ["the queue", queues],
   ["a transfer", transfers],
   ["an inspection", inspects],

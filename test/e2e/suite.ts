@@ -1,7 +1,4 @@
-/**
- * Declares the tests: with vitest for a target that must pass them, or into a list. Another test runs the listed tests
- * against a service that is broken on purpose, to see that they fail.
- */
+/** Declares the tests: with vitest for a target that must pass them, or into a list of their names and needs. */
 import type { Principal } from "./target.js";
 
 /**

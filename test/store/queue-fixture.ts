@@ -4,8 +4,7 @@ import type { Acquire, Held, Notify, Notifying, Waiting } from "../../lib/core/c
 import type { Refusal } from "../../lib/core/errors.js";
 import type { LeaseId } from "../../lib/core/lease-id.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import type { LockStore } from "../../lib/store/port.js";
-import { A, Fixture, LEASE_MS } from "./fixture.js";
+import { Fixture, LEASE_MS } from "./fixture.js";
 
 /** Options of an acquire: a reader, and `count` permits of three. */
 export const READER = { mode: "shared" } as const;
@@ -63,12 +62,4 @@ export class QueueScene extends Fixture {
     const ids = (some: readonly { readonly leaseId: LeaseId }[]) => some.map(({ leaseId }) => leaseId);
     return { holds: Object.keys(holds).sort(), offers: ids(offers), waiters: ids(waiters) };
   }
-}
-
-/** A key that A holds and these wait for, a millisecond apart. */
-export async function inLine(store: LockStore, ...ids: readonly LeaseId[]): Promise<QueueScene> {
-  const lock = new QueueScene(store);
-  await lock.acquire(A);
-  for (const [ms, id] of ids.entries()) await lock.at(ms + 1).queue(id);
-  return lock;
 }

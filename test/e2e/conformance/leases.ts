@@ -33,14 +33,6 @@ export function acquires({ it }: Suite, { freshKey, newId, put, hold, release }:
     expect(again.body).toMatchObject(same);
   });
 
-  it("again with other parameters is 422 lease-reused, whichever is another", async () => {
-    const first = await hold(undefined, { leaseMs: MINUTE_MS, owner: "a" });
-    for (const other of [{ owner: "a" }, { leaseMs: MINUTE_MS }, { leaseMs: MINUTE_MS, owner: "a", meta: { a: 1 } }]) {
-      const refused = await put(first.key, other, first);
-      expect([...told(refused), refused.body.retry]).toEqual([422, "lease-reused", "new-lease"]);
-    }
-  });
-
   it("of a held key is 423 at once, with who holds it and when to come again, and never the holder's leaseId", async () => {
     const first = await hold(undefined, { leaseMs: MINUTE_MS, owner: "checkout-7" });
     const refused = await put(first.key, { owner: "other" });

@@ -5,20 +5,6 @@ import type { Suite } from "../suite.js";
 
 const SHARED = { mode: "shared", leaseMs: 20_000 };
 
-/** The compatibility of holders. */
-export function shares({ it }: Suite, { freshKey, hold, release }: Calls): void {
-  it("lets readers hold together, each with its own token and the floor that a resource compares", async () => {
-    const key = freshKey();
-    const writer = await hold(key);
-    await release(writer);
-    const readers = [await hold(key, SHARED), await hold(key, SHARED), await hold(key, SHARED)];
-    const tokens = readers.map(({ body }) => body.fencingToken as number);
-    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
-    expect(readers.map(({ body }) => [body.mode, body.fenceFloor])).toEqual(Array(3).fill(["shared", tokens[0]]));
-    expect(tokens[0]).toBeGreaterThan(writer.body.fencingToken as number);
-  });
-}
-
 /** Upgrade and downgrade. */
 export function changesMode({ it }: Suite, { post, put, hold }: Calls): void {
   const change = (lease: { url: string }, mode: string, fencingToken: unknown) => post(`${lease.url}/mode`, { mode, fencingToken });

@@ -4,7 +4,7 @@ import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Transfers a hold to another process or step. */
-export function transfers({ it, itWith }: Suite, { newId, get, post, put, hold, release }: Calls): void {
+export function transfers({ it }: Suite, { newId, get, post, put, hold, release }: Calls): void {
   it("is 200 with a new token, again 200 with the same, and the old lease is over", async () => {
     const held = await hold(undefined, { leaseMs: 20_000 });
     const to = { leaseId: newId(), owner: "worker", leaseMs: 40_000 };
@@ -25,16 +25,5 @@ export function transfers({ it, itWith }: Suite, { newId, get, post, put, hold, 
     expect(await release(held)).toBe("transferred");
     expect(told(await put(held.key))).toEqual([423, "locked"]);
     expect(await release({ url: held.url.replace(held.leaseId, to.leaseId) })).toBe("released");
-  });
-
-  itWith("another", "makes the first caller of the namespace the one whose it is, and nobody else", async () => {
-    const held = await hold();
-    const leaseId = newId();
-    await post(`${held.url}/transfer`, { leaseId });
-    const claimed = await put(held.key, {}, { leaseId, as: "another" });
-    expect([claimed.status, claimed.body.leaseId]).toEqual([200, leaseId]);
-    expect(told(await post(`${claimed.url}/renew`))).toEqual([403, "forbidden"]);
-    expect((await post(`${claimed.url}/renew`, {}, "another")).status).toBe(200);
-    expect(await release(claimed, "another")).toBe("released");
   });
 }

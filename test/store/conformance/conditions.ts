@@ -1,9 +1,9 @@
 /** A store's conditions: a wait is one change, members stay out of the queue, and a notify brings them into it. */
 import { expect, it } from "vitest";
-import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
+import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { QueueScene, waiting } from "../queue-fixture.js";
-import { A, B, C, D, leaseId, LEASE_MS, START_MS } from "../fixture.js";
+import { QueueScene } from "../queue-fixture.js";
+import { A, B, C, D, leaseId, LEASE_MS } from "../fixture.js";
 
 const { waiterTtlMs: TTL_MS } = DEFAULTS;
 const E = leaseId(5);
@@ -21,31 +21,6 @@ export function waitsForConditions(store: () => LockStore): void {
     await lock.at(3).wait(C, D);
     return lock.at(4);
   };
-
-  it("frees the key and keeps the member, in one change", async () => {
-    const lock = new QueueScene(store());
-    await lock.acquire(A);
-    await lock.queue(C);
-    const before = await lock.read();
-    expect(await lock.at(1).wait(A, B, "ready")).toEqual({ ...waiting(1 + 1, LIMITS.pollStepMs), condition: "ready" });
-    const after = await lock.read();
-    expect(after?.version).toBe((before?.version ?? 0) + 1);
-    expect(after?.waitSet).toMatchObject([{ leaseId: B, condition: "ready", aliveUntilMs: START_MS + 1 + TTL_MS }]);
-    expect(await lock.standing()).toEqual({ holds: [], offers: [C], waiters: [] });
-  });
-
-  it("keeps a member alive by a write that leaves the version alone", async () => {
-    const lock = await two();
-    const before = await lock.read();
-    expect(await lock.at(TTL_MS / 2 + 3).look(D)).toMatchObject({ retryAfterMs: 0 });
-    await lock.queue(D);
-    const after = await lock.read();
-    expect(after?.version).toBe(before?.version);
-    expect(after?.waitSet?.[1]).toMatchObject({ leaseId: D, aliveUntilMs: START_MS + TTL_MS / 2 + 3 + TTL_MS + DEFAULTS.waiterTtlStepMs });
-    await lock.acquire(E, LONG);
-    expect(await lock.at(TTL_MS + 3).notify(E)).toMatchObject({ notified: 1 });
-    expect(await lock.standing()).toEqual({ holds: [E], offers: [], waiters: [D] });
-  });
 
   it("loses no notify to keep-alives and other notifies at the same time", async () => {
     const lock = await two();

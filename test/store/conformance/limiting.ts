@@ -1,9 +1,7 @@
-/** A store's limits: every answer and record is what the core decides, however takes come; and listings. */
-import { isDeepStrictEqual } from "node:util";
+/** A store's limits: many takes at once, resets and listings. What is decided: test/store/limit-differential. */
 import { describe, expect, it } from "vitest";
-import { type LimitRecord, type Rate, decideTake } from "../../../lib/core/rate.js";
-import type { LimitStore, LockStore } from "../../../lib/store/port.js";
-import { randomOf } from "../../core/rate-histories.js";
+import { type Rate } from "../../../lib/core/rate.js";
+import type { LockStore } from "../../../lib/store/port.js";
 import { freshNamespace, START_MS } from "../fixture.js";
 
 const TEN: readonly Rate[] = [{ count: 10, perMs: 1000 }];
@@ -14,48 +12,9 @@ const MIXED: readonly (readonly Rate[])[] = [
 ];
 const at = (ms: number, apartMs = 0) => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms + apartMs });
 
-/** Takes at random from the limits and from the core. Returns where they differ, and the kinds of answers that the core gave. */
-async function differences(limits: LimitStore, seed: number) {
-  const random = randomOf(seed);
-  const name = { namespace: freshNamespace(), key: "partner" };
-  const differs: string[] = [];
-  const kinds = new Set<string>();
-  let record: LimitRecord | undefined;
-  let ms = 0;
-  for (let step = 0; step < 150; step++) {
-    ms += Math.floor(random() * random() * 500) + (random() < 0.05 ? 9000 : 0);
-    const rates = MIXED[random() < 0.8 ? Math.floor(seed % 3) : Math.floor(random() * 3)]!;
-    const take = { rates, cost: 1 + Math.floor(random() * 2), waitMs: random() < 0.4 ? Math.floor(random() * 400) : 0 };
-    // Now and then the clocks disagree.
-    const reading = at(ms, random() < 0.3 ? Math.floor(random() * 900) * (random() < 0.1 ? 5 : 1) : 0);
-    const decided = decideTake(record, take, reading);
-    record = decided.next ?? record;
-    const answer = await limits.take(name, take, () => reading);
-    if (!isDeepStrictEqual(answer, decided.answer)) differs.push(`step ${step}: ${JSON.stringify([answer, decided.answer])}`);
-    kinds.add(decided.answer.ok ? (decided.answer.startInMs > 0 ? "later" : "now") : decided.answer.code);
-  }
-  if (!isDeepStrictEqual(await limits.read(name), record)) differs.push("the record");
-  return { differs, kinds: [...kinds].sort() };
-}
-
 /** The tests of limits. */
 // Over 60 lines: a list of tests, each of which is short.
 export function limits(store: () => LockStore): void {
-  it.each([1, 2, 3, 4])("decides as the core does, in random takes at changing rates: seed %i", async (seed) => {
-    expect(await differences(store().limits, seed)).toEqual({ differs: [], kinds: ["later", "limit-mismatch", "now", "rate-limited"] });
-  });
-
-  it("control: one that reads one clock only decides otherwise", async () => {
-    const { limits } = store();
-    const take: LimitStore["take"] = (name, asked, clocks) =>
-      limits.take(name, asked, () => ({ earliestMs: clocks().latestMs, latestMs: clocks().latestMs }));
-    const { differs } = await differences(
-      { take, read: (name) => limits.read(name), list: (query) => limits.list(query), reset: (of) => limits.reset(of) },
-      1,
-    );
-    expect(differs).not.toEqual([]);
-  });
-
   it("grants no more than fit, of many at once", async () => {
     const name = { namespace: freshNamespace(), key: "partner" };
     const answers = await Promise.all(

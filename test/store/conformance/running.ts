@@ -1,17 +1,12 @@
-/** A store's runs, beyond the table of states: the record's content, and concurrent runs. */
+/** A store's runs: many at once. */
 import { expect, it } from "vitest";
 import type { LockStore } from "../../../lib/store/port.js";
-import { KEEP_MS, large, runningIn, RunScene, small } from "../run-fixture.js";
-import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../fixture.js";
+import { KEEP_MS, runningIn, RunScene } from "../run-fixture.js";
+import { A, B, leaseId, LEASE_MS, MARGIN_MS, outcomeOf } from "../fixture.js";
 
 const MANY = 50;
 const many = <T>(ask: (order: number) => Promise<T>, count = MANY): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, order) => ask(order + 1)));
-
-/** Returns who recorded an outcome, and when: times in ms after the start of the tests. */
-const recorded = (recordedBy: string, startedMs: number, endedMs = startedMs) => ({
-  ...{ recordedBy, principal: "P", owner: "", startedAtMs: START_MS + startedMs, endedAtMs: START_MS + endedMs },
-});
 
 /** Starts the run fifty times at once, each with its own id, and returns the outcomes. */
 export function fiftyStart(run: RunScene): Promise<readonly string[]> {
@@ -21,71 +16,6 @@ export function fiftyStart(run: RunScene): Promise<readonly string[]> {
 /** The tests of running. */
 // Over 60 lines: a list of tests, each of which is short.
 export function runs(store: () => LockStore): void {
-  it.each([
-    ["a result", "succeeded" as const, { payload: small('"paid é \u0000 \\ud83d"') }],
-    ["a large result", "succeeded" as const, { payload: large("receipt", 1_900_000_000) }],
-    ["no result", "succeeded" as const, {}],
-    ["a result that was left out", "succeeded" as const, { omitted: true as const }],
-    ["an error", "failed" as const, { payload: small('{"message":"no"}') }],
-  ])("keeps %s as it is, tells everybody who asks, and ends the lease", async (_, state, said) => {
-    const run = new RunScene(store());
-    await run.start(A, { fingerprint: "f" });
-    await run.save(A, small("1"));
-    const before = await run.read();
-    expect(await run.at(2_000, 100).complete(A, state, said)).toEqual({ ok: true, how: "recorded" });
-    expect(await run.read()).toEqual({
-      ...before,
-      version: (before?.version ?? 0) + 1,
-      holds: {},
-      tombstones: [{ leaseId: A, ending: "released", outcome: expect.any(String) }],
-      run: {
-        state,
-        attempt: 1,
-        takeover: false,
-        fingerprint: "f",
-        keepResultMs: KEEP_MS,
-        outcome: { ...recorded(A, 0, 2_100), ...said, keptUntilMs: START_MS + 2_100 + KEEP_MS },
-      },
-    });
-    const found = { ok: true, state, attempt: 1, ...said };
-    for (const id of [A, B]) expect(await run.start(id)).toEqual(found);
-    expect(await run.start(B, { fingerprint: "other" })).toMatchObject({ code: "fingerprint-mismatch" });
-  });
-
-  it("keeps the checkpoint that was saved last, with each heartbeat that brings one", async () => {
-    const run = new RunScene(store());
-    await run.start(A, { leaseMs: 30_000 });
-    const seen = [];
-    for (const checkpoint of [small("1"), undefined, large("page", 2_000_000_000), undefined, small("3")]) {
-      expect(await (checkpoint ? run.save(A, checkpoint) : run.renew(A))).toMatchObject({ how: "renewed" });
-      seen.push((await run.read())?.run?.checkpoint?.digest);
-    }
-    expect(seen).toEqual(["small 1", "small 1", "large page", "large page", "small 3"]);
-    expect(await run.at(30_000 + POLICY.marginMs(30_000)).start(B)).toMatchObject({ attempt: 2, takeover: true, checkpoint: small("3") });
-  });
-
-  it("speaks of no payload whose text is kept nowhere", async () => {
-    const run = new RunScene(store());
-    await run.start(A);
-    const before = await run.read();
-    const unkept = { digest: "nowhere", bytes: 5_000 };
-    expect(await run.save(A, unkept)).toMatchObject({ code: "unavailable", definite: true });
-    expect(await run.complete(A, "succeeded", { payload: unkept })).toMatchObject({ code: "unavailable", definite: true });
-    expect(await run.read()).toEqual(before);
-  });
-
-  it("says of a large checkpoint that the record outlives it", async () => {
-    const run = new RunScene(store());
-    const { lease } = runningIn(await run.start(A));
-    const ttlAtSec = (await run.read())?.ttlAtSec ?? 0;
-    expect(await run.save(A, large("page", ttlAtSec))).not.toHaveProperty("outlived");
-    const early = await run.save(A, large("page", ttlAtSec - 1));
-    expect(early).toMatchObject({
-      lease: { fencingToken: lease.fencingToken },
-      outlived: { digest: large("page", ttlAtSec).digest, ttlAtSec },
-    });
-  });
-
   it.each<[string, number, (run: RunScene) => Promise<unknown>]>([
     ["nobody ran", 1, async () => undefined],
     ["was given up", 1, async (run) => (await run.start(leaseId(0)), await run.release(leaseId(0)))],
