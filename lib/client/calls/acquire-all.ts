@@ -7,13 +7,15 @@ import type { LockClient } from "./lock-client.js";
 import { type SetOptions, type WhenUnavailable, type WorkLast, checkSet, WHEN_UNAVAILABLE, optionsAndWork } from "./options.js";
 import { checkWork } from "../wire/checks.js";
 import type { Session } from "./session.js";
+import { TimedOutWaits } from "./timed-out-waits.js";
 import { runUnderLease } from "./run-under-lease.js";
 import { type SetParams, setParams, untilSet } from "./sets.js";
 
 /** Returns the calls of `session` for several keys at once. */
 export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
+  const timedOut = new TimedOutWaits(session);
   const obtain = (params: SetParams, options: SetOptions): Promise<HeldLease> =>
-    awaited(session, params.uses, () => untilSet(session, params, session.waitMsOf(options), options));
+    awaited(session, params.uses, () => untilSet(session, params, session.waitMsOf(options), options, timedOut));
 
   return {
     async tryAcquireAll(names, options = {}) {

@@ -90,7 +90,7 @@ async function obtained(
     const began = instantOf(deps.clock);
     const { answered, handoff } = await localQueues
       .join({ ...params, signal }, waitMs, deps)
-      .catch((error: unknown) => timedOut.refuse(error, key, began, waitMs));
+      .catch((error: unknown) => timedOut.refuse(error, `acquire ${key}`, key, began, waitMs));
     const lease = await session.holds.adopt(answered, options, { handoff });
     if (!signal.aborted) return lease;
     await atMost(CANCEL_HOLDS_MS, session.holds.released(lease), deps.clock);

@@ -57,11 +57,15 @@ export interface LockClient extends AsyncDisposable {
   /** Inspects and operates runs. */
   readonly runs: Runs;
   /**
-   * Asks at once for all keys, 1 to 25. Returns the set, or null if any of them is held. A set never holds some of its keys while it waits
-   * for others.
+   * Asks at once for all keys, 1 to 25. Returns the set, or null if any of them is held. A set is granted whole, or nothing
+   * of it is.
    */
   tryAcquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet | null>;
-  /** Waits until all keys are free at the same time. @throws LockTimeoutError after `waitMs`, naming a key that is held. */
+  /**
+   * Waits for all keys: in the queue of the key that is in its way, and then asks for all at once. Of keys that always have callers, it keeps
+   * those at which it has had its turn while it waits at the next, for 2 s at most. @throws LockTimeoutError after `waitMs`, naming a key
+   * that is held.
+   */
   acquireAll(keys: readonly SetKey[], options?: SetOptions): Promise<LeaseSet>;
   /** Acquires all keys, runs `work` and releases. @throws LockLostError if any of them was lost meanwhile. */
   withLocks<T>(keys: readonly SetKey[], work: (set: LeaseSet) => Promise<T> | T): Promise<T>;

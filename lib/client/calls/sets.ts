@@ -1,26 +1,22 @@
-/**
- * Acquires many keys at once. A set doesn't queue: a waiter polls the key that blocked it, and asks for the whole set again when that key
- * is free.
- */
-import { type Backoff, backoffMs } from "../../core/backoff.js";
-import type { Held } from "../../core/commands.js";
-import type { HolderView, Refusal } from "../../core/errors.js";
+/** Acquires many keys at once. A set waits in the queue of the key that blocks it, and asks for the whole set when its turn has come there. */
+import type { LeaseRef } from "../../core/api/locks.js";
+import { isA } from "../../core/brand.js";
+import { type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
-import { type AcquireParams, throwIfAborted, tryOnce } from "../ask/fresh-id.js";
-import { type Answered, type RetryBounds, retry } from "../wire/retry.js";
-import { InvalidRequestError } from "../wire/errors.js";
+import { type AcquireParams, cancel, tryOnce } from "../ask/fresh-id.js";
+import { untilGranted } from "../ask/until-granted.js";
+import { InvalidRequestError, LockTimeoutError } from "../wire/errors.js";
 import type { Session } from "./session.js";
 import type { HeldLease } from "../hold/lease.js";
 import { type SetAsLease, type SetKey, setAsLease } from "../hold/lease-set.js";
 import type { SetOptions } from "./options.js";
+import type { TimedOutWaits } from "./timed-out-waits.js";
 import { CHECKS, checkOptions, refused, unchecked } from "../wire/checks.js";
 import { Wait } from "../ask/wait.js";
 
-/** The pauses between two polls of a blocking key. */
-const LOOKS: Backoff = { firstMs: 100, longestMs: 1000 };
-/** The number of polls after which a set with a scope is requested again anyway: the blocking holder can be of the same scope. */
-const LOOKS_IN_SCOPE = 5;
+/** The longest time for which a set keeps its turns at some keys while it waits for its turn at another, in ms. */
+const KEPT_MS = 2000;
 
 /** A requested set: its distinct keys and the acquire parameters. */
 export interface SetParams {
@@ -53,58 +49,83 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
   return { uses, names: called, modes, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
 }
 
-/** Asks until the whole set is granted. @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage. */
+/**
+ * Asks until the whole set is granted. Blocked by a key, it waits for its turn at that key, as any caller does, and then asks for the whole set
+ * under the scope of this turn. If another key blocks it then, it gives the turn back, and waits at that one. A key that blocks it again
+ * has callers all the time, and so may the others: from then on it keeps its turns, for a bounded time.
+ * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage.
+ */
 export async function untilSet(
   session: Session,
   { set, params, modes }: SetParams,
   waitMs: number,
   options: SetOptions,
+  timedOut: TimedOutWaits,
 ): Promise<HeldLease> {
-  const view = { ...session.deps, api: set.api };
+  const { deps } = session;
+  const began = instantOf(deps.clock);
   return session.registry.run(options.signal, async (signal) => {
-    const { random } = session.deps;
-    const wait = new Wait(waitMs, session.deps);
-    const what = `acquire ${params.key}`;
-    const bounds = (): RetryBounds => wait.bounds(params.leaseMs, signal);
+    const wait = new Wait(waitMs, deps);
+    const scope = session.scope ?? deps.ids.next(0);
+    const turns = new Turns(session);
+    const had = new Set<string>();
     let inTheWay = "";
-    let holders: readonly HolderView[] = [];
-    const over = (): Error => wait.over(inTheWay === "" ? what : `${what}: ${inTheWay}`);
-    const patience = session.scope === undefined ? Number.POSITIVE_INFINITY : LOOKS_IN_SCOPE;
-    for (let looks = 0; ;) {
-      const answered: Answered<Held | Refusal> = await tryOnce({ ...params, signal }, bounds(), view, set.acquire).catch(
-        (error: unknown) => {
-          throw wait.wasCutShort ? over() : error;
-        },
-      );
-      const { answer } = answered;
-      if (answer.ok) return session.holds.adopt({ ...answered, answer }, options, { api: set.api });
-      const [blocking = ""] = answer.blocking ?? [];
-      if (blocking !== inTheWay) holders = [];
-      inTheWay = blocking;
-      wait.answered({ ...answer, holders });
-      if (wait.isEnding()) throw over();
-      const mode = modes.get(inTheWay);
-      for (let held = true, seen = 0; held && seen < patience; looks++, seen++) {
-        await wait.pause(backoffMs(LOOKS, looks) * (0.5 + 0.5 * random()), signal);
-        throwIfAborted(signal);
-        if (wait.isEnding()) break;
-        holders = await holdersInTheWay(session, inTheWay, mode, bounds());
-        held = holders.length > 0;
-        // A poll is an answer too: otherwise the end of the wait would count as an outage.
-        if (held) wait.answered({ ...answer, holders });
+    const what = (): string => `acquire ${params.key}${inTheWay && `: ${inTheWay}`}`;
+    try {
+      for (let keeps = false; ;) {
+        const asked = { ...params, ...(had.size > 0 && { scope }), signal };
+        const answered = await tryOnce(asked, wait.bounds(params.leaseMs, signal), { ...deps, api: set.api }, set.acquire);
+        const { answer } = answered;
+        if (answer.ok) {
+          const lease = session.holds.adopt({ ...answered, answer }, options, { api: set.api });
+          await turns.giveBack();
+          return await lease;
+        }
+        [inTheWay = ""] = answer.blocking ?? [];
+        wait.answered(answer);
+        if (wait.isEnding()) wait.end(what());
+        keeps ||= had.has(inTheWay);
+        if (!keeps) await turns.giveBack();
+        had.add(inTheWay);
+        await turns.waitAt({ ...asked, key: inTheWay, mode: modes.get(inTheWay) ?? "exclusive", scope }, wait);
       }
+    } catch (error) {
+      await turns.giveBack();
+      return await timedOut.refuse(wait.wasCutShort ? wait.over(what()) : error, what(), inTheWay, began, waitMs);
     }
   });
 }
 
-/** Returns the holders that are incompatible with this mode; an empty list if they can't be read, so that the set is requested again. */
-async function holdersInTheWay(
-  { deps }: Session,
-  key: string,
-  mode: Mode | undefined,
-  bounds: RetryBounds,
-): Promise<readonly HolderView[]> {
-  const { answer } = await retry((options) => deps.api.inspect({ key }, options), bounds, deps);
-  if (!answer.ok || !("inspection" in answer)) return [];
-  return answer.inspection.holders.filter((holder) => mode !== "shared" || holder.mode !== "shared");
+/** The leases of the keys at which a set has its turn. */
+class Turns {
+  readonly #deps: Session["deps"];
+  #held: LeaseRef[] = [];
+  #since: Instant | undefined;
+
+  constructor({ deps }: Session) {
+    this.#deps = deps;
+  }
+
+  /** Waits in the queue of a key. With turns at others, no longer than they are kept: whoever holds this key may wait for them. */
+  async waitAt(params: AcquireParams, wait: Wait): Promise<void> {
+    const { key } = params;
+    const keptMs = this.#since && elapsedMs(this.#since, instantOf(this.#deps.clock));
+    const leftMs = Math.min(KEPT_MS, params.leaseMs / 2) - (keptMs ?? 0);
+    const isShorter = keptMs !== undefined && leftMs < wait.leftMs();
+    try {
+      const { answer } = await untilGranted(params, isShorter ? new Wait(leftMs, this.#deps) : wait, this.#deps);
+      this.#held.push({ key, leaseId: answer.lease.leaseId });
+      this.#since ??= instantOf(this.#deps.clock);
+    } catch (error) {
+      if (!isShorter || !isA(error, LockTimeoutError)) throw error;
+      await this.giveBack();
+    }
+  }
+
+  async giveBack(): Promise<void> {
+    const held = this.#held;
+    this.#held = [];
+    this.#since = undefined;
+    await Promise.all(held.map((turn) => cancel(turn, this.#deps)));
+  }
 }

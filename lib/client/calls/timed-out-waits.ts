@@ -19,14 +19,14 @@ export class TimedOutWaits {
     this.#session = session;
   }
 
-  /** Throws the error that ended a wait for `key`; a timeout gets the holders, if its cancel left time to look, and the time waited. */
-  async refuse(error: unknown, key: string, began: Instant, waitMs: number): Promise<never> {
+  /** Throws the error that ended a wait; a timeout gets the holders of the key, if its cancel left time to look, and the time waited. */
+  async refuse(error: unknown, what: string, key: string, began: Instant, waitMs: number): Promise<never> {
     if (!isA(error, LockTimeoutError)) throw error;
     const waitedMs = elapsedMs(began, instantOf(this.#session.deps.clock));
     const lookMs = CANCEL_HOLDS_MS - Math.max(0, waitedMs - waitMs);
     const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key, lookMs);
     const { position, retryAfterMs } = error;
-    throw timeoutOf(`acquire ${key}`, { holders, position, retryAfterMs }, waitedMs);
+    throw timeoutOf(what, { holders, position, retryAfterMs }, waitedMs);
   }
 
   /**

@@ -77,18 +77,55 @@ describe("acquiring a set", () => {
     expect(set.remainingMs()).toBe(LEASE_MS - 700 - clientMarginMs(LEASE_MS));
   });
 
-  it("waits by looking at what was in its way, and asks for all of it only when that is free", async () => {
+  it("waits in the queue of the key that was in its way, and then asks for all", async () => {
     const { clock, locks, rival, wire } = createHarness();
     const theirs = await rival.acquire("B");
     const waiting = locks.acquireAll(KEYS);
     await clock.advance(10_000);
     expect(wire.of("acquireSet")).toHaveLength(1);
-    expect(wire.of("inspect").length).toBeGreaterThan(5);
-    expect(new Set(wire.of("inspect").map(({ request }) => request.key))).toEqual(new Set(["B"]));
+    expect((await rival.inspect("B")).waiters).toMatchObject([{ position: 1 }]);
+    for (const key of ["A", "C"]) expect(await rival.inspect(key)).toMatchObject({ holders: [], waiters: [] });
     await theirs.release();
-    await clock.settle(waiting);
+    const set = await clock.settle(waiting);
     expect(wire.of("acquireSet")).toHaveLength(2);
     expect(new Set(wire.of("acquireSet").map(({ request }) => request.leaseId)).size).toBe(2);
+    // Nothing but the set is left of its turn.
+    for (const key of KEYS) expect((await rival.inspect(key)).holders).toMatchObject([{ fencingToken: set.fencingTokens[key] }]);
+    await set.release();
+    for (const key of KEYS) expect(await rival.inspect(key)).toMatchObject({ holders: [], waiters: [] });
+  });
+
+  it("gives its turn back if another key is in its way by then", async () => {
+    const { clock, locks, rival } = createHarness();
+    const [first, second] = [await rival.acquire("A"), await rival.acquire("C")];
+    const waiting = locks.acquireAll(KEYS);
+    await clock.advance(1000);
+    await first.release();
+    await clock.advance(1000);
+    const again = await rival.tryAcquire("A");
+    expect(again?.isHeld()).toBe(true);
+    await again?.release();
+    await second.release();
+    expect((await clock.settle(waiting)).isHeld()).toBe(true);
+  });
+
+  it.each([
+    ["", ["A"], ["B"]],
+    [", and lets those go on that wait for these keys while they hold another of the set", ["A", "B"], ["B"]],
+  ])("gets its turn at keys that always have callers%s", async (_title, ...uses) => {
+    const { clock, locks, rival } = createHarness();
+    let isOver = false;
+    const work = (): Promise<void> => new Promise((resolve) => void clock.after(50, resolve));
+    const use = ([key = "", ...inner]: readonly string[]): Promise<void> =>
+      rival.withLock(key, { waitMs: 10_000 }, () => (inner.length > 0 ? use(inner) : work()));
+    const users = [...uses, ...uses].map(async (keys) => {
+      while (!isOver) await use(keys);
+    });
+    await clock.advance(500);
+    const set = await clock.settle(locks.acquireAll(["A", "B"], { waitMs: 20_000 }));
+    isOver = true;
+    await set.release();
+    await clock.settle(Promise.all(users));
   });
 
   it("says what else than held it was refused for", async () => {
@@ -193,7 +230,8 @@ describe("a set that waited in vain for a key that is held", () => {
     await rival.acquire(KEYS[1]!);
     const asked = locks.acquireAll(KEYS, { waitMs: 5000 }).catch((error: unknown) => error);
     await clock.advance(1000);
-    for (const operation of ["acquireSet", "inspect", "releaseSet"] as const) wire.always(operation, { lost: "request", silently: true });
+    for (const operation of ["acquire", "check", "acquireSet", "inspect", "release", "releaseSet"] as const)
+      wire.always(operation, { lost: "request", silently: true });
     expect(await clock.settle(asked)).toMatchObject({ name: "LockUnavailableError" });
   });
 });

@@ -46,13 +46,12 @@ export function describeKindsSets(fixture: Fixture): void {
       await set?.release();
     });
 
-    it("comes soon after the last key in its way is free, and holds none of them before", async () => {
+    it("comes soon after the last key in its way is free, and keeps none of them from others before", async () => {
       const names = freshNames(3);
       const theirs = [await fixture.rival.acquire(names[0]!), await fixture.rival.acquire(names[2]!)];
       const waiting = fixture.locks.acquireAll(names);
       await theirs[0]!.release();
-      expect(await isFree(names[0]!)).toBe(true);
-      expect(await isFree(names[1]!)).toBe(true);
+      for (const name of names.slice(0, 2)) await (await fixture.backend.passing(fixture.rival.acquire(name))).release();
       await theirs[1]!.release();
       const set = await fixture.backend.passing(waiting);
       expect(set.isHeld()).toBe(true);
