@@ -46,7 +46,7 @@ const SIZED = [
   "test/core/keeping.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/service/{history,run-history}.test.ts",
-  "test/store/{costs/queue-units,lost-responses/*,queue-predicates,record-bytes}.test.ts",
+  "test/store/{costs/{queue,set}-units,limit-differential,lost-responses/*,queue-predicates,record-bytes}.test.ts",
 ];
 
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */

@@ -1,5 +1,5 @@
 /** The mistakes that the simulation must find, each within a limited number of seeds. */
-import type { MustFail, Share } from "../support/witnesses.js";
+import type { MustFail } from "../support/witnesses.js";
 import type { Bug } from "./bugs/bug.js";
 import { loadSimulation } from "./bundle.js";
 import type { History } from "./history.js";
@@ -36,15 +36,9 @@ export function mistakes(...bugs: readonly Bug[]): readonly MustFail<string>[] {
   }));
 }
 
-/** One mistake against each kind of property (such as safety, `S1` to `S18`, and liveness, `L1` to `L9`), with the shortest history. */
-export const ONE_OF_EACH: Share<string> = {
-  groupOf: (witness) => read(witness).property.charAt(0),
-  costOf: (witness) => read(witness).events,
-};
-
-function read(witness: string): { readonly property: string; readonly seed: number; readonly events: number } {
-  const [, property = "", seed, events = Infinity] = /^(\S+) in (\d+)(?:, (\d+) events)?$/.exec(witness) ?? [];
-  return { property, seed: Number(seed), events: Number(events) };
+function read(witness: string): { readonly property: string; readonly seed: number } {
+  const [, property = "", seed] = /^(\S+) in (\d+)/.exec(witness) ?? [];
+  return { property, seed: Number(seed) };
 }
 
 /** Simulates with the bug. Each history ends when the bug shows. */

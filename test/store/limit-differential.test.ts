@@ -11,10 +11,10 @@ import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { LimitStore } from "../../lib/store/port.js";
 import { type Input, DynamoTable } from "../simulation/dynamo/table.js";
 import { Random } from "../simulation/random.js";
-import { sized } from "../support/tier.js";
+import { isThorough, sized } from "../support/tier.js";
 import { dynamoStoreOn, START_MS } from "./fixture.js";
 
-const HISTORIES = sized({ quick: 60, slow: 3000 });
+const HISTORIES = sized({ quick: 40, slow: 1000 });
 /** The histories within which each mistake shows. */
 const HISTORIES_OF_CONTROLS = 300;
 const TAKES = 40;
@@ -137,7 +137,7 @@ describe("takes of several processes", () => {
     );
   });
 
-  it.each(Object.keys(MISTAKES))("control: differ if %s", { timeout: 120_000 }, async (mistake) => {
+  it.runIf(isThorough()).each(Object.keys(MISTAKES))("control: differ if %s", { timeout: 120_000 }, async (mistake) => {
     const search = async (): Promise<boolean> => {
       for (let seed = 1; seed <= HISTORIES_OF_CONTROLS; seed++) if ((await play(seed, MISTAKES[mistake])).differs.length > 0) return true;
       return false;

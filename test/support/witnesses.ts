@@ -1,11 +1,10 @@
 /**
  * Deliberate mistakes in tests, each with a witness: the first input of a search that shows it. A search has no chance in it, so a witness
- * that still shows its mistake says how soon a search would find it at the latest. `X.test.ts` replays the witnesses of `X.witnesses.json` and of
- * `X-*.witnesses.json`, or a share of them. `X.slow.test.ts` replays all of its own, and with `-u` searches for those that are stale: a
+ * that still shows its mistake says how soon a search would find it at the latest. `X.test.ts` replays the witnesses of `X.witnesses.json`. `X.slow.test.ts` replays all of its own, and with `-u` searches for those that are stale: a
  * change of the code may change the course of every history.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
 import { expect, inject, it } from "vitest";
 
 /** A mistake that a test must notice. */
@@ -31,21 +30,14 @@ function thisFile(): string {
 }
 
 function recorded<W>(): Witnesses<W> {
-  const [folder, name] = [dirname(thisFile()), basename(thisFile()).replace(ENDING, "")];
-  const files = readdirSync(folder).filter((file) => file.startsWith(name) && file.endsWith(".witnesses.json"));
-  return Object.assign({}, ...files.map((file) => JSON.parse(readFileSync(join(folder, file), "utf8")) as Witnesses<W>)) as Witnesses<W>;
+  const file = thisFile().replace(ENDING, ".witnesses.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Witnesses<W>) : {};
 }
 
-/** The share of the mistakes whose witnesses are replayed: of each group the one that costs least. */
-export interface Share<W> {
-  groupOf(witness: W): string;
-  costOf(witness: W): number;
-}
-
-/** Declares a test of each mistake, or of this share of them: its witness still shows it. */
-export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[], share?: Share<W>): void {
+/** Declares a test of each mistake: its witness still shows it. */
+export function replayWitnesses<W extends number | string>(mistakes: readonly MustFail<W>[]): void {
   const all = recorded<W>();
-  for (const mistake of share ? cheapest(mistakes, all, share) : mistakes) {
+  for (const mistake of mistakes) {
     it(mistake.title, () => expectShown(mistake, all[mistake.name]));
   }
 }
@@ -54,22 +46,6 @@ async function expectShown<W extends number | string>({ isShownBy }: MustFail<W>
   const how = `To search: npx vitest run --project slow ${relative(process.cwd(), thisFile().replace(ENDING, ""))} -u`;
   if (witness === undefined) throw new Error(`No witness is recorded. ${how}`);
   expect(await isShownBy(witness), `The witness ${witness} is stale. ${how}`).toBe(true);
-}
-
-/** The mistake of each group whose witness costs least, and those without a witness. */
-function cheapest<W extends number | string>(
-  mistakes: readonly MustFail<W>[],
-  all: Witnesses<W>,
-  { groupOf, costOf }: Share<W>,
-): Iterable<MustFail<W>> {
-  const chosen = new Map<string, MustFail<W>>();
-  for (const mistake of mistakes) {
-    const witness = all[mistake.name];
-    const group = witness === undefined ? mistake.name : groupOf(witness);
-    const best = all[chosen.get(group)?.name ?? ""];
-    if (best === undefined || (witness !== undefined && costOf(witness) < costOf(best))) chosen.set(group, mistake);
-  }
-  return chosen.values();
 }
 
 /**

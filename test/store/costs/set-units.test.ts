@@ -5,6 +5,7 @@ import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import { freshTable } from "../../support/engine.js";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
+import { isThorough } from "../../support/tier.js";
 
 let proxy: FaultProxy;
 let locks: LockClient;
@@ -37,7 +38,8 @@ it.skipIf(process.env["DYNAMODB_ENDPOINT"])("a set: of each key 2 to acquire and
   expect(await cost(() => set!.release())).toEqual([3, 0]);
 });
 
-it("a set that waits looks by reads", async () => {
+// It waits in real time.
+it.runIf(isThorough())("a set that waits looks by reads", async () => {
   await using _held = await locks.acquire("d");
   // Closed at the end, which waits for pending requests.
   await using waiting = another();
