@@ -28,7 +28,8 @@ function deadLinksIn({ path, text }: SourceText): readonly string[] {
     const [file = "", anchor] = link.split("#");
     // The site's first page is at its root, so it names pages by their address there.
     const target = file === "" ? path : file.startsWith("/") ? `${file.slice(1)}.md` : join(dirname(path), file);
-    if (target !== path && !mayLinkTo(target)) return true;
+    // The site has pages of files, and none of a folder.
+    if (target !== path && (!mayLinkTo(target) || (path.startsWith("docs/") && target.endsWith("/")))) return true;
     const page = target === path ? { text } : DOCUMENTS.find((one) => one.path === target);
     return anchor !== undefined && page !== undefined && !anchorsOf(page.text).includes(anchor);
   });
@@ -43,6 +44,10 @@ describe("links in documents", () => {
 
   it.each(["[none](none.md)", "[none](docs/faq.md#no-such-question)", "# Here\n[none](#there)"])("control: %s is reported", (text) => {
     expect(deadLinksIn({ path: "a.md", text })).toHaveLength(1);
+  });
+
+  it("control: a link of a page to a folder is reported", () => {
+    expect(deadLinksIn({ path: "docs/faq.md", text: "[decisions](decisions/)" })).toHaveLength(1);
   });
 
   it.each(["[SDK](docs/sdk.md)", "[README](README.md#into-your-account)", "# Here it is\n[here](#here-it-is)"])(
