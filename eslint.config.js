@@ -126,7 +126,7 @@ function bansFor({ files, may }) {
 }
 
 export default defineConfig(
-  { ignores: ["dist/", "cdk.out/", "infra/function/", "infra/agent/", "infra/console/", "coverage/", ".engine/", "docs/site/"] },
+  { ignores: ["dist/", "cdk.out/", "infra/function/", "infra/console/", "coverage/", ".engine/", "docs/site/"] },
   { linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
     files: ["**/*.ts"],

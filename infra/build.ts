@@ -1,19 +1,20 @@
 /**
- * Builds the package into `dist/`: ES modules, the same sources as CommonJS in `dist/cjs/`, the functions' code and the hosted console
- * beside the construct, the template for accounts without the CDK, and the console's page. The construct is CommonJS only, as
- * `aws-cdk-lib` is.
+ * Builds the package into `dist/`: the ES modules, one file for each source, which bundlers shake; in `dist/cjs/` the CommonJS that Node loads,
+ * in few files, and the types of both; in `dist/template/` the template for accounts without the CDK, and the functions' code for it and for
+ * the construct; and the console's page. There are no source maps: the files are as readable as their sources.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, transform } from "esbuild";
+import { type BuildOptions, type Plugin, build, transform } from "esbuild";
 import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
 import { MADE } from "../bin/console/files.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
-import { bundleAgent, bundleFunction, LICENCES_FILE } from "./bundle.js";
-import { writeTemplate } from "./template.js";
+import { LICENCES_FILE } from "./bundle.js";
+import { filesIn, writeTemplate } from "./template.js";
+import { zipOf } from "./zip.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
@@ -60,23 +61,34 @@ for (const name of ${JSON.stringify(packages)}) {
   );
 }
 
+/** The common options of both module systems. */
+const BUILD = { absWorkingDir: ROOT, platform: "node", packages: "external" } as const satisfies BuildOptions;
+
+/** Writes each source that the entries reach, as a module of its own. */
+async function writeEsModules(entries: readonly string[]): Promise<void> {
+  const entryPoints = entries.map((entry) => `${entry}.ts`);
+  const { metafile } = await build({ ...BUILD, entryPoints, outdir: DIST, bundle: true, format: "esm", write: false, metafile: true });
+  await build({ entryPoints: Object.keys(metafile.inputs), outbase: ROOT, outdir: DIST, absWorkingDir: ROOT, target: "es2022" });
+}
+
 /**
  * Writes the entries that Node loads, as few files: what several of them use is in files that they share, so an object of one entry is the
  * same for another. Node takes most of the time of a cold start to find and read files. Bundlers take the ES modules instead, which they
- * shake (docs/decisions/020-node-loads-commonjs.md).
+ * shake (docs/decisions/021-node-loads-one-copy.md).
  */
 async function writeFewFiles(entries: readonly string[]): Promise<void> {
   const { outputFiles } = await build({
-    entryPoints: Object.fromEntries(entries.map((entry) => [entry, join(ROOT, `${entry}.ts`)])),
+    ...BUILD,
+    entryPoints: Object.fromEntries(entries.map((entry) => [entry, `entry:${entry}`])),
     outdir: CJS,
     chunkNames: "lib/shared/[name]-[hash]",
     bundle: true,
     splitting: true,
     write: false,
     format: "esm",
-    platform: "node",
     target: `node${NODE_MIN}`,
-    packages: "external",
+    external: ["*/here.cjs"],
+    plugins: [{ name: "client in one file", setup: loadsTheClient }],
   });
   for (const { path, text } of outputFiles) {
     // Splitting exists for ES modules alone. Each file is then CommonJS of its own.
@@ -86,12 +98,51 @@ async function writeFewFiles(entries: readonly string[]): Promise<void> {
   }
 }
 
+/**
+ * Lets every file that is loaded by itself load the client too. Esbuild puts into one file what the same entries reach, so all of the client
+ * is in one file instead of in one for each set of entries. Whoever loads another entry needs a client anyway.
+ */
+const loadsTheClient: Plugin["setup"] = ({ onResolve, onLoad }) => {
+  const entry = (path: string) => ({ path, namespace: "entry" });
+  onResolve({ filter: /^entry:/ }, ({ path }) => entry(path.slice("entry:".length)));
+  onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) =>
+    kind === "dynamic-import" ? entry(relative(ROOT, resolve(resolveDir, path)).replace(/\.js$/, "")) : undefined,
+  );
+  onLoad({ filter: /^/, namespace: "entry" }, ({ path }) => ({
+    contents: `import * as client from "./lib/index.ts"; export * from "./${path}.ts";`,
+    resolveDir: ROOT,
+  }));
+};
+
 async function compile(project: string): Promise<void> {
   const tsc = spawn(process.execPath, [join(ROOT, "node_modules/@typescript/native/bin/tsc"), "-p", join(ROOT, project)], {
     stdio: "inherit",
   });
   const [status] = (await once(tsc, "exit")) as [number | null];
   if (status !== 0) throw new Error(`tsc -p ${project} ended with ${status ?? "a signal"}`);
+}
+
+/** Removes the declarations to which no entry leads. */
+function dropUnreached(entries: readonly string[]): void {
+  const reached = new Set<string>();
+  const follow = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    const imports = readFileSync(file, "utf8").matchAll(/(?:from|import) ?\(?"(\.[^"]+)\.js"/g);
+    for (const [, path = ""] of imports) follow(join(dirname(file), `${path}.d.ts`));
+  };
+  for (const entry of entries) follow(join(CJS, `${entry}.d.ts`));
+  for (const path of readdirSync(CJS, { recursive: true, encoding: "utf8" }).map((name) => join(CJS, name)))
+    if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
+}
+
+/** Writes the code of the function that serves the console in an account. */
+async function writeHosted(to: string): Promise<void> {
+  const directory = mkdtempSync(join(DIST, "console-"));
+  const inputs = await bundleHosted(directory);
+  writeFileSync(join(directory, LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
+  writeFileSync(to, zipOf(filesIn(directory)));
+  rmSync(directory, { recursive: true });
 }
 
 /** Writes the console's page, with the licences of the packages in it. */
@@ -105,18 +156,23 @@ async function writePage(): Promise<void> {
   writeFileSync(join(to, LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
 }
 
+const entries = Object.keys(NEEDED_BY);
+// The construct is CommonJS only, as aws-cdk-lib is. No object of it is one of another entry.
+const constructs = entries.filter((entry) => entry.startsWith("infra/"));
+const others = entries.filter((entry) => !constructs.includes(entry));
 rmSync(DIST, { recursive: true, force: true });
-await compile("infra/tsconfig.esm.json");
-await compile("infra/tsconfig.cjs.json");
+await compile("infra/tsconfig.types.json");
+dropUnreached(entries);
 // The root of the package says that .js files are ES modules.
 writeFileSync(join(CJS, "package.json"), `${JSON.stringify({ type: "commonjs", sideEffects: false })}\n`);
-await writeFewFiles(Object.keys(NEEDED_BY).filter((entry) => !entry.startsWith("infra/")));
+await writeFewFiles(others);
+await writeFewFiles(constructs);
 for (const [entry, packages] of Object.entries(NEEDED_BY)) addChecks(entry, packages);
 copyFileSync(join(ROOT, "infra/here.cjs"), join(CJS, "infra/here.cjs"));
+// The guard is a process of its own.
+await writeEsModules([...others, "bin/holdfast", "bin/exec/guard-main"]);
+for (const entry of others) writeFileSync(join(DIST, `${entry}.d.ts`), `export * from "../cjs/${entry}.js";\n`);
 chmodSync(join(DIST, "bin/holdfast.js"), 0o755);
-await bundleFunction(join(CJS, "infra/function"));
-await bundleAgent(join(CJS, "infra/agent"));
-const inputs = await bundleHosted(join(CJS, "infra/console"));
-writeFileSync(join(CJS, "infra/console", LICENCES_FILE), licencesText(bundledPackages(Object.keys(inputs))));
 await writeTemplate(join(DIST, "template"));
+await writeHosted(join(DIST, "template/console.zip"));
 await writePage();

@@ -1,11 +1,11 @@
 /**
  * Bundles the functions' code into one ES module. What few requests need is beside it, and loaded on use: the AWS SDK, in the tested version,
- * and the maker of the OpenAPI document. The agent of sleepers is a module of its own, so that only a service with an agent uploads it.
+ * and the maker of the OpenAPI document. The agent of sleepers is a module of its own, in a directory of the same code.
  * `cdk` runs this before each synth (cdk.json's `build`). The package includes the bundle, so deploying the construct needs neither
  * esbuild nor Docker.
  */
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type OutputFile, type Plugin, type PluginBuild, build } from "esbuild";
 import { assertLimits } from "../lib/core/limit-relations.js";
@@ -26,46 +26,29 @@ const APART: ReadonlyMap<string, string> = new Map([
   [fileURLToPath(new URL("../lib/contract/openapi.ts", import.meta.url)), "openapi.mjs"],
 ]);
 
+/** The agent of sleepers, which no other file loads. */
+const AGENT = [fileURLToPath(new URL("../lambda/agent-main.ts", import.meta.url)), "agent/index.mjs"] as const;
+
 /** The file with the licences of the packages in the bundle. */
 export const LICENCES_FILE = "licences.txt";
 
 /** The directory where the construct expects the code: next to this file. */
 export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.url));
 
-/** The same of the agent's code. */
-export const AGENT_DIRECTORY = fileURLToPath(new URL("agent", import.meta.url));
-
 /**
  * Bundles `entry` as the function's code into `directory`, with the licences of the packages in it, and returns these packages. Files are
  * replaced atomically, so a concurrent reader sees the old or the new code. `plugins` change the sources, for tests.
+ * @throws Error if a constant breaks an assumption of the protocol.
  */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
   entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
   plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
-  // The function's file is written last, because it imports the others.
-  return writeBundles(directory, [...APART, [entry, "index.mjs"]], plugins);
-}
-
-/** Bundles the code of the agent of sleepers in the same way. It loads nothing on use. */
-export function bundleAgent(directory = AGENT_DIRECTORY): Promise<readonly BundledPackage[]> {
-  const entry = fileURLToPath(new URL("../lambda/agent-main.ts", import.meta.url));
-  return writeBundles(directory, [[entry, "index.mjs"]]);
-}
-
-/**
- * Bundles each source as the file beside it, and writes all files with the licences.
- * @throws Error if a constant breaks an assumption of the protocol.
- */
-async function writeBundles(
-  directory: string,
-  files: readonly (readonly [from: string, to: string])[],
-  plugins: readonly Plugin[] = [],
-): Promise<readonly BundledPackage[]> {
   assertLimits();
   const inputs: string[] = [];
-  for (const [from, to] of files) {
+  // The function's file is written last, because it imports the others.
+  for (const [from, to] of [...APART, AGENT, [entry, "index.mjs"]] as const) {
     const { outputFiles, metafile } = await bundled(directory, from, to, plugins);
     writeWhole(directory, outputFiles);
     inputs.push(...Object.keys(metafile.inputs));
@@ -108,8 +91,8 @@ function setApart({ onResolve }: PluginBuild): void {
 }
 
 function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {
-  mkdirSync(directory, { recursive: true });
   for (const { path, contents } of files) {
+    mkdirSync(dirname(path), { recursive: true });
     // Beside the folder, and not in it: whoever copies the folder meanwhile copies whole files.
     const unfinished = `${directory}.${process.pid}-${basename(path)}`;
     writeFileSync(unfinished, contents);
@@ -117,7 +100,4 @@ function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" |
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await bundleFunction(process.argv[2]);
-  if (process.argv[2] === undefined) await bundleAgent();
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundleFunction(process.argv[2]);

@@ -221,12 +221,13 @@ export function letLogsUse(scope: Construct, key: IKey): void {
   Annotations.of(scope).addWarningV2("holdfast:encryptionKey", message);
 }
 
-/** Returns the bundle in this directory next to this file. @throws Error if it has not been built. */
-export function codeIn(name: "function" | "agent" | "console"): Code {
-  const directory = join(here, name);
+/** Returns the bundle: in a clone a directory next to this file, in the package a zip file. @throws Error if it has not been built. */
+export function codeIn(name: "function" | "console"): Code {
+  const [directory, zip] = [join(here, name), join(here, "../../template", `${name}.zip`)];
+  if (existsSync(`${directory}/index.mjs`)) return Code.fromAsset(directory);
+  if (existsSync(zip)) return Code.fromAsset(zip);
   const maker = name === "console" ? "bin/console/bundle.ts" : "infra/bundle.ts";
-  if (!existsSync(`${directory}/index.mjs`)) throw new Error(`The code of the ${name} is not there: npx tsx ${maker} makes it`);
-  return Code.fromAsset(directory);
+  throw new Error(`The code of the ${name} is not there: npx tsx ${maker} makes it`);
 }
 
 /**

@@ -3,13 +3,12 @@
  * never another service. What differs is listed at {@link plainTemplate}. `npm run template` writes both into `dist/template/`.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { App, CfnParameter } from "aws-cdk-lib";
-import type { CfnFunction } from "aws-cdk-lib/aws-lambda";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { ADMIN_SCOPE } from "./api.js";
-import { AGENT_DIRECTORY, bundleAgent, bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
+import { bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
 import { serviceName } from "./lock-service.js";
 import type { LockServiceProps } from "./props.js";
 import { HoldfastStack } from "./stack.js";
@@ -34,8 +33,6 @@ const JWT = { issuer: "JwtIssuer", audience: "JwtAudience", adminScope: "JwtAdmi
 const USES_JWT = "Jwt"; // Short, because each route has it twice.
 const WAKE = "Wake";
 const WAKES = "Wakes";
-/** The agent's directory in the zip. */
-const AGENT = "agent";
 const NOTHING = { Ref: "AWS::NoValue" };
 
 /** The parameters that the stack's properties don't use. */
@@ -49,8 +46,7 @@ const OF_THE_CODE = {
  *
  * - no bootstrap: no `BootstrapVersion`, and the code is in `CodeBucket` at `CodeKey`;
  * - the stack's own name is in the names of the API, the alarms, the dashboard, the query and the metrics, so that two don't collide;
- * - parameters for the retention of the logs, the memory, callers with tokens, and the agent that wakes sleepers, whose code is in the same
- *   zip;
+ * - parameters for the retention of the logs, the memory, callers with tokens, and the agent that wakes sleepers;
  * - no metadata.
  */
 export function plainTemplate(): PlainTemplate {
@@ -128,11 +124,7 @@ function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): Pl
   });
   const template = app.synth().getStackByName(STACK_NAME).template as PlainTemplate;
   const named = inShort(withStackName(template as unknown as Json, serviceName(stack.service))) as unknown as PlainTemplate;
-  const agentId = stack.service.agent && stack.getLogicalId(stack.service.agent.node.defaultChild as CfnFunction);
-  const resources = Object.entries(named.Resources).map(([id, { Metadata: _metadata, ...resource }]) => [
-    id,
-    withCode(resource, id === agentId),
-  ]);
+  const resources = Object.entries(named.Resources).map(([id, { Metadata: _metadata, ...resource }]) => [id, withCode(resource)]);
   return { ...named, Resources: Object.fromEntries(resources) as PlainTemplate["Resources"] };
 }
 
@@ -189,13 +181,11 @@ function textOf(part: Json): string | undefined {
   return text as string | undefined;
 }
 
-function withCode(resource: Readonly<Record<string, Json>>, isAgent: boolean): Readonly<Record<string, Json>> {
+function withCode(resource: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
   if (resource["Type"] !== "AWS::Lambda::Function") return resource;
   const properties = resource["Properties"] as Readonly<Record<string, Json>>;
   const Code = { S3Bucket: { Ref: "CodeBucket" }, S3Key: { Ref: "CodeKey" } };
-  const handler = properties["Handler"] as string;
-  const Handler = isAgent ? `${AGENT}/${handler}` : handler;
-  return { ...resource, Properties: { ...properties, Code, Handler } };
+  return { ...resource, Properties: { ...properties, Code } };
 }
 
 function isObject(json: Json | undefined): json is Readonly<Record<string, Json>> {
@@ -215,16 +205,16 @@ export const ZIP_FILE = "function.zip";
 /** Writes the template and the zip into `directory`. Built twice from the same sources, they have the same bytes. */
 export async function writeTemplate(directory: string): Promise<void> {
   await bundleFunction();
-  await bundleAgent();
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, ZIP_FILE), zipOf({ ...filesIn(FUNCTION_DIRECTORY, ""), ...filesIn(AGENT_DIRECTORY, `${AGENT}/`) }));
+  writeFileSync(join(directory, ZIP_FILE), zipOf(filesIn(FUNCTION_DIRECTORY)));
   writeFileSync(join(directory, TEMPLATE_FILE), `${JSON.stringify(plainTemplate())}\n`);
 }
 
 /** Returns the files of a bundle, by their paths in the zip. */
-function filesIn(directory: string, prefix: string): Readonly<Record<string, Buffer>> {
-  const names = readdirSync(directory).filter((name) => !name.startsWith("."));
-  return Object.fromEntries(names.map((name) => [`${prefix}${name}`, readFileSync(join(directory, name))]));
+export function filesIn(directory: string): Readonly<Record<string, Buffer>> {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = files.map(({ parentPath, name }) => join(parentPath, name));
+  return Object.fromEntries(paths.map((path) => [relative(directory, path).replaceAll("\\", "/"), readFileSync(path)]));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await writeTemplate(process.argv[2] ?? join(ROOT, "dist/template"));

@@ -70,7 +70,8 @@ export function createAgent(scope: Construct, log: LogGroup, options: FunctionOp
   const agent = new LambdaFunction(scope, "Agent", {
     ...settingsOf(log, options),
     description: "holdfast: wake sleepers",
-    code: codeIn("agent"),
+    code: codeIn("function"),
+    handler: "agent/index.handler",
     timeout: TIMEOUT,
     role: createRole(scope, { name: "agent", id: "Agent", log, ...options, accepted }, own),
     // Instead of a retry there is the next sweep.

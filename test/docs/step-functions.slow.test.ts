@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
+import { bundleFunction } from "../../infra/bundle.js";
 import { definitionsIn, INPUT, KEY, Scene } from "../step-functions/scene.js";
 import { readPage } from "./generated.js";
 import { plainEnvironment } from "./npm-start.js";
@@ -19,7 +19,6 @@ describe("the page's program", () => {
   let template: Template;
   beforeAll(async () => {
     await bundleFunction();
-    await bundleAgent();
     directory = await workshop();
     await writeFile(join(directory, "program.mts"), pasted(PAGE.program));
     const env = plainEnvironment({ CDK_OUTDIR: join(directory, "out") });

@@ -67,6 +67,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
     expect(status, said).toBe(0);
     expect(assets).toHaveLength(1);
     expect(readdirSync(asset).sort()).toEqual([
+      "agent",
       "index.mjs",
       "index.mjs.map",
       "licences.txt",

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { App, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { afterAll, onTestFinished, TestRunner } from "vitest";
-import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
+import { bundleFunction } from "../../infra/bundle.js";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
@@ -16,7 +16,6 @@ import { isThorough } from "../support/tier.js";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 await bundleFunction();
-await bundleAgent();
 
 /** The context of cdk.json, with which the deployed stack is made. */
 export function cdkContext(): Record<string, unknown> {

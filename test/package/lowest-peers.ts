@@ -6,7 +6,7 @@ import { App, Stack } from "aws-cdk-lib";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { DefinitionBody, Pass, StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { LockService } from "../../infra/index.js";
-import { bundleAgent, bundleFunction } from "../../infra/bundle.js";
+import { bundleFunction } from "../../infra/bundle.js";
 import { LockedSection } from "../../infra/step-functions.js";
 import { freshTable } from "../support/engine.js";
 import { ROOT } from "../tidy/tree.js";
@@ -107,7 +107,6 @@ export function describeLowestPeers(packed: () => Packed): void {
 
     it("synthesizes the resources that the newest does, and a state machine of the same states", async () => {
       await bundleFunction();
-      await bundleAgent();
       const stack = new Stack(new App(), "shop");
       const service = new LockService(stack, "Locks", { tracing: true, wake: true });
       const section = new LockedSection(stack, "Order", { service, key: "k", leaseMs: 60_000, work: () => Pass.jsonata(stack, "work") });
