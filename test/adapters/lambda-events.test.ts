@@ -9,7 +9,6 @@ import { createLockClient } from "../../lib/testing.js";
 import { type Harness, createHarness } from "../client/harness.js";
 import { cutOff } from "../client/jobs/provider.js";
 import { invocation, passed } from "../support/invocation.js";
-import { createGate } from "../support/run-gate.js";
 import { SCHEDULED } from "./events.js";
 
 const QUEUE = "arn:aws:sqs:eu-central-1:111122223333:refunds";
@@ -40,21 +39,6 @@ describe("sqsHandler", () => {
     const Records = messages(QUEUE, "a1", "b1", "c1");
     expect([await deliver(Records), await deliver(Records)]).toEqual([failures(), failures()]);
     expect(done).toEqual(["a1", "b1", "c1"]);
-  });
-
-  it.each([{}, { waitMs: undefined }])("with %j reports a message that another works on just now, without a wait", async (options) => {
-    const { clock, locks, rival } = createHarness();
-    const gate = createGate();
-    const working = rival.runOnce("message_m1", () => gate.pass());
-    await gate.reached;
-    const handler = sqsHandler({ locks, ...options }, () => expect.unreachable("another runs it"));
-    const began = clock.monotonicMs();
-    expect(await clock.settle(handler({ Records: [{ messageId: "m1", body: "" }] }, invocation(clock)))).toEqual({
-      batchItemFailures: [{ itemIdentifier: "m1" }],
-    });
-    expect(clock.monotonicMs() - began).toBe(0);
-    gate.open();
-    await working;
   });
 
   it("begins nothing that its invocation could not end", async () => {
@@ -131,10 +115,6 @@ describe("sqsHandler", () => {
     expect(await clock.settle(handler({ Records }, invocation(clock, 2000)))).toEqual(failures("b1"));
   });
 
-  it("does nothing with an empty batch", async () => {
-    expect(await deployed().deliver([])).toEqual(failures());
-  });
-
   describe("of a FIFO queue", () => {
     const FIFO = `${QUEUE}.fifo`;
 
@@ -168,23 +148,6 @@ describe("sqsHandler", () => {
       const names = Array.from({ length: 26 }, (_, index) => `${String.fromCharCode(97 + index)}1`);
       expect(await mostAtOnce(FIFO, ...names)).toBe(10);
     });
-  });
-
-  it("takes the key, the payload and who is told of failures from its options", async () => {
-    const { clock, locks } = createHarness();
-    const told: string[] = [];
-    const options = {
-      locks,
-      keyFor: ({ body }: SqsMessage) => key("refund", body),
-      onFailure: ({ messageId }: SqsMessage) => void told.push(messageId),
-    };
-    const handler = sqsHandler(options, async (_message, run) => {
-      if (run.attempt === 1) throw new Error("the bank is closed");
-    });
-    const Records = messages(QUEUE, "a1");
-    expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures("a1"));
-    expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures());
-    expect([told, (await locks.runs.get("refund_a1"))?.state]).toEqual([["a1"], "succeeded"]);
   });
 });
 

@@ -5,7 +5,7 @@ import { type LockClient, FinalError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { CHROMIUM } from "../support/chromium.js";
-import { endAll, start as startProcess } from "./holdfast.js";
+import { endAll } from "./holdfast.js";
 import { type Consoles, type PageOptions, cut, startConsoles } from "./in-chromium.js";
 import { start } from "./in-process.js";
 
@@ -212,29 +212,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect(await deed.textContent()).toMatch(/^[\d:.]+local\/localbroken, to drainKEYS_1stuckits machine is gone$/);
   });
 
-  it("breaks nothing if another lease holds the key by then, and says so", async () => {
-    const first = await locks.acquire("OTHER_1", { owner: "first" });
-    const page = await openView(["#/locks/OTHER_1", "Held by first since"]);
-    await page.getByRole("button", { name: "Break…" }).click();
-    await first.release();
-    await locks.acquire("OTHER_1", { owner: "second" });
-    await page.getByLabel("Reason").fill("why not");
-    await page.getByRole("button", { name: "Break it" }).click();
-    await page.getByText("Another lease came since. Nothing was changed.").waitFor();
-    expect((await locks.inspect("OTHER_1")).holders).toMatchObject([{ owner: "second" }]);
-  });
-
-  it("resets a run", async () => {
-    await locks.runOnce("RESET_1", () => 1);
-    const page = await openView(["#/runs/RESET_1", "succeeded"]);
-    await page.getByRole("button", { name: "Reset…" }).click();
-    await page.getByLabel("Reason").fill("the source was wrong");
-    await page.getByLabel("Type the key").fill("RESET_1");
-    await page.getByRole("button", { name: "Reset it" }).click();
-    await page.getByText("This key has no run").waitFor();
-    expect(await locks.runs.get("RESET_1")).toBe(null);
-  });
-
   it("shows the events of a kind or an owner alone, and keeps that in the address", async () => {
     for (const owner of ["one", "two", "three"]) await (await locks.acquire("FILTER_1", { owner })).release();
     const page = await openView(["#/locks/FILTER_1", ": three released it"]);
@@ -255,30 +232,6 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     expect([page.url(), await shown()]).toEqual([`${here}#/locks/FILTER_1?event=ended&owner=two`, ["released two"]]);
     await page.getByRole("combobox", { name: "Event" }).selectOption("Refusals");
     await page.getByText("No event fits").waitFor();
-  });
-
-  it("shows a holder that is killed: held, late, then the next in the queue, and its end as lost", async () => {
-    const page = await openView(["#/locks/CRASH_1", "Free; no holder is on record."]);
-    await page.evaluate("window.isSamePage = true");
-    const args = ["lock", "CRASH_1", "--owner", "worker", "--lease", "6s", "--", "sh", "-c", "echo works; exec sleep 60"];
-    const holder = startProcess(args, { HOLDFAST_URL: consoles.service.url });
-    await holder.printed(/works/);
-    const next = locks.scope("a-scope-of-its-taker").acquire("CRASH_1", { owner: "taker", waitMs: 60_000 });
-    await page.getByText("Held by worker since").waitFor();
-    await page.getByLabel("Queue").getByText("taker").waitFor();
-    const stateOf = (word: string) => page.locator(".title .chip", { hasText: word }).waitFor();
-    await stateOf("held");
-    holder.signal("SIGKILL");
-    await stateOf("not renewed");
-    await page.getByText("Held by taker since").waitFor();
-    await stateOf("held");
-    // The lines of the log come with a poll of their own: until then the picture doesn't know how the hold ended.
-    await page.getByRole("row", { name: /lost worker lease ran out, held at most \d+s, taken \d+s later/ }).waitFor();
-    const lost = page.locator(".lane", { has: page.locator("path.end.lost") });
-    expect(await lost.count()).toBe(1);
-    expect(await lost.locator("title").textContent()).toMatch(/^worker, (waited [^,]+, )?held \d+s, token \d+, lost: its lease ran out$/);
-    expect(await page.evaluate("window.isSamePage")).toBe(true);
-    await (await next).release();
   });
 
   describe("its polls", () => {

@@ -1,6 +1,6 @@
 /** `holdfast limit`: its waits, its signals, and its permits. What a user meets first is in limit.test.ts. */
-import { describe, expect, it, vi } from "vitest";
-import { isRunning, run, start } from "./holdfast.js";
+import { describe, expect, it } from "vitest";
+import { run, start } from "./holdfast.js";
 import { serveHere } from "./service.js";
 
 const service = serveHere();
@@ -33,19 +33,6 @@ describe("a command under a limit", () => {
       stderr: expect.stringContaining("given up by SIGTERM while waiting for given-up: the command was not run\n"),
     });
   });
-
-  it("ends with a holdfast that is killed, as under a lock", async () => {
-    const script = "trap 'echo heard' USR1; echo $$; while :; do sleep 0.05; done";
-    const running = start(["limit", "killed", "--rate", "9/1h", "--", "sh", "-c", script], service.env);
-    const pid = Number(await running.printed(/\d+\n/));
-    // Until it forwards signals, it may not have told its watchdog what to watch.
-    await vi.waitFor(async () => {
-      running.signal("SIGUSR1");
-      await running.printed(/heard/, 500);
-    }, 15_000);
-    running.signal("SIGKILL");
-    await vi.waitFor(async () => expect(await isRunning(pid)).toBe(false), 15_000);
-  });
 });
 
 describe("with --concurrent, a command", () => {
@@ -61,13 +48,5 @@ describe("with --concurrent, a command", () => {
       ),
     });
     expect((await service.locks.limits.list({ prefix: "permits" })).items).toEqual([]);
-  });
-
-  it("is ended with its lease, and that is 76", async () => {
-    const running = start(["limit", "ended", ...two, "--lease", "1s", "--", "sh", "-c", "echo runs; exec sleep 60"], service.env);
-    await running.printed(/runs/);
-    const [holder] = (await service.locks.inspect("ended")).holders;
-    await service.locks.forceRelease("ended", { fencingToken: holder!.fencingToken, reason: "a test", drainMs: 0 });
-    expect(await running.ended).toMatchObject({ status: 76, stderr: expect.stringContaining("the command was ended") });
   });
 });

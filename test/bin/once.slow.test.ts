@@ -48,11 +48,6 @@ describe("a command that succeeded", () => {
     });
   });
 
-  it("control: under another key it is run", async () => {
-    await Promise.all(["key-1", "key-2"].map((key) => writing(key, "echo result")));
-    expect(await timesRun()).toBe(2);
-  });
-
   it("ends although a process that it left behind goes on printing", async () => {
     const script = "echo mine; (while :; do echo more; sleep 0.3; done) & echo $!";
     const { status, stdout } = await once("left", "--", "sh", "-c", script);
@@ -193,23 +188,6 @@ describe("a caller who comes while another runs it", () => {
 });
 
 describe("a run", () => {
-  it("of another fingerprint is refused", async () => {
-    expect(await writing("printed", "echo one", "--fingerprint", "one")).toMatchObject({ status: 0 });
-    const { status, stderr } = await writing("printed", "echo two", "--fingerprint", "two");
-    expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(/payload.*\nThe command was not run\.\n$/) });
-    expect(await writing("printed", "echo one", "--fingerprint", "one")).toMatchObject({ status: 0, stdout: "one\n" });
-    expect(await timesRun()).toBe(1);
-  });
-
-  it("is kept for as long as was said", async () => {
-    await once("kept", "--keep", "2h", "--", "true");
-    await once("kept-for-ever", "--keep", "forever", "--", "true");
-    const [kept, forEver] = await Promise.all(["kept", "kept-for-ever"].map((key) => service.locks.runs.get(key)));
-    expect(kept?.keptForMs).toBeGreaterThan(7_000_000);
-    expect(kept?.keptForMs).toBeLessThanOrEqual(7_200_000);
-    expect(forEver?.keptForMs).toBe("forever");
-  });
-
   it("of the SDK's is replayed: text as it is, everything else as JSON; one that failed for good is 65", async () => {
     await service.locks.runOnce("sdk-text", () => "text");
     await service.locks.runOnce("sdk-json", () => ({ refund: "re_1" }));

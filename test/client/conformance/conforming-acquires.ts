@@ -1,6 +1,6 @@
 /** Conformance: acquiring. */
 import { describe, expect, it } from "vitest";
-import { type Lease, LockError } from "../../../lib/index.js";
+import { type Lease } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Defines the tests. */
@@ -29,17 +29,6 @@ export function describeAcquiring(fixture: Fixture): void {
       await lease?.release();
     });
 
-    it("with AbortError when its signal aborts while it waits, and nothing left behind", async () => {
-      const name = fixture.fresh();
-      const theirs = await fixture.rival.acquire(name);
-      const giveUp = new AbortController();
-      const failed = expect(fixture.locks.acquire(name, { signal: giveUp.signal })).rejects.toMatchObject({ name: "AbortError" });
-      giveUp.abort();
-      await fixture.backend.passing(failed);
-      await theirs.release();
-      await expectFree(fixture, name);
-    });
-
     it("with tokens that strictly increase: over release, hand-over and force, and never the same leaseId", async () => {
       const name = fixture.fresh();
       const leases: Lease[] = [];
@@ -63,35 +52,5 @@ export function describeAcquiring(fixture: Fixture): void {
       expect(granted).toHaveLength(1);
       await granted[0]?.release();
     });
-
-    it("within its prefix, which is put before every key", async () => {
-      const category = `${fixture.fresh()}:`;
-      const within = fixture.backend.client({ prefix: category });
-      const lease = await within.acquire("job");
-      expect(lease.key).toBe(`${category}job`);
-      expect(await fixture.locks.tryAcquire(`${category}job`)).toBeNull();
-      expect((await within.inspect("job")).holders).toHaveLength(1);
-      expect((await within.list()).items).toMatchObject([{ key: `${category}job` }]);
-      await within.forceRelease("job", { reason: "conformance", fencingToken: lease.fencingToken, drainMs: 0 });
-      await within.close();
-    });
-
-    it("no more once it is closed, and everything is released", async () => {
-      const closing = fixture.backend.client();
-      const names = [fixture.fresh(), fixture.fresh()];
-      const leases = await Promise.all(names.map((name) => closing.acquire(name)));
-      await closing.close();
-      expect(leases.map(({ state }) => state)).toEqual(["released", "released"]);
-      for (const name of names) expect((await fixture.locks.inspect(name)).holders).toEqual([]);
-      await expect(closing.acquire(fixture.fresh())).rejects.toMatchObject({ name: "LockError", code: "closed" });
-      await expect(closing.tryAcquire(fixture.fresh())).rejects.toBeInstanceOf(LockError);
-    });
   });
-}
-
-/** Checks that another client gets the key at once. */
-async function expectFree({ rival }: Fixture, name: string): Promise<void> {
-  const lease = await rival.tryAcquire(name);
-  expect(lease).not.toBeNull();
-  await lease?.release();
 }

@@ -46,18 +46,6 @@ export function describeKindsSets(fixture: Fixture): void {
       await set?.release();
     });
 
-    it("comes soon after the last key in its way is free, and keeps none of them from others before", async () => {
-      const names = freshNames(3);
-      const theirs = [await fixture.rival.acquire(names[0]!), await fixture.rival.acquire(names[2]!)];
-      const waiting = fixture.locks.acquireAll(names);
-      await theirs[0]!.release();
-      for (const name of names.slice(0, 2)) await (await fixture.backend.passing(fixture.rival.acquire(name))).release();
-      await theirs[1]!.release();
-      const set = await fixture.backend.passing(waiting);
-      expect(set.isHeld()).toBe(true);
-      await set.release();
-    });
-
     it("gives up in time, naming a key that was in its way, or when it is aborted; nothing is left behind", async () => {
       const names = freshNames(2);
       const theirs = await fixture.rival.acquire(names[1]!);
@@ -83,17 +71,6 @@ export function describeKindsSets(fixture: Fixture): void {
       );
       await fixture.backend.passing(Promise.all(work));
       expect(inside).toBe(pairs.length);
-    });
-
-    it("is lost as soon as one of its keys is", async () => {
-      const names = freshNames(2);
-      const set = await fixture.locks.acquireAll(names);
-      await fixture.rival.forceRelease(names[1]!, { reason: "kinds", fencingToken: set.fencingTokens[names[1]!]!, drainMs: 0 });
-      await expect(set.renew()).rejects.toBeInstanceOf(LockLostError);
-      expect([set.isHeld(), set.signal.aborted]).toEqual([false, true]);
-      expect(() => set.assertHeld()).toThrow(LockLostError);
-      expect(await set.release()).toEqual({ [names[0]!]: "released", [names[1]!]: "lost" });
-      expect(await isFree(names[0]!)).toBe(true);
     });
 
     it("runs work, releases and returns; and throws LockLostError when one key was lost meanwhile", async () => {

@@ -1,6 +1,5 @@
 /** Conformance: inspecting and breaking other clients' locks, and jobs that several clients share. */
 import { describe, expect, it } from "vitest";
-import { type Lease, type Renewal, type TickResult } from "../../../lib/index.js";
 import { pages } from "../../support/pages.js";
 import type { Fixture } from "./conformance.js";
 
@@ -53,67 +52,6 @@ export function describeOthers(fixture: Fixture): void {
       expect(status).toBe("ok");
       expect(version).toMatch(/^\d+\.\d+\.\d+/);
       expect(serverTimeMs).toBeGreaterThan(1_600_000_000_000);
-    });
-  });
-
-  describe("elects", () => {
-    it("one at a time; the next when the first was told to end", async () => {
-      const name = fixture.fresh();
-      const [first, second] = [new AbortController(), new AbortController()];
-      const tokens: number[] = [];
-      const lead = async ({ fencingToken, signal }: Lease): Promise<void> => {
-        tokens.push(fencingToken);
-        (tokens.length === 1 ? first : second).abort();
-        await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
-      };
-      await fixture.backend.passing(fixture.locks.elect(name, { signal: first.signal }, lead));
-      await fixture.backend.passing(fixture.rival.elect(name, { signal: second.signal }, lead));
-      expect(tokens).toHaveLength(2);
-      expect(tokens[1]).toBeGreaterThan(tokens[0]!);
-      expect((await fixture.locks.inspect(name)).holders).toEqual([]);
-    });
-  });
-
-  describe("shares jobs:", () => {
-    it("a value is renewed once, under the token of a lock", async () => {
-      const name = fixture.fresh();
-      const saved: number[] = [];
-      let renewals = 0;
-      let value: string | undefined;
-      const calls = {
-        read: () => value,
-        isFresh: () => true,
-        renew: () => `value ${++renewals}`,
-        async save(next: string, { fencingToken }: { readonly fencingToken: number }) {
-          value = next;
-          saved.push(fencingToken);
-        },
-      };
-      const both = Promise.all([fixture.locks.refresh(name, calls), fixture.rival.refresh(name, calls)]);
-      expect(await fixture.backend.passing(both)).toEqual(["value 1", "value 1"]);
-      expect(saved).toEqual([expect.any(Number)]);
-      let interrupted: boolean | undefined;
-      const again = {
-        ...calls,
-        isFresh: () => false,
-        renew: async (_old: unknown, by: Renewal) => String((interrupted = await by.interrupted())),
-      };
-      expect(await fixture.locks.refresh(name, again)).toBe("false");
-      expect(interrupted).toBe(false);
-    });
-
-    it("an occurrence is worked on once, and skipped while another runs", async () => {
-      const name = fixture.fresh();
-      const [first, next] = [new Date("2027-01-01T03:00:00Z"), new Date("2027-01-01T04:00:00Z")];
-      const nested: TickResult<string>[] = [];
-      const ran = await fixture.locks.tick(name, { occurrence: first }, async ({ attempt }) => {
-        nested.push(await fixture.rival.tick(name, { occurrence: next }, () => "never"));
-        return attempt;
-      });
-      expect(ran).toEqual({ how: "ran", occurrence: first, value: 1, attempt: 1 });
-      expect(nested).toMatchObject([{ how: "skipped", occurrence: next, running: [{ owner: "checkout-7" }] }]);
-      expect(await fixture.rival.tick(name, { occurrence: first }, () => 2)).toEqual({ ...ran, how: "done-before" });
-      expect(await fixture.locks.tick(name, { occurrence: next }, () => "never")).toEqual(nested[0]);
     });
   });
 

@@ -1,7 +1,6 @@
 /** Conformance: batches of messages that may be delivered again, with one run for each message and a partial batch response. */
 import { describe, expect, it } from "vitest";
-import { type BatchOptions, type BatchRecord, type InvocationContext, type Run, FinalError, runBatch } from "../../../lib/index.js";
-import { createGate } from "../../support/run-gate.js";
+import { type BatchOptions, type BatchRecord, type InvocationContext, type Run, runBatch } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** An invocation with time left. */
@@ -66,25 +65,6 @@ export function describeRunBatches(fixture: Fixture): void {
       expect(await deliver(records, work, { onFailure })).toEqual([records[1]!.messageId]);
     });
 
-    it("control: without runs, redelivery works on all of them again", async () => {
-      const records = messages("a", "b", "c");
-      let deliveries = 0;
-      const keyFor = ({ messageId }: BatchRecord): string => `${messageId}-${deliveries}`;
-      const seen: string[] = [];
-      for (; deliveries < 2; deliveries++) await deliver(records, async ({ body }) => void seen.push(body), { keyFor });
-      expect(seen.sort()).toEqual(["a", "a", "b", "b", "c", "c"]);
-    });
-
-    it("does not begin what is run by another just now, and reports it", async () => {
-      const [record] = messages("a");
-      const gate = createGate();
-      const working = runBatch(fixture.rival, { Records: [record!] }, CONTEXT, {}, () => gate.pass());
-      await gate.reached;
-      expect(await deliver([record!], () => expect.unreachable("another runs it"))).toEqual([record!.messageId]);
-      gate.open();
-      expect(await working).toEqual({ batchItemFailures: [] });
-    });
-
     it("reports a poisonous message every time, and ends its work after maxAttempts", async () => {
       const records = messages("poison");
       let calls = 0;
@@ -96,14 +76,6 @@ export function describeRunBatches(fixture: Fixture): void {
       }
       expect(calls).toBe(2);
       expect(reasons).toEqual([undefined, undefined, "attempts-exhausted", "attempts-exhausted"]);
-    });
-
-    it("reports a message that failed for good until its queue gives it up, without working on it again", async () => {
-      const records = messages("bad");
-      let calls = 0;
-      const work: Work = () => Promise.reject(new FinalError(`call ${++calls}`));
-      for (let delivery = 1; delivery <= 3; delivery++) expect(await deliver(records, work)).toEqual([records[0]!.messageId]);
-      expect(calls).toBe(1);
     });
 
     it("in order works on one after the other, and on nothing after a failure", async () => {
@@ -124,26 +96,6 @@ export function describeRunBatches(fixture: Fixture): void {
       expect(seen).toEqual(["a1", "b1", "b2", "c1", "d1"]);
     });
 
-    it("control: not in order, the others are worked on although one failed", async () => {
-      const records = messages("a", "b", "c", "d");
-      const seen: string[] = [];
-      const work: Work = async ({ body }) => {
-        if (body === "b") throw new Error("no stock");
-        seen.push(body);
-      };
-      expect(await deliver(records, work)).toEqual([records[1]!.messageId]);
-      expect(seen.sort()).toEqual(["a", "c", "d"]);
-    });
-
-    it("takes keys of one's own: what is about the same is worked on once", async () => {
-      const [first, second] = messages("order 7", "order 7");
-      const name = fixture.fresh();
-      let calls = 0;
-      const options = { keyFor: () => name, inOrder: true };
-      expect(await deliver([first!, second!], async () => ++calls, options)).toEqual([]);
-      expect(calls).toBe(1);
-    });
-
     it("tells messages of one key apart by payloadFor: what is about something else is reported, not replayed", async () => {
       const records = messages("order 7", "order 7", "order 8");
       const name = fixture.fresh();
@@ -153,10 +105,6 @@ export function describeRunBatches(fixture: Fixture): void {
       let calls = 0;
       expect(await deliver(records, async () => ++calls, options)).toEqual([records[2]!.messageId]);
       expect([calls, reasons]).toEqual([1, ["fingerprint-mismatch"]]);
-    });
-
-    it("of nothing answers that nothing failed", async () => {
-      expect(await deliver([], () => expect.unreachable("there is no message"))).toEqual([]);
     });
   });
 }

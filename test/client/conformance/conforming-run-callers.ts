@@ -20,14 +20,6 @@ export function describeRunCallers(fixture: Fixture): void {
       expect(results.filter(({ replayed }) => !replayed)).toHaveLength(1);
     });
 
-    it("and get it while it is kept, without a call of their function", async () => {
-      const name = fixture.fresh();
-      const first = await fixture.locks.runOnce(name, ({ idempotencyKey }) => idempotencyKey);
-      expect(first).toEqual({ value: name, replayed: false, attempt: 1 });
-      const again = await fixture.rival.runOnce(name, () => expect.unreachable("the work was done"));
-      expect(again).toEqual({ value: name, replayed: true, attempt: 1 });
-    });
-
     it("as soon as there is one, not after their wait", async () => {
       const name = fixture.fresh();
       const gate = createGate();
@@ -78,13 +70,6 @@ export function describeRunCallers(fixture: Fixture): void {
       await fail();
       expect(await fixture.locks.runs.get(name)).toMatchObject({ state: "failed", retryable: true, attempt: 1 });
     });
-
-    it("control: with another key each, every one of them works", async () => {
-      let calls = 0;
-      const calling = Array.from({ length: 8 }, () => fixture.locks.runOnce(fixture.fresh(), () => ++calls));
-      await fixture.backend.passing(Promise.all(calling));
-      expect(calls).toBe(8);
-    });
   });
 
   describe("the same key with another payload is refused", () => {
@@ -109,25 +94,11 @@ export function describeRunCallers(fixture: Fixture): void {
       expect(error).toMatchObject({ code: "fingerprint-mismatch", definite: true, retry: "never" });
     });
 
-    it("at once while it runs, too: nobody waits for a stranger's result", async () => {
-      const { name, finish } = await busy(fixture, { payload: order });
-      await expect(fixture.rival.runOnce(name, { payload: "another" }, () => "again")).rejects.toMatchObject({
-        code: "fingerprint-mismatch",
-      });
-      await finish();
-    });
-
     it("and after a failure: the next attempt is about the same", async () => {
       const name = fixture.fresh();
       await thrownBy(fixture.locks.runOnce(name, { payload: order }, () => Promise.reject(new Error("no stock"))));
       await expect(once(name, "another")).rejects.toMatchObject({ code: "fingerprint-mismatch" });
       expect(await once(name, order)).toMatchObject({ attempt: 2 });
-    });
-
-    it("control: without a payload any matches, and nothing is noticed", async () => {
-      const name = fixture.fresh();
-      await fixture.locks.runOnce(name, () => "done");
-      expect(await once(name, order)).toMatchObject({ value: "done", replayed: true });
     });
   });
 

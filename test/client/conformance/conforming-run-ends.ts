@@ -36,21 +36,6 @@ export function describeRunEnds(fixture: Fixture): void {
       expect(next).toEqual({ value: { attempt: 2, takeover: false }, replayed: false, attempt: 2 });
     });
 
-    it("what failed after a checkpoint goes on from it", async () => {
-      const name = fixture.fresh();
-      await thrownBy(
-        fixture.locks.runOnce(name, async (run) => {
-          expect(run.checkpoint).toBeUndefined();
-          await run.saveCheckpoint({ step: 1 });
-          await run.saveCheckpoint({ step: 2, charged: 250n });
-          expect(run.checkpoint).toEqual({ step: 2, charged: 250n });
-          throw new Error("no stock");
-        }),
-      );
-      const { value } = await fixture.rival.runOnce(name, ({ checkpoint }) => checkpoint);
-      expect(value).toEqual({ step: 2, charged: 250n });
-    });
-
     it("a FinalError is kept, and replayed as RunFailedError without a call of the function", async () => {
       const name = fixture.fresh();
       const error = new FinalError("card refused");

@@ -1,6 +1,6 @@
 /** Conformance: runs for operators, who list them, inspect them, and reset them with a reason. */
 import { describe, expect, it } from "vitest";
-import { FinalError, LockError } from "../../../lib/index.js";
+import { FinalError } from "../../../lib/index.js";
 import { pages } from "../../support/pages.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
@@ -78,14 +78,6 @@ export function describeRunOperators(fixture: Fixture): void {
       expect(await fixture.rival.runs.get(`${category}job`)).toBeNull();
       await within.close();
     });
-
-    it("apart from locks: a run and a lock of one name don't meet", async () => {
-      const name = fixture.fresh();
-      const lease = await fixture.locks.acquire(name);
-      expect(await fixture.rival.runOnce(name, { waitMs: 0 }, () => "done")).toMatchObject({ value: "done" });
-      expect(await fixture.rival.tryAcquire(name)).toBeNull();
-      await lease.release();
-    });
   });
 
   describe("a reset", () => {
@@ -104,22 +96,6 @@ export function describeRunOperators(fixture: Fixture): void {
       expect(value).toEqual({ attempt: 1, takeover: false, checkpoint: undefined });
     });
 
-    it("forgets what a failed attempt saved, and keeps the tokens rising", async () => {
-      const name = fixture.fresh();
-      let before = 0;
-      await thrownBy(
-        fixture.locks.runOnce(name, async (run) => {
-          before = run.fencingToken;
-          await run.saveCheckpoint("far");
-          throw new Error("no stock");
-        }),
-      );
-      await fixture.rival.runs.reset(name, { reason: "conformance" });
-      const { value } = await fixture.locks.runOnce(name, ({ checkpoint, fencingToken }) => ({ checkpoint, fencingToken }));
-      expect(value.checkpoint).toBeUndefined();
-      expect(value.fencingToken).toBeGreaterThan(before);
-    });
-
     it("that is repeated with the run's token spares a run that began since", async () => {
       const name = fixture.fresh();
       await fixture.locks.runOnce(name, () => "first");
@@ -130,29 +106,6 @@ export function describeRunOperators(fixture: Fixture): void {
       await fixture.locks.runOnce(name, () => "second");
       expect(await thrownBy(again())).toMatchObject({ code: "other-hold", definite: true });
       expect(await fixture.rival.runs.get(name)).toMatchObject({ result: "second" });
-    });
-
-    it("stands in the log, with its reason and who did it", async () => {
-      const name = fixture.fresh();
-      await fixture.locks.runOnce(name, () => "done");
-      await fixture.rival.runs.reset(name, { reason: "ticket 7: charged twice" });
-      const [, id] = name.split("_");
-      const lines = fixture.backend.lines.filter((line) => line.event === "reset" && line.id === id);
-      expect(lines).toMatchObject([{ kind: "run", attempt: 1, reason: "ticket 7: charged twice" }]);
-      expect(lines[0]!.by).toMatch(/.+/);
-    });
-
-    it("is refused while the run works, and of what never ran", async () => {
-      const name = fixture.fresh();
-      const gate = createGate();
-      const working = fixture.locks.runOnce(name, () => gate.pass().then(() => "done"));
-      await gate.reached;
-      const refused = await thrownBy(fixture.rival.runs.reset(name, { reason: "conformance" }));
-      expect(refused).toBeInstanceOf(LockError);
-      expect(refused).toMatchObject({ code: "run-in-progress", definite: true, retry: "later" });
-      gate.open();
-      expect(await working).toMatchObject({ value: "done" });
-      await expect(fixture.rival.runs.reset(fixture.fresh(), { reason: "conformance" })).rejects.toMatchObject({ code: "not-found" });
     });
   });
 
