@@ -45,7 +45,6 @@ const SIZED = [
   "test/core/{kinds,queue,rate}.property.test.ts",
   "test/core/keeping.test.ts",
   "test/lambda/fuzz.test.ts",
-  "test/service/{history,run-history}.test.ts",
   "test/store/{costs/{queue,set}-units,limit-differential,lost-responses/*,queue-predicates,record-bytes}.test.ts",
 ];
 

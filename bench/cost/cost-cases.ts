@@ -6,7 +6,6 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** A case. */
 export interface CostCase {
   readonly title: string;
   /** Runs the case and returns the number of locks or takes. */

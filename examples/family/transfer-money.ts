@@ -8,7 +8,6 @@ import { type LockClient, key } from "../../lib/index.js";
 import { play } from "./stage.js";
 import { type Table, fencedValue, valueOf, write } from "./table.js";
 
-/** A bank. */
 export interface Bank {
   readonly locks: Pick<LockClient, "withLocks">;
   readonly table: Table;

@@ -3,7 +3,6 @@
  * /orders/{id}/ship`, which two callers may send at once. Nothing here knows about locks.
  */
 
-/** An order. */
 export interface Order {
   readonly id: number;
   readonly product: string;
@@ -15,7 +14,6 @@ export interface Orders {
   ship(id: string): Promise<{ readonly shipped: string }>;
 }
 
-/** Orders in memory. */
 export function ordersInMemory(): Orders {
   const orders: Order[] = [];
   return {

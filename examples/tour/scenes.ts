@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Actor, Stage } from "./stage.js";
 
-/** A scene. */
 export interface Scene {
   /** The sentence before it. */
   readonly title: string;

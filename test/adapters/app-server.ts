@@ -89,7 +89,6 @@ export async function answered<T>({ clock }: TestLockClient, asked: Promise<T>):
 /** A request with a key. */
 export const ASKED = { method: "POST", headers: { "idempotency-key": "form-1", "x-user": "ann" } };
 
-/** The header of a replay. */
 export function replayed({ headers }: Response): string | null {
   return headers.get("idempotent-replayed");
 }

@@ -16,7 +16,6 @@ type Options = KeyOptions<readonly [user: string]>;
 const POST: Target = { method: "POST", path: "/orders" };
 const of = (user: string): string => user;
 
-/** Returns the key of one request. */
 function keyOf({ user = "ann", target = POST, own = "form-1", ...options }: Partial<Options> & Partial<Request> = {}): string {
   return requestKeys<readonly [user: string]>({ service: "shop", caller: of, ...options }).ofRequest([user], target, own);
 }

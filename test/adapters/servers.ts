@@ -207,7 +207,6 @@ async function listeningNest(app: INestApplication): Promise<AppServer> {
   };
 }
 
-/** All frameworks. */
 export const FRAMEWORKS: readonly Framework[] = [
   { name: "Express", serve: serveExpress },
   { name: "Fastify", serve: serveFastify },

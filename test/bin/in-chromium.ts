@@ -26,7 +26,6 @@ export interface Consoles {
   close(): Promise<void>;
 }
 
-/** Options of a page. */
 export type PageOptions = NonNullable<Parameters<Browser["newPage"]>[0]> & {
   readonly turnsClock?: boolean;
   /** A script that runs before the page's own. */

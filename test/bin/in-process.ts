@@ -9,7 +9,6 @@ import { expect } from "vitest";
 import { type CliProcess, main } from "../../bin/main.js";
 import type { Ended, Environment } from "./holdfast.js";
 
-/** Runs it to its end. */
 export function run(args: readonly string[], env: Environment): Promise<Ended> {
   return start(args, env).ended;
 }
@@ -21,7 +20,6 @@ export async function jsonOf(args: readonly string[], env: Environment): Promise
   return JSON.parse(stdout) as unknown;
 }
 
-/** A running one. */
 export interface Running {
   readonly ended: Promise<Ended>;
   /** Resolves with all of stdout when it matches. @throws Error if it ends without */
@@ -30,7 +28,6 @@ export interface Running {
   signal(name: NodeJS.Signals): void;
 }
 
-/** Starts it. */
 export function start(args: readonly string[], env: Environment): Running {
   const signals = new EventEmitter();
   const [stdout, stderr] = [new Collector(), new Collector()];

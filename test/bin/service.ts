@@ -19,7 +19,6 @@ export interface Service {
   /** The environment in which it finds the table, without the service. */
   readonly tableEnv: Environment;
   readonly locks: LockClient;
-  /** The log lines. */
   readonly lines: readonly LogLine[];
   /** Stops answering, as if no server were there. */
   goAway(): Promise<void>;

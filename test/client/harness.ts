@@ -31,7 +31,6 @@ export interface Harness {
   readonly rival: LockClient;
 }
 
-/** Options of a harness. */
 export interface HarnessOptions extends Omit<ClientOptions, "onEvent"> {
   /** Jitter, from 0 to 1. @default 0.5 */
   readonly random?: () => number;

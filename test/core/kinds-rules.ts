@@ -220,5 +220,4 @@ export const RULES_OF_KINDS = {
   "S4: the floor is the token of the latest grant that met nobody else": floorIsKept,
 } as const satisfies Readonly<Record<string, () => Watch>>;
 
-/** The name of a rule. */
 export type RuleName = keyof typeof RULES_OF_KINDS;

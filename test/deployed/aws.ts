@@ -86,7 +86,6 @@ export async function lambda<T>(method: string, path: string, request?: object, 
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-/** Makes a bucket with these files. */
 export async function upload(bucket: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
   const headers = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
   const at = (path: string, body?: Buffer) => send({ service: "s3", method: "PUT", path, headers, ...(body && { body }) }, ROOT);
@@ -110,7 +109,6 @@ export async function resourceOf(StackName: string, beginning: string): Promise<
 /** The name of the function behind the function URLs of a stack. The construct doesn't show it. */
 export const urlFunctionOf = (stack: string): Promise<string> => resourceOf(stack, "LocksUrlFunction");
 
-/** Assumes a role, as a session with that name. */
 export async function assume(role: string, RoleSessionName = "one"): Promise<Credentials> {
   const xml = await query("sts", "AssumeRole", { RoleArn: `arn:aws:iam::${ACCOUNT}:role/${role}`, RoleSessionName });
   const [accessKeyId, secretAccessKey, sessionToken] = ["AccessKeyId", "SecretAccessKey", "SessionToken"].map((name) => inXml(xml, name));

@@ -5,7 +5,6 @@ import { assume, call } from "./aws.js";
 import { REGION } from "./emulator.js";
 import { CLIENT_PREFIX, PREFIXES, type Variant } from "./variants.js";
 
-/** The outputs of a stack. */
 export function outputsOf(stack: string): Readonly<Record<string, string>> {
   const outputs = inject("stacks")[stack];
   if (!outputs) throw new Error(`There is no stack ${stack}`);

@@ -125,7 +125,6 @@ export class Scene {
   }
 }
 
-/** Creates a scene. */
 export function scene(stores: (clock: VirtualClock) => Stores = inMemory): Scene {
   const clock = new VirtualClock();
   return new Scene(clock, stores(clock));

@@ -52,7 +52,6 @@ export function declareConformance(suite: Suite, calls: Calls): void {
   for (const [name, declare] of PARTS) suite.describe(name, () => declare(suite, calls));
 }
 
-/** The declared tests. */
 export interface Declared {
   /** The number of requests sent so far. Leases that are still held are released after the last test. */
   sent(): number;
@@ -91,7 +90,6 @@ export function declareOn(
   return { sent: () => opened?.sent ?? 0 };
 }
 
-/** vitest, as a suite. */
 function inVitest(lacks: (need: Need) => string | undefined): Suite {
   return {
     describe: (name, declare) => void describe(name, declare),

@@ -33,7 +33,6 @@ let service: NpmStart;
 beforeAll(async () => void (service = await npmStart()));
 afterAll(() => service.pressCtrlC());
 
-/** The service behind a stand-in with these mistakes. */
 function behind(mistakes: Partial<StandIn> = {}, url = service.url): Deployed {
   return {
     url,

@@ -2,10 +2,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { booksOf, isExact } from "../../examples/flash-sale/books.js";
-import type { Locking } from "../../examples/flash-sale/crowd.js";
-import { type Result, verdictOn } from "../../examples/flash-sale/report.js";
-import type { Sale, Shelf } from "../../examples/flash-sale/stock.js";
 
 const SMALL = ["--buyers", "80", "--processes", "2", "--at-once", "10"];
 const ESCAPE = "\u001B";
@@ -65,51 +61,5 @@ describe("the flash sale", () => {
     const { code, stdout, stderr } = await runDemo(["--bargains"]);
     expect(stderr).toMatch(/^demo: .*--bargains.*\n$/);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-  });
-});
-
-/** Two products with two pieces each. In correct books, every piece is sold once. */
-const A: readonly Sale[] = [
-  { buyer: "1", piece: 2 },
-  { buyer: "2", piece: 1 },
-];
-const B: readonly Sale[] = [
-  { buyer: "3", piece: 2 },
-  { buyer: "4", piece: 1 },
-];
-const EXACT: readonly Shelf[] = [
-  { left: 0, sales: A },
-  { left: 0, sales: B },
-];
-
-function verdict(locking: Locking, shelves: readonly Shelf[]) {
-  const crowd = { tookMs: 1, longestWaitMs: 1, gaveUp: 0, requests: 1, failures: [] };
-  const result: Result = { locking, ...crowd, ...booksOf(shelves, 2) };
-  return verdictOn(result);
-}
-
-describe("the books", () => {
-  it("are exact when every piece was sold once, to somebody else each", () => {
-    expect(isExact(booksOf(EXACT, 2))).toBe(true);
-    expect(verdict("the product", EXACT)).toMatchObject({ ok: true });
-  });
-
-  it.each<[what: string, shelf: Shelf, text: string]>([
-    ["a piece is left", { left: 1, sales: [B[0]!] }, "3 sold, 1 left of 4, oversold by 0"],
-    ["a piece was sold again", { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }, "oversold by 1, 1 pieces sold again"],
-    ["the stock came out right by luck", { left: 0, sales: [B[0]!, { buyer: "4", piece: 2 }] }, "oversold by 0, 1 pieces sold again"],
-    ["a buyer was served again", { left: 0, sales: [B[0]!, { buyer: "1", piece: 1 }] }, "1 buyers served again"],
-    ["a sale was not noted", { left: 0, sales: [B[0]!] }, "3 sold, 0 left of 4, oversold by -1"],
-    ["the stock is not there", { left: NaN, sales: B }, "NaN left"],
-  ])("are not exact when %s, and the sale with a lock fails", (_what, shelf, text) => {
-    const shelves = [EXACT[0]!, shelf];
-    expect(isExact(booksOf(shelves, 2))).toBe(false);
-    expect(verdict("the product", shelves)).toEqual({ ok: false, text: expect.stringContaining(text) as string });
-    expect(verdict("the shop", shelves).ok).toBe(false);
-  });
-
-  it("control: a sale without a lock fails unless it oversold", () => {
-    expect(verdict("nothing", EXACT)).toMatchObject({ ok: false });
-    expect(verdict("nothing", [EXACT[0]!, { left: 1, sales: [B[0]!, { buyer: "4", piece: 2 }] }])).toMatchObject({ ok: true });
   });
 });

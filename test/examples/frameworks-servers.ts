@@ -20,7 +20,6 @@ export interface Framework {
   serve(locks: LockClient, orders: Orders): Promise<AppServer>;
 }
 
-/** All frameworks. */
 export const FRAMEWORKS: readonly Framework[] = [
   {
     name: "express",

@@ -17,7 +17,6 @@ export interface Statement {
   readonly Condition?: unknown;
 }
 
-/** All resources of a type. */
 export function all(template: Template, type: string): [logicalId: string, resource: Resource][] {
   return Object.entries(template.findResources(type) as Record<string, Resource>);
 }
@@ -29,14 +28,12 @@ export function routesOf(template: Template): Readonly<Record<string, Resource["
   );
 }
 
-/** The only resource of a type. */
 export function only(template: Template, type: string): [logicalId: string, resource: Resource] {
   const found = all(template, type);
   expect(found, type).toHaveLength(1);
   return found[0]!;
 }
 
-/** The function with a duty. */
 export function functionOf(template: Template, duty: string): [logicalId: string, resource: Resource] {
   const found = all(template, "AWS::Lambda::Function").filter(([id]) => id.toLowerCase().startsWith(`locks${duty}`));
   expect(found, duty).toHaveLength(1);

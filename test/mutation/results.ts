@@ -57,7 +57,6 @@ export function digestOf(text: string): string {
 /** Stryker's own reasons for kinds of mutants that are left out everywhere. */
 const LEFT_OUT = /excluded mutation|[Ss]tatic mutant/;
 
-/** Returns the scores of the files in a report. */
 export function scoresIn({ files }: Report): Readonly<Record<string, FileScore>> {
   return Object.fromEntries(
     Object.entries(files).map(([path, { source, mutants }]) => {

@@ -46,7 +46,6 @@ function lowestOf(range: string): string {
 }
 
 /** Describes the package with those. */
-// Over 60 lines: the tests of one project, which is installed once.
 export function describeLowestPeers(packed: () => Packed): void {
   describe("with the lowest version of each peer", () => {
     const lowest = Object.entries(MANIFEST.peerDependencies).map(([name, range]) => `${name}@${lowestOf(range)}`);

@@ -54,7 +54,6 @@ const WEBPACK = `
 `;
 
 /** Describes the package in each module system. */
-// Over 60 lines: a case for each tool, all in one project.
 export function describeModuleSystems(packed: () => Packed): void {
   describe("in every module system", () => {
     let project: string;

@@ -63,7 +63,6 @@ const NONE = {
 /** The names of these faults. */
 export const FAULTS = Object.keys(NONE) as readonly (keyof typeof NONE)[];
 
-/** Returns the mix without some of its faults. */
 export function withoutFaults(mix: FaultMix, without: ReadonlySet<string>): FaultMix {
   return { ...mix, ...Object.fromEntries(Object.entries(NONE).filter(([fault]) => without.has(fault))) };
 }

@@ -104,7 +104,6 @@ export async function simulate(seed: number, extent: Extent = {}): Promise<Histo
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
-
 // Over 60 lines: one model or one server, whose parts share its state.
 async function lived(seed: number, { untilViolated = false, without = [], withTimeline = false }: Extent): Promise<History> {
   const leftOut: ReadonlySet<string> = new Set(without);

@@ -15,7 +15,6 @@ export function* seedsFrom(first: number, count: number): Iterable<number> {
   for (let seed = first; seed < first + count; seed++) yield seed;
 }
 
-/** The tests of these mistakes. A witness is a property, the seed of a history that breaks it, and its length: `S5 in 12, 340 events`. */
 export function mistakes(...bugs: readonly Bug[]): readonly MustFail<string>[] {
   return bugs.map((bug) => ({
     name: bug.name,

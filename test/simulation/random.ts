@@ -36,7 +36,6 @@ export class Random {
     return this.unit() < p;
   }
 
-  /** Returns one of these items. */
   pick<T>(items: readonly T[]): T {
     const item = items[this.whole(0, items.length - 1)];
     if (item === undefined) throw new Error("nothing to pick from");

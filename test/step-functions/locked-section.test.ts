@@ -21,7 +21,6 @@ function withToken(token: string) {
   return { lock_Order: `{% $merge([$lock_Order, { 'fencingToken': ${token} }]) %}` };
 }
 
-/** Returns the definition with some states changed. */
 function changed(definition: Definition, name: string, change: Partial<StateJson>): Definition {
   return { ...definition, States: { ...definition.States, [name]: { ...definition.States[name]!, ...change } } };
 }

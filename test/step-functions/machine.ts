@@ -67,7 +67,6 @@ export interface RequestPoint {
   readonly what: string;
 }
 
-/** One execution. */
 export interface Execution {
   readonly name: string;
   status: "RUNNING" | "SUCCEEDED" | "FAILED" | "ABORTED";

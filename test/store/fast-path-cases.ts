@@ -44,7 +44,6 @@ export interface Asked {
 /** A fast path is not there, was refused, or was written. */
 export type Came = "none" | "refused" | "written";
 
-/** Returns the fast path of the command. */
 export function pathOf({ kind, command, reading, seen }: Asked): FastPath | undefined {
   return fastPath(kind, command, reading, POLICY, seen ? recentOf({ namespace: "n", kind, key: "k" }, seen) : NOTHING_SEEN);
 }

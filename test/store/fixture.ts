@@ -86,7 +86,6 @@ export class Fixture {
     return answer;
   }
 
-  /** Acquires with waiting. */
   queue(id: LeaseId, options: AcquireOptions = {}): Promise<Held | Waiting | Refusal> {
     return this.ask(id, { ...options, wait: true });
   }

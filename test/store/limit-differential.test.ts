@@ -62,7 +62,6 @@ const MISTAKES: Readonly<Record<string, Change>> = {
 };
 
 /** Plays one history. Returns where store and core differ, and the kinds of the answers. */
-// Over 60 lines: one history, whose parts share its state.
 async function play(seed: number, change: Change = unchanged) {
   const random = new Random(seed);
   const table = new DynamoTable({ tableName: "simulated", ...TABLE }, () => START_MS);

@@ -24,7 +24,6 @@ export const waiting = (position: number, retryAfterMs: number, pollWithinMs: nu
   pollWithinMs,
 });
 
-/** A fixture with a queue. */
 export class QueueScene extends Fixture {
   /** Polls from a place in the queue without writing: reads the record, as the service does. */
   async look(id: LeaseId, by = "P"): Promise<Held | Waiting | Refusal> {

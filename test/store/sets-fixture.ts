@@ -17,7 +17,6 @@ export class SetScene {
     return this;
   }
 
-  /** One of the keys. */
   key(name: string): Fixture {
     return new Fixture(this.store, { namespace: this.namespace, key: name }).at(this.ms);
   }
@@ -43,12 +42,10 @@ export class SetScene {
     return this.store.applyAll(parts, () => clocks);
   }
 
-  /** The holders of each of these keys. */
   async holders(keys: readonly string[]): Promise<readonly (readonly LeaseId[])[]> {
     return Promise.all(keys.map(async (key) => Object.keys((await this.key(key).read())?.holds ?? {})));
   }
 
-  /** The records of these keys. */
   records(keys: readonly string[]) {
     return Promise.all(keys.map((key) => this.key(key).read()));
   }

@@ -4,7 +4,6 @@ import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { freshTable } from "../support/engine.js";
 import { dynamoStoreOn, POLICY } from "./fixture.js";
 
-/** The stores by name. */
 export const STORES: readonly { readonly name: string; readonly makeStore: () => Promise<LockStore> }[] = [
   { name: "memory-store", makeStore: async () => createMemoryStore({ policy: POLICY, random: Math.random }) },
   { name: "dynamo-store", makeStore: async () => dynamoStoreOn(await freshTable(), Math.random) },

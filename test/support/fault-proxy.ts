@@ -62,7 +62,6 @@ export interface FaultRule {
   readonly times?: number;
 }
 
-/** A planned fault. */
 export interface PlannedFault {
   /** The number of requests affected so far. */
   readonly struck: number;

@@ -23,7 +23,6 @@ export interface RequestParts {
 export interface HttpService {
   readonly url: string;
   readonly clock: PausingClock;
-  /** The log lines. */
   readonly lines: readonly LogLine[];
   /** Sends a request and checks the guarantees for every reply. */
   send(method: string, path: string, parts?: RequestParts): Promise<Reply>;

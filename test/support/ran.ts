@@ -33,7 +33,6 @@ export const ENGINES = {
   },
 } as const;
 
-/** The recorded runs by engine. */
 export function recordedRuns(): Readonly<Partial<Record<keyof typeof ENGINES, Ran>>> {
   return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, "utf8")) as ReturnType<typeof recordedRuns>) : {};
 }

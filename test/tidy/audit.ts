@@ -1,6 +1,5 @@
 /** The registry's answer to `npm audit --json`, and what it means for the packages that reach users. */
 
-/** The outcome of an audit. */
 export interface AuditOutcome {
   readonly text: string;
   /** True if a package that reaches users has a known vulnerability. */

@@ -17,7 +17,6 @@ import { ROOT } from "./tree.js";
 
 /** The same options, where each that may be left out may be undefined. */
 type Loose<Options> = { [Name in keyof Options]: object extends Pick<Options, Name> ? Options[Name] | undefined : Options[Name] };
-/** True if the options take these. */
 type Takes<Options> = Loose<Options> extends Options ? true : false;
 
 /** Controls: options that are so, and others. */

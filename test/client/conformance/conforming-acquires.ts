@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { type Lease } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeAcquiring(fixture: Fixture): void {
   describe("acquires", () => {
     it("a free key at once, and tells what it got", async () => {

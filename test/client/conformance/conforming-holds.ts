@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { LockLostError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeHolding(fixture: Fixture): void {
   describe("holds", () => {
     it("what is renewed by hand: never shorter, the same token", async () => {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { type Lease, type LockClient, LockLostError, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsConditions(fixture: Fixture): void {
   /** A lease of `locks` that waits for `ready`. */
   async function waiter(name: string, options: Parameters<Lease["wait"]>[1] = {}, locks: LockClient = fixture.locks) {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { type Lease, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsLine(fixture: Fixture): void {
   describe("a line of callers", () => {
     it("is one waiter, and hands the key on in order, each with a token and an owner of its own", async () => {

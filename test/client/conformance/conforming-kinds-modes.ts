@@ -5,8 +5,6 @@ import type { Fixture } from "./conformance.js";
 
 const SHARED = { mode: "shared" } as const;
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsModes(fixture: Fixture): void {
   describe("readers and writers", () => {
     it("readers hold together; a writer holds alone", async () => {

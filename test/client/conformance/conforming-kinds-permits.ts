@@ -2,8 +2,6 @@
 import { describe, expect, it } from "vitest";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsPermits(fixture: Fixture): void {
   describe("a semaphore", () => {
     it("never gives out more, however many ask at once", async () => {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsQueue(fixture: Fixture): void {
   /** Waits for the key in its own process. Resolves when it is in the queue. */
   async function queued(name: string, behind: number, options: Parameters<LockClient["acquire"]>[1] = {}) {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { LockLostError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsScopes(fixture: Fixture): void {
   describe("a scope", () => {
     it("lets the inner acquire in at once, in the same process and in another: the same token, a level more", async () => {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { LockLostError, LockTimeoutError } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeKindsSets(fixture: Fixture): void {
   const freshNames = (count: number): string[] => Array.from({ length: count }, () => fixture.fresh());
   const isFree = async (name: string): Promise<boolean> => (await fixture.rival.inspect(name)).holders.length === 0;

@@ -11,8 +11,6 @@ const SLOW: Rate = { count: 3, perMs: 600_000 };
 const remaining = (limiter: Limiter, left: readonly number[]): Promise<void> =>
   vi.waitFor(async () => expect(await limiter.remaining()).toEqual(left), 5000);
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeLimits(fixture: Fixture): void {
   describe("limits", () => {
     it("how much starts in a time, for all clients of the name", async () => {

@@ -3,8 +3,6 @@ import { describe, expect, it } from "vitest";
 import { pages } from "../../support/pages.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeOthers(fixture: Fixture): void {
   describe("shows", () => {
     it("who holds a key, and nothing that proves a hold", async () => {

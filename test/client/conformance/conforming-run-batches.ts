@@ -6,8 +6,6 @@ import type { Fixture } from "./conformance.js";
 /** An invocation with time left. */
 const CONTEXT: InvocationContext = { getRemainingTimeInMillis: () => 60_000 };
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunBatches(fixture: Fixture): void {
   /** Messages as their queue delivers them. A redelivered message has the same id. */
   const messages = (...bodies: readonly string[]): BatchRecord[] => {

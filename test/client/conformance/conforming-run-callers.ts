@@ -4,8 +4,6 @@ import { type RunOptions, LockError, LockTimeoutError } from "../../../lib/index
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunCallers(fixture: Fixture): void {
   describe("concurrent callers wait for the winner's result", () => {
     it("and all get it, of one call of the function", async () => {

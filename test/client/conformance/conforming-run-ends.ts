@@ -14,8 +14,6 @@ function unreadable(): Error {
   });
 }
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunEnds(fixture: Fixture): void {
   const failing = (error: unknown) => (): never => {
     throw error;

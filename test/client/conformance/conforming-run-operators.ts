@@ -5,8 +5,6 @@ import { pages } from "../../support/pages.js";
 import { createGate, thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunOperators(fixture: Fixture): void {
   const fail = (name: string, error: Error) => thrownBy(fixture.locks.runOnce(name, () => Promise.reject(error)));
 

@@ -33,8 +33,6 @@ interface Story {
   readonly writes: Readonly<Record<"second" | "fenced" | "plain", "written" | "refused">>;
 }
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunTakeovers(fixture: Fixture): void {
   describe.each(MOMENTS)("a run that was taken over, its first runner waking %s", (moment) => {
     let resource: FreshTable;

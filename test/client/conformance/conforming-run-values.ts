@@ -10,7 +10,7 @@ const textOf = (bytes: number): string => "x".repeat(bytes - 2);
 /** Nested objects, `depth` levels deep. */
 const nested = (depth: number): unknown => (depth === 1 ? {} : { in: nested(depth - 1) });
 
-/** What JSON has, and what it hasn't. test/client/run/json-codec has every kind. */
+/** A few that JSON has, and that it hasn't. test/client/run/json-codec has every kind. */
 const VALUES: readonly (readonly [what: string, value: unknown])[] = [
   ["undefined", undefined],
   ["null", null],
@@ -20,8 +20,6 @@ const VALUES: readonly (readonly [what: string, value: unknown])[] = [
   ["a member called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
 ];
 
-/** Defines the tests. */
-// Over 60 lines: a list of tests, each of which is short.
 export function describeRunValues(fixture: Fixture): void {
   describe("a result is kept", () => {
     const replay = (name: string) => fixture.rival.runOnce(name, () => expect.unreachable("the work was done"));

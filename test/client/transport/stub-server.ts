@@ -28,7 +28,6 @@ export interface StubServer {
   close(): Promise<void>;
 }
 
-/** Starts a server. */
 export async function startStubServer(): Promise<StubServer> {
   const received: Received[] = [];
   let respond: (request: Received) => Scripted = () => ({ status: 500 });

@@ -60,7 +60,6 @@ export interface TwoWaysOptions {
 
 const PARAMETERS = { format: 0, clockErrorMs: createPolicy().clockErrorMs, retentionMs: createPolicy().retentionMs };
 
-/** Creates a store in memory by this clock. */
 export const memoryStore = (clock: VirtualClock): LockStore => createMemoryStore({ policy: createPolicy(), clock });
 
 /** Creates the service, the table and a client of both. */

@@ -21,7 +21,6 @@ const PALETTE = [MUTED, "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "
 
 const FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace";
 
-/** A film. */
 export interface Film {
   /** Described for readers who can't see it. */
   readonly title: string;

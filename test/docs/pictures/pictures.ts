@@ -27,5 +27,4 @@ export function fileOf(view: (typeof VIEWS)[number], look: Look): string {
   return `${view}-${look}.webp`;
 }
 
-/** The files of all pictures. */
 export const PICTURES: readonly string[] = [TOUR, ...VIEWS.flatMap((view) => LOOKS.map((look) => fileOf(view, look)))];

@@ -11,7 +11,6 @@ const MEDIUM = { leaseMs: 3_000 };
 const OVER_MS = 5_100;
 
 /** Leases and runs that expire. */
-// Over 60 lines: a list of tests, each of which is short.
 export function expires(
   { it, beforeAll }: Suite,
   { fixture, freshKey, get, post, put, hold, release, start, begin, complete }: Calls,

@@ -7,7 +7,6 @@ import type { Suite } from "../suite.js";
 const MINUTE_MS = 60_000;
 
 /** Acquires, and repeated acquires. */
-// Over 60 lines: a list of tests, each of which is short.
 export function acquires({ it }: Suite, { freshKey, newId, put, hold, release }: Calls): void {
   it("of a free key is 201, with everything that a holder must know", async () => {
     const key = freshKey();

@@ -7,7 +7,6 @@ const MINUTE_MS = 60_000;
 /** Pages of two keys each, over five keys and any keys in between. */
 const MAX_PAGES = 10;
 
-/** Inspecting one key. */
 export function inspects({ it }: Suite, { freshKey, get, post, queue, hold, release }: Calls): void {
   it("shows a key that nobody ever used as free, never 404", async () => {
     const key = freshKey();

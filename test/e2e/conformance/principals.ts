@@ -5,7 +5,6 @@ import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Other principals, of the same namespace and of another. */
-// Over 60 lines: a list of tests, each of which is short.
 export function principals({ itWith }: Suite, { newId, get, post, put, hold, release }: Calls): void {
   itWith("another", "another of the namespace is refused everything that is the holder's: 403, and nothing changed", async () => {
     const held = await hold();

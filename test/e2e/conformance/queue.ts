@@ -4,7 +4,6 @@ import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
 /** Places in a queue. */
-// Over 60 lines: a list of tests, each of which is short.
 export function queues({ it, itWith }: Suite, { newId, get, post, queue, hold, release }: Calls): void {
   it("gives a place by 202 to who prefers to wait, and keeps it for who asks again", async () => {
     const { key } = await hold();

@@ -10,7 +10,6 @@ import type { Suite } from "../suite.js";
 const FEW = 5;
 
 /** Races for one key, one leaseId, one set, one run. */
-// Over 60 lines: a list of tests, each of which is short.
 export function races({ it }: Suite, { fixture, freshKey, newId, send, put, queue, hold, release, start, begin }: Calls): void {
   const atOnce = <T>(ask: (index: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: fixture().atOnce }, (_, n) => ask(n)));

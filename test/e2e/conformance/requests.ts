@@ -5,8 +5,6 @@ import type { Suite } from "../suite.js";
 
 const BODY_BYTES = 16 * 1024;
 
-/** Bodies. */
-// Over 60 lines: a list of tests, each of which is short.
 export function bodies({ it, itWith }: Suite, { freshKey, newId, send, get, release }: Calls): void {
   const url = (): string => `/v1/locks/${freshKey()}/leases/${newId()}`;
 

@@ -9,7 +9,6 @@ const UNDER_WAY_MS = 300;
 const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, text: "é" } };
 
 /** Starts and their answers. */
-// Over 60 lines: a list of tests, each of which is short.
 export function starts({ it }: Suite, { start, begin, complete }: Calls): void {
   it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
     const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
@@ -38,7 +37,6 @@ export function starts({ it }: Suite, { start, begin, complete }: Calls): void {
 }
 
 /** Outcomes: recorded once, by the holder of the run. */
-// Over 60 lines: a list of tests, each of which is short.
 export function outcomes({ it }: Suite, { get, start, begin, complete, release }: Calls): void {
   it("of a success is recorded, again the same, and replayed to every later start", async () => {
     const run = await begin();

@@ -3,8 +3,6 @@ import { expect } from "vitest";
 import { type Calls, told } from "../calls.js";
 import type { Suite } from "../suite.js";
 
-/** Sets of keys. */
-// Over 60 lines: a list of tests, each of which is short.
 export function sets({ it }: Suite, { freshKey, newId, send, get, post, release }: Calls): void {
   const putSet = (leaseId: string, body: object) => send("PUT", `/v1/lock-sets/${leaseId}`, { body });
   const set = (leaseId: string, verb: "renew" | "release", body: object) => post(`/v1/lock-sets/${leaseId}/${verb}`, body);

@@ -59,7 +59,6 @@ export class ServedTable {
     return { ...this.#counts };
   }
 
-  /** Returns the calls of a process. */
   callsOf(clock: Clock): ProcessCalls {
     const watcher = answerWatcher(clock);
     const retries = standardRetries(TABLE_CALLS.maxAttempts, { clock, random: () => this.#random.unit() });

@@ -55,7 +55,6 @@ const TOKEN_LASTS_MS = 10 * 60_000;
 /** The largest number of cached parsed expressions. */
 const MAX_PARSED = 4000;
 
-/** One table. */
 export class DynamoTable {
   readonly #items = new Map<string, ValueMap>();
   readonly #tokens = new Map<string, Token>();

@@ -28,7 +28,6 @@ export function holdersIn({ holds, limit }: LockRecord): readonly Share[] {
   return Object.entries(holds).map(([leaseId, { mode, permits, scope }]) => ({ leaseId, mode, permits, scope, limit }));
 }
 
-/** Returns all offers in a record. */
 export function offeredIn({ offers, limit }: LockRecord): readonly Share[] {
   return offers.map(({ leaseId, mode, permits }) => ({ leaseId, mode, permits, limit }));
 }

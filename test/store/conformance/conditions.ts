@@ -9,8 +9,6 @@ const { waiterTtlMs: TTL_MS } = DEFAULTS;
 const E = leaseId(5);
 const LONG = { leaseMs: 100 * LEASE_MS };
 
-/** The tests of conditions. */
-// Over 60 lines: a list of tests, each of which is short.
 export function waitsForConditions(store: () => LockStore): void {
   /** A key on which B waits for a condition, and then D. */
   const two = async (): Promise<QueueScene> => {

@@ -14,8 +14,6 @@ export function fiftyAcquire(lock: Fixture): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await lock.acquire(leaseId(order))));
 }
 
-/** The tests of contention. */
-// Over 60 lines: a list of tests, each of which is short.
 export function contends(store: () => LockStore): void {
   it.each([
     ["free", async () => undefined],

@@ -12,8 +12,6 @@ const MIXED: readonly (readonly Rate[])[] = [
 ];
 const at = (ms: number, apartMs = 0) => ({ earliestMs: START_MS + ms, latestMs: START_MS + ms + apartMs });
 
-/** The tests of limits. */
-// Over 60 lines: a list of tests, each of which is short.
 export function limits(store: () => LockStore): void {
   it("grants no more than fit, of many at once", async () => {
     const name = { namespace: freshNamespace(), key: "partner" };

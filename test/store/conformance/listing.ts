@@ -10,8 +10,6 @@ const KEYS = 120;
 const nameOf = (index: number): string =>
   `ORDER_${String.fromCharCode(...[45, 46, 48, 57, 58, 65, 90, 95, 97, 122, 126].slice(index % 11, (index % 11) + 1))}${index}`;
 
-/** The tests of listing. */
-// Over 60 lines: a list of tests, each of which is short.
 export function lists(store: () => LockStore): void {
   describe("with many keys", () => {
     const namespace = freshNamespace();

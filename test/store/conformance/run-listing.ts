@@ -22,7 +22,6 @@ const LIVES: readonly (readonly [letter: string, known: boolean, live: (run: Run
 const keysOf = async (store: LockStore, kind: Kind, namespace: string): Promise<readonly string[]> =>
   (await pagesOf(store, { namespace, kind, prefix: "", max: 10 })).flat();
 
-/** The tests of listing runs. */
 export function listsRuns(store: () => LockStore): void {
   it.each([3, 100])("lists what is known to run or to have run, each once and in order, %i to a page", async (max) => {
     const namespace = freshNamespace();
@@ -46,7 +45,6 @@ export function listsRuns(store: () => LockStore): void {
   });
 }
 
-/** The tests of payloads beside the records. */
 export function keeps(store: () => LockStore): void {
   const payload = (digest: string, ttlAtSec = 1_900_000_000) => ({ digest, ttlAtSec });
 

@@ -13,8 +13,6 @@ export function fiftyStart(run: RunScene): Promise<readonly string[]> {
   return many(async (order) => outcomeOf(await run.start(leaseId(order))));
 }
 
-/** The tests of running. */
-// Over 60 lines: a list of tests, each of which is short.
 export function runs(store: () => LockStore): void {
   it.each<[string, number, (run: RunScene) => Promise<unknown>]>([
     ["nobody ran", 1, async () => undefined],

@@ -10,7 +10,6 @@ import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js"
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
 
-/** The pair of stores, on this table of an engine. */
 export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<History> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table: withHoldsById(table) });

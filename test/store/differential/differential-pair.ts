@@ -44,7 +44,6 @@ export interface Played<H extends Remembering> {
 /** Plays a history through both stores, and reports each outcome to `told`. @throws an assertion if they differ. */
 export type Play<H> = (history: H, told: (outcome: string) => void) => Promise<void>;
 
-/** The pair of stores, on this table of an engine. */
 export function storePair<H extends Remembering>({ client, calls, tableName }: EngineTable, { kind, commandsOf }: Played<H>): Play<H> {
   const table = createMemoryTable();
   const memory = createMemoryStore({ policy: POLICY, table });

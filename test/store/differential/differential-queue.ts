@@ -42,7 +42,6 @@ export const FAST_PATHS = {
   decided: "qi = :qi",
 } as const;
 
-/** The pair of stores, on this table of an engine. */
 // Over 60 lines: one model or one server, whose parts share its state.
 export function queueStorePair({ client, calls, tableName }: EngineTable): Play<History> {
   const writtenBy = watchWrites(client);

@@ -30,7 +30,6 @@ export interface ScriptedTable {
   close(): Promise<void>;
 }
 
-/** Starts a scripted table. */
 export async function startScriptedTable(): Promise<ScriptedTable> {
   const asked: Asked[] = [];
   const requestsOf = new WeakMap<object, number>();

@@ -152,5 +152,4 @@ const QUEUE_ROWS = rowsOn<QueueScene>(QueueScene, [
   ["leave one's turn to the next", turn(B, C), (lock) => lock.release(B), decided, "never"],
 ]);
 
-/** All rows. */
 export const ROWS: readonly AnyRow[] = [...LOCK_ROWS, ...RUN_ROWS, ...QUEUE_ROWS];
