@@ -94,7 +94,7 @@ const ROOMS = [
   { files: ["infra/app.ts", "infra/local/start.ts"], may: ["time", "random", "env", "console", "purity"] },
   { files: ["test/**"], may: ["time", "random", "env", "purity"] },
   {
-    files: ["test/support/globals.ts", "test/tidy/left-behind.test.ts", "test/adapters/once.test.ts", "test/infra/lock-service.test.ts"],
+    files: ["test/support/globals.ts", "test/adapters/once.test.ts", "test/infra/lock-service.test.ts"],
     may: ["time", "random", "env", "console", "purity"],
   },
   { files: ["test/lambda/compose.test.ts"], may: ["time", "console", "purity"] },

@@ -117,11 +117,6 @@ describe("the page's commands", () => {
   it("ran what two schedulers start once", () => {
     expect(readFileSync(join(directory, "reports"), "utf8")).toBe("ran\n");
   });
-
-  it("control: another token is general, another word is not", () => {
-    expect(inGeneral("a  1795310439428 12ms")).toBe(inGeneral("a 1795310439999   3h 5m"));
-    expect(inGeneral("a is held")).not.toBe(inGeneral("a is free"));
-  });
 });
 
 describe("the page's options", () => {

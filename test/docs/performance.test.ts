@@ -43,12 +43,6 @@ describe("the page of the performance", () => {
     expect(unexplained(text, targetsOf(run))).toEqual([]);
   });
 
-  it("control: a section without one is reported", () => {
-    const missed: Target = { section: "Waiters", title: "", at: "most", limit: 1, unit: "", figure: 2 };
-    expect(unexplained(`# Page\n\n## Waiters\n\nSixteen.\n\n## Growth\n${REASON}It grows.`, [missed])).toEqual(["Waiters"]);
-    expect(unexplained(`# Page\n\n## Waiters\n${REASON}They wait.`, [missed])).toEqual([]);
-  });
-
   it("is measured in less than 8 minutes", () => {
     expect(Object.values(ON_PAGE).reduce((total, seconds) => total + seconds)).toBeLessThan(RUN_MAX_SEC);
   });

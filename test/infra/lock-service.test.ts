@@ -138,10 +138,6 @@ describe("a customer's key that is given", () => {
     new LockService(stack, "Locks", { encryptionKey });
     expect(warningsOf(stack)).toEqual([expect.stringMatching(/^encryptionKey: the policy of this key must let CloudWatch Logs use it/)]);
   });
-
-  it("control: without one the logs have AWS's own key", () => {
-    expect(logKeys(synthesizeOwn(() => ({})))).toEqual([undefined, undefined]);
-  });
 });
 
 describe("an agent of sleepers on a table of one's own", () => {
@@ -170,13 +166,6 @@ describe("a prefix without a separator at its end", () => {
       'metricPrefixes: "REFUND" also covers keys such as "REFUNDS_1" and "REFUND2_1": end it with a separator, as in "REFUND_"',
       'prefix: "ORDER" also covers keys such as "ORDERS_1" and "ORDER2_1": end it with a separator, as in "ORDER_"',
     ]);
-  });
-
-  it.each(["ORDER_", "order:", "shop.", "a-", "b~"])("control: %s is not", (prefix) => {
-    const stack = new Stack(newApp(), "shop");
-    const service = new LockService(stack, "Locks", { metricPrefixes: [prefix] });
-    service.grantClient(new Role(stack, "Task", { assumedBy: new AccountRootPrincipal() }), { prefix });
-    expect(warningsOf(stack)).toEqual([]);
   });
 });
 

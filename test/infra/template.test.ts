@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { serviceName } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import { type PlainTemplate, plainTemplate, STACK_NAME } from "../../infra/template.js";
+import { plainTemplate, STACK_NAME } from "../../infra/template.js";
 import { zipOf } from "../../infra/zip.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { guide } from "../docs/snippets.js";
@@ -61,15 +61,6 @@ describe("the template without the CDK", () => {
   it("makes those of a service with an agent, if the parameter says so", () => {
     const { resources, values } = synthesized({ wake: true });
     expect(withoutCode(resourcesOf(template, { ...values, Wake: "true" }))).toEqual(withoutCode(resources));
-  });
-
-  it("control: another memory, an agent, or a resource less, is noticed", () => {
-    const { resources, values } = synthesized();
-    for (const other of [{ MemorySizeMb: "1024" }, { Wake: "true" }])
-      expect(withoutCode(resourcesOf(template, { ...values, ...other }))).not.toEqual(withoutCode(resources));
-    const [, ...fewer] = Object.entries(template.Resources);
-    const less: PlainTemplate = { ...template, Resources: Object.fromEntries(fewer) };
-    expect(withoutCode(resourcesOf(less, values))).not.toEqual(withoutCode(resources));
   });
 
   it("takes its code from the bucket and key that are given, the agent's from a directory of the same zip", () => {

@@ -43,9 +43,4 @@ describe("one place each", () => {
     }
     expect(await banned({ path: place, text })).toEqual([]);
   });
-
-  it("control: a comment doesn't lift a ban", async () => {
-    const text = "// eslint-disable-next-line no-restricted-properties -- only this once\nDate.now();";
-    expect(await banned({ path: "lib/client/hold/lease.ts", text })).toHaveLength(1);
-  });
 });

@@ -37,9 +37,4 @@ describe("comments", () => {
   ])("control: %s without one is reported", (_what, text) => {
     expect(undocumented({ path: "lib/a.ts", text })).toEqual(["lib/a.ts: held"]);
   });
-
-  it("control: one comment serves all overloads, and what isn't exported needs none", () => {
-    const text = "/** Held. */\nexport function held(a: 1): void;\nexport function held(): void {}\nfunction inner() {}";
-    expect(undocumented({ path: "lib/a.ts", text })).toEqual([]);
-  });
 });
