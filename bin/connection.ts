@@ -97,7 +97,7 @@ async function onTable(tableName: string, { namespace, region }: ConnectionOptio
  * @throws CliError if a package or the credentials are missing
  */
 export async function signer(region: string, url: string, service?: string): Promise<Sign> {
-  const { sigv4 } = await needing(() => import("../lib/sigv4.js"), ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"]);
+  const { sigv4 } = await import("../lib/sigv4.js");
   const sign = sigv4({ region: region === OF_THE_ENVIRONMENT ? undefined : region, service });
   try {
     await sign({ method: "GET", url, headers: {} }); // If this can't be signed, later requests can't either, so fail now.

@@ -32,7 +32,7 @@ const NEEDED_BY = {
   "lib/nest": [],
   "lib/durable": [],
   "lib/dynamodb": [],
-  "lib/sigv4": ["@aws-sdk/credential-provider-node", "@smithy/signature-v4"],
+  "lib/sigv4": [],
   "lib/cron": ["croner"],
   "lib/otel": ["@opentelemetry/api"],
   "lambda/index": SDK,
@@ -91,16 +91,17 @@ async function writeFewFiles(entries: readonly string[]): Promise<void> {
     plugins: [{ name: "client in one file", setup: loadsTheClient }],
   });
   for (const { path, text } of outputFiles) {
-    // Splitting exists for ES modules alone. Each file is then CommonJS of its own.
-    const { code } = await transform(text, { format: "cjs", platform: "node", target: `node${NODE_MIN}` });
+    // Splitting exists for ES modules alone. Each file is then CommonJS of its own. Jest's modules can't import on use, but can require.
+    const supported = { "dynamic-import": false };
+    const { code } = await transform(text, { format: "cjs", platform: "node", target: `node${NODE_MIN}`, supported });
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, `"use strict";\n${code}`);
   }
 }
 
 /**
- * Lets every file that is loaded by itself load the client too. Esbuild puts into one file what the same entries reach, so all of the client
- * is in one file instead of in one for each set of entries. Whoever loads another entry needs a client anyway.
+ * Lets every file that is loaded by itself load the client and the signer too. Esbuild puts into one file what the same entries reach, so all
+ * of these is in one file instead of in one for each set of entries. Whoever loads another entry needs a client anyway.
  */
 const loadsTheClient: Plugin["setup"] = ({ onResolve, onLoad }) => {
   const entry = (path: string) => ({ path, namespace: "entry" });
@@ -109,7 +110,7 @@ const loadsTheClient: Plugin["setup"] = ({ onResolve, onLoad }) => {
     kind === "dynamic-import" ? entry(relative(ROOT, resolve(resolveDir, path)).replace(/\.js$/, "")) : undefined,
   );
   onLoad({ filter: /^/, namespace: "entry" }, ({ path }) => ({
-    contents: `import * as client from "./lib/index.ts"; export * from "./${path}.ts";`,
+    contents: `import * as client from "./lib/index.ts"; import * as signer from "./lib/sigv4.ts"; export * from "./${path}.ts";`,
     resolveDir: ROOT,
   }));
 };

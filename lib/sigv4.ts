@@ -1,13 +1,12 @@
 /**
- * `holdfast/sigv4`: signs requests for an HTTP API or a function URL with IAM, or for a service of AWS, with credentials from the AWS SDK's
- * providers.
+ * `holdfast/sigv4`: signs requests for an HTTP API or a function URL with IAM, or for a service of AWS. A function has its credentials in the
+ * environment. Elsewhere the AWS SDK's chain of providers finds them, which is loaded with the first request.
  */
-import { createHash, createHmac } from "node:crypto";
-import { defaultProvider } from "@aws-sdk/credential-provider-node";
-import { SignatureV4 } from "@smithy/signature-v4";
-import { fromEnvironment } from "./client/wire/environment.js";
+import { environment, fromEnvironment } from "./client/wire/environment.js";
 import { LockError } from "./client/wire/errors.js";
 import type { Sign } from "./client/wire/http-options.js";
+import { systemClock } from "./core/time.js";
+import { signedHeaders } from "./store/dynamo/signature.js";
 
 /** AWS credentials, as returned by every credential provider of the AWS SDK. */
 export interface Credentials {
@@ -24,7 +23,7 @@ export interface SigV4Options {
   readonly service?: string | undefined;
   /**
    * The credentials of one caller, whatever the call chain: heartbeats of several leases share a request.
-   * @default the AWS SDK's chain: environment, profile, container, instance; refreshed when they expire
+   * @default those of the environment; without any, the AWS SDK's chain: profile, container, instance; refreshed when they expire
    */
   readonly credentials?: (Credentials | (() => Promise<Credentials>)) | undefined;
 }
@@ -38,69 +37,52 @@ const FUNCTION_URL_HOST = /^[a-z0-9]+\.lambda-url\.([a-z]+(?:-[a-z]+)+-\d+)\./;
  * frozen doesn't carry an old signature.
  * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
-export function sigv4({ region, service, credentials = defaultProvider() }: SigV4Options = {}): Sign {
-  const sign: Sign = async ({ method, url, headers, body }) => {
-    const { hostname, host, pathname, searchParams, protocol, port } = new URL(url);
-    const functionUrl = FUNCTION_URL_HOST.exec(hostname);
+export function sigv4({ region, service, credentials = foundCredentials() }: SigV4Options = {}): Sign {
+  const sign: Sign = async (request) => {
+    const url = new URL(request.url);
+    const functionUrl = FUNCTION_URL_HOST.exec(url.hostname);
     const where =
       region ??
-      (functionUrl ?? EXECUTE_API_HOST.exec(hostname))?.[1] ??
+      (functionUrl ?? EXECUTE_API_HOST.exec(url.hostname))?.[1] ??
       fromEnvironment("AWS_REGION") ??
       fromEnvironment("AWS_DEFAULT_REGION");
     if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
-    const signer = new SignatureV4({
-      service: service ?? (functionUrl ? "lambda" : "execute-api"),
-      region: where,
-      credentials,
-      sha256: Sha256,
-    });
-    const signed = await signer
-      .sign({
-        method,
-        protocol,
-        hostname,
-        ...(port !== "" && { port: Number(port) }),
-        path: pathname,
-        query: Object.fromEntries(searchParams),
-        headers: { ...headers, host },
-        ...(body !== undefined && { body }),
-      })
-      .catch((error: unknown) => {
-        throw error instanceof Error && NO_CREDENTIALS.includes(error.name) ? notConfigured(error.message, error) : error;
-      });
-    const { host: _host, ...toSend } = signed.headers;
-    return toSend;
+    const keys = typeof credentials === "function" ? await fetched(credentials) : credentials;
+    const scope = { region: where, service: service ?? (functionUrl ? "lambda" : "execute-api") };
+    return signedHeaders({ ...request, url }, keys, scope, systemClock.wallMs());
   };
   return Object.assign(sign, { oneCaller: true });
+}
+
+/** Returns the environment's credentials at each call; those of the AWS SDK's chain if it has none, or names a profile, which comes first. */
+function foundCredentials(): () => Promise<Credentials> {
+  let chain: Promise<() => Promise<Credentials>> | undefined;
+  return async () => {
+    const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: token } = environment();
+    if (!accessKeyId || !secretAccessKey || environment()["AWS_PROFILE"]) return (await (chain ??= providerChain()))();
+    return { accessKeyId, secretAccessKey, ...(token && { sessionToken: token }) };
+  };
+}
+
+async function providerChain(): Promise<() => Promise<Credentials>> {
+  const name = "@aws-sdk/credential-provider-node";
+  const { defaultProvider } = await import("@aws-sdk/credential-provider-node").catch((cause: unknown) => {
+    throw notConfigured(`sigv4: the environment has no credentials, and ${name} could not be loaded: npm install ${name}`, cause);
+  });
+  return defaultProvider();
 }
 
 /** The names of the AWS SDK's errors when no provider has credentials. */
 const NO_CREDENTIALS = ["CredentialsProviderError", "TokenProviderError"];
 
-function notConfigured(message: string, cause?: Error): LockError {
+async function fetched(credentials: () => Promise<Credentials>): Promise<Credentials> {
+  try {
+    return await credentials();
+  } catch (error) {
+    throw error instanceof Error && NO_CREDENTIALS.includes(error.name) ? notConfigured(error.message, error) : error;
+  }
+}
+
+function notConfigured(message: string, cause?: unknown): LockError {
   return new LockError(message, { code: "not-configured", definite: true, retry: "never", cause });
-}
-
-type Bytes = string | ArrayBuffer | ArrayBufferView;
-
-/** SHA-256 and HMAC-SHA-256 with the interface that the signer expects. */
-class Sha256 {
-  readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
-  constructor(secret?: Bytes) {
-    this.#hash = secret === undefined ? createHash("sha256") : createHmac("sha256", toBuffer(secret));
-  }
-  update(data: Bytes): void {
-    this.#hash.update(toBuffer(data));
-  }
-  digest(): Promise<Uint8Array> {
-    return Promise.resolve(this.#hash.digest());
-  }
-  reset(): void {
-    throw new Error("a digest is taken once");
-  }
-}
-
-function toBuffer(data: Bytes): Buffer {
-  if (typeof data === "string") return Buffer.from(data, "utf8");
-  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
 }

@@ -87,7 +87,11 @@ describe("the options go before the environment", () => {
 describe("where the packages of AWS are not installed", () => {
   it.each([
     [["--table", "t"], "the AWS SDK could not be loaded", "npm install @aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb"],
-    [["--url", "http://127.0.0.1:9", "--sign"], "this needs packages of AWS", "@aws-sdk/credential-provider-node @smithy/signature-v4"],
+    [
+      ["--url", "http://127.0.0.1:9", "--sign", "--region", "us-east-1"],
+      "the environment has no credentials",
+      "npm install @aws-sdk/credential-provider-node",
+    ],
   ])("%j is 78, and says which it takes", async (args, what, packages) => {
     const elsewhere = await mkdtemp(join(tmpdir(), "holdfast-"));
     await cp(dirname(programFile()), elsewhere, { recursive: true });

@@ -31,7 +31,6 @@ const RUN_BY: Readonly<Record<string, string>> = {
   "@aws-sdk/lib-dynamodb": "on-the-table.mjs",
   "@aws/durable-execution-sdk-js": "test/durable",
   "@opentelemetry/api": "traced.mjs",
-  "@smithy/signature-v4": "signed.mjs",
   "@types/aws-lambda": "types",
   "aws-cdk-lib": "synth.mjs",
   constructs: "synth.mjs",

@@ -1,5 +1,5 @@
 /** The published package, as users get it: packed once, installed into empty folders, loaded, type-checked, weighed. */
-import { cp, stat } from "node:fs/promises";
+import { cp, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -12,7 +12,7 @@ import { describeModuleSystems } from "./module-systems.js";
 import { ENTRIES, link, MANIFEST, Packed, run, typeErrors, typesOf } from "./project.js";
 
 /** Entry points that need only the package itself. */
-const BARE = ["holdfast", "holdfast/testing", "holdfast/middy"];
+const BARE = ["holdfast", "holdfast/testing", "holdfast/middy", "holdfast/sigv4"];
 /** Entry points that need only the package itself to run; their types are those of node:http, or of a peer. */
 const UNTYPED = ["dynamodb", "express", "fastify", "hono", "nest", "durable"].map((entry) => `holdfast/${entry}`);
 
@@ -102,6 +102,43 @@ describe("the package", () => {
     const files = JSON.parse(stdout) as readonly string[];
     expect(files.length).toBeLessThanOrEqual(most);
     expect(files.filter((file) => /@aws-sdk|@smithy/.test(file))).toEqual([]);
+  });
+
+  it.each([
+    ["the environment's keys, without a file of the AWS SDK", { AWS_PROFILE: "" }, "ofEnvironment", "0"],
+    ["control: the keys of a profile that is named, with many", { AWS_PROFILE: "shop" }, "ofProfile", expect.stringMatching(/^[1-9]\d+$/)],
+  ])("in that folder, signs with %s", async (_which, env, keyId, files) => {
+    await writeFile(join(peered, "credentials"), "[shop]\naws_access_key_id = ofProfile\naws_secret_access_key = b\n");
+    const program = `
+      const { sigv4 } = require("holdfast/sigv4");
+      sigv4({ region: "eu-west-1" })({ method: "GET", url: "https://api.example/v1/health", headers: {} }).then(({ authorization }) => {
+        const ofSdk = Object.keys(require.cache).filter((file) => /@aws-sdk|@smithy/.test(file));
+        console.log(/Credential=(\\w+)/.exec(authorization)[1], ofSdk.length);
+      });`;
+    const keys = { AWS_ACCESS_KEY_ID: "ofEnvironment", AWS_SECRET_ACCESS_KEY: "b" };
+    const settings = { ...keys, AWS_CONFIG_FILE: "none", AWS_SHARED_CREDENTIALS_FILE: "credentials", ...env };
+    const { stdout } = await run(peered, process.execPath, ["-e", program], settings);
+    expect(stdout.trim().split(" ")).toEqual([keyId, files]);
+  });
+
+  it("in that folder, is bundled with middy and sigv4 in at most 120 KB, with the chain of providers apart", async () => {
+    const contents = `
+      import { createLockClient } from "holdfast";
+      import { lockMiddleware } from "holdfast/middy";
+      import { sigv4 } from "holdfast/sigv4";
+      export const middleware = lockMiddleware({ locks: createLockClient({ sign: sigv4() }), key: () => "REPORT" });`;
+    const { metafile } = await build({
+      stdin: { contents, resolveDir: peered },
+      ...{ bundle: true, splitting: true, minify: true, format: "esm", platform: "node", mainFields: ["module", "main"] },
+      ...{ outdir: peered, write: false, metafile: true },
+    });
+    const [entry] = Object.values(metafile.outputs).filter(({ entryPoint }) => entryPoint === "<stdin>");
+    expect(entry!.bytes).toBeLessThanOrEqual(120_000);
+    const others = entry!.imports.filter(({ external }) => external !== true);
+    expect(others.map(({ kind, path }) => [kind, metafile.outputs[path]?.entryPoint])).toEqual([
+      ["dynamic-import", expect.stringContaining("@aws-sdk/credential-provider-node") as string],
+    ]);
+    expect(Object.keys(entry!.inputs).filter((input) => /@aws-sdk|@smithy/.test(input))).toEqual([]);
   });
 
   it.each(ENTRIES)("says that %s needs a newer Node", async (entry) => {

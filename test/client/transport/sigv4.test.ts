@@ -3,6 +3,9 @@
  * with the published algorithm, without the signer's code, and checks that against AWS's own published example.
  */
 import { createHash, createHmac } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { httpApi } from "../../../lib/client/wire/http.js";
 import { type Credentials, sigv4 } from "../../../lib/sigv4.js";
@@ -138,6 +141,34 @@ describe("sigv4", () => {
       const { expected, actual } = signaturesOf(request);
       expect(actual).toBe(expected);
     }
+  });
+
+  it("takes the credentials of the environment, as they are at each request", async () => {
+    const { accessKeyId, secretAccessKey } = CREDENTIALS;
+    vi.stubEnv("AWS_ACCESS_KEY_ID", accessKeyId).stubEnv("AWS_SECRET_ACCESS_KEY", secretAccessKey).stubEnv("AWS_PROFILE", "");
+    const api = client({ credentials: undefined });
+    for (const token of ["", "token-2"]) {
+      vi.stubEnv("AWS_SESSION_TOKEN", token);
+      await api.check(REF).catch(() => undefined);
+    }
+    expect(server.received.map(({ headers }) => headers["x-amz-security-token"])).toEqual([undefined, "token-2"]);
+    for (const request of server.received) {
+      const { expected, actual } = signaturesOf(request);
+      expect(actual).toBe(expected);
+    }
+  });
+
+  it("without any, takes those of a profile", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "holdfast-profile-"));
+    const file = join(directory, "credentials");
+    await writeFile(file, "[shop]\naws_access_key_id = AKIDSHOP\naws_secret_access_key = secret\n");
+    vi.stubEnv("AWS_ACCESS_KEY_ID", undefined).stubEnv("AWS_SECRET_ACCESS_KEY", undefined).stubEnv("AWS_PROFILE", "shop");
+    vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", file).stubEnv("AWS_CONFIG_FILE", "/dev/null");
+    await client({ credentials: undefined })
+      .check(REF)
+      .catch(() => undefined);
+    expect(server.received[0]?.headers.authorization).toContain("Credential=AKIDSHOP/");
+    await rm(directory, { recursive: true });
   });
 
   it.each([

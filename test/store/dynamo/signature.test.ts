@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { signer } from "../../../lib/store/dynamo/signature.js";
+import { signedHeaders, signer } from "../../../lib/store/dynamo/signature.js";
 
 /** SHA-256 and its HMAC, in the form that the SDK's signer needs. */
 class Sha256 {
@@ -40,14 +40,46 @@ const request = fc.record({
   ),
 });
 
+const text = fc.string({ unit: "binary-ascii" });
+const anyRequest = fc.record({
+  credentials: request.map(({ credentials }) => credentials),
+  scope: fc.record({ region: fc.constantFrom("eu-central-1", "cn-north-1"), service: fc.constantFrom("execute-api", "lambda") }),
+  method: fc.constantFrom("GET", "PUT", "POST", "DELETE"),
+  path: fc.webPath().map((path) => `/${path}`),
+  query: fc.dictionary(fc.string({ minLength: 1 }), fc.string()),
+  headers: fc.dictionary(
+    fc.constantFrom(
+      "content-type",
+      "Prefer",
+      "x-amz-target",
+      "user-agent",
+      "Proxy-Connection",
+      "sec-fetch-mode",
+      "x-team",
+      "x-amzn-trace-id",
+    ),
+    text.map((value) => value.replace(/[^\t -~]/g, "")),
+  ),
+  body: fc.option(fc.string({ unit: "grapheme" }), { nil: undefined }),
+  atMs: fc.integer({ min: Date.UTC(2026, 11, 30), max: Date.UTC(2027, 0, 3) }),
+});
+
+function withoutUndefined({ sessionToken, ...keys }: Parameters<typeof signer>[0]) {
+  return { ...keys, ...(sessionToken !== undefined && { sessionToken }) };
+}
+
 async function signedBySdk(
   { credentials, scope, target }: typeof request extends fc.Arbitrary<infer R> ? R : never,
   body: string,
   atMs: number,
 ) {
-  const { sessionToken, ...keys } = credentials;
-  const given = { ...keys, ...(sessionToken !== undefined && { sessionToken }) };
-  const sdk = new SignatureV4({ credentials: given, region: scope.region, service: scope.service, sha256: Sha256, applyChecksum: false });
+  const sdk = new SignatureV4({
+    credentials: withoutUndefined(credentials),
+    region: scope.region,
+    service: scope.service,
+    sha256: Sha256,
+    applyChecksum: false,
+  });
   const { headers } = await sdk.sign(
     {
       method: scope.method ?? "POST",
@@ -78,6 +110,21 @@ describe("a signature", () => {
         const sign = signer(drawn.credentials, drawn.scope);
         for (const { body, atMs } of drawn.bodies)
           expect(pairs(sign(drawn.target, body, atMs))).toEqual(await signedBySdk(drawn, body, atMs));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("of a whole request is the AWS SDK's too, for every method, path, query and header", async () => {
+    await fc.assert(
+      fc.asyncProperty(anyRequest, async ({ credentials, scope, method, path, query, headers, body, atMs }) => {
+        const url = new URL(`https://api.example:8443${path}`);
+        for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value);
+        const sdk = new SignatureV4({ credentials: withoutUndefined(credentials), ...scope, sha256: Sha256 });
+        const request = { method, protocol: "https:", hostname: url.hostname, port: 8443, path: url.pathname, query, body };
+        const signed = await sdk.sign({ ...request, headers: { ...headers, host: url.host } }, { signingDate: new Date(atMs) });
+        const ours = signedHeaders({ method, url, headers, body }, credentials, scope, atMs);
+        expect({ ...headers, host: url.host, ...ours }).toEqual(signed.headers);
       }),
       { numRuns: 300 },
     );
