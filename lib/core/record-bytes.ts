@@ -26,7 +26,7 @@ const SCOPE_BYTES = 3;
 /** The name and the kind of a detail. */
 const DETAIL_BYTES = 3;
 /** A waiter for an exclusive lease, without its owner; then its optional attributes. */
-const WAITER_BYTES = 137;
+const WAITER_BYTES = 113;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;

@@ -579,7 +579,7 @@ export const leftAt = (item: Item, place: number, instead = 0): Item => {
 /** Items that this version would not write, or not on a key of so few leases. */
 const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "this id ended, and is listed": (item, id) =>
-    JSON.stringify([item["h"], item["qi"]]).includes(id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS },
+    JSON.stringify([item["h"], item["q"]]).includes(id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS },
   "one ended and is listed": (item) => ({ ...item, ...listed(1) }),
   "a place was left before all others": (item) => leftAt(item, 0),
   "a place was left behind all others": (item) => leftAt(item, (item["qi"] as readonly string[]).length),

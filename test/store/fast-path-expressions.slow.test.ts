@@ -10,7 +10,6 @@ import { type Asked, type Came, type Difference, COMMON, differencesFor, pathOf,
 /** Changes that no key shows, each with the reason. */
 const EQUIVALENT: readonly (readonly [expression: RegExp, mutant: RegExp, why: string])[] = [
   [/^cv = v AND size\(h\) > co AND size\(qi\)/, /^attribute_not_exists\(cw.#me\) → true$/, "a key with a wait set has no sums"],
-  [/qi\[\d\] = :me AND q\[\d\]\.g\.#me/, /^qi\[\d\] = :me → true$/, "the entry at that place is named by the same id"],
   [/rn = :run/, /^ug is not removed$/, "a run has no readers"],
   [/^SET h.#me.e = (?!.* x = :ttl)/, /cv/, "a run has no readers and no permits, and its renewal is written as that of a lock"],
 ];

@@ -5,6 +5,7 @@ import { addTombstone } from "../../lib/store/dynamo/predicates.js";
 import { shortId } from "../../lib/store/dynamo/crowd-item.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, NO_TOMBSTONE, payloadKey, shardKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
+import { markOf } from "../../lib/store/dynamo/lists.js";
 import { plain, plainItem } from "../../lib/store/dynamo/attribute-value.js";
 import { NewerFormat } from "../../lib/store/port.js";
 import { recordBytes, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
@@ -97,7 +98,7 @@ describe("an item", () => {
         { g: { [D]: { ...asked, m: "s" } }, u: 9, s: 15_000, m: "s" },
         { g: { [leaseId(5)]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
       ],
-      qi: [D, leaseId(5)],
+      qi: [markOf(D), markOf(leaseId(5))],
       hl: 40,
       hp: 41,
       x: 8,

@@ -71,7 +71,7 @@ const EXAMPLES: readonly Example[] = [
   },
   {
     write: "touchWaiter",
-    predicate: "qi[1] = :me",
+    predicate: "attribute_exists(q[1].g.#me)",
     why: "who was ahead of it was offered the key meanwhile",
     async play(stage) {
       await line(stage, B, C, D);

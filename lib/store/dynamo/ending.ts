@@ -51,7 +51,6 @@ export function leavePlace(command: Release, reading: ClockReading, policy: Lock
     update: `SET ${[`qi[${slot}] = :left`, `q[${slot}] = :empty`, ended.update, "v = v + :one", ...counted].join(", ")}`,
     names: { "#me": leaseId },
     values: {
-      ":me": leaseId,
       ":by": principal,
       ":left": LEFT,
       ":empty": NO_ENTRY,

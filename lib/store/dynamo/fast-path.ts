@@ -31,6 +31,7 @@ import { endAnyway, ending, leave, leavePlace, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
+import { markOf } from "./lists.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
 
@@ -144,7 +145,7 @@ function isPlain(command: Acquire): boolean {
 
 /** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. Behind a crowd, its sums are kept right. */
 function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
-  const waiter = waiterFor(command, reading);
+  const [waiter, mark] = [waiterFor(command, reading), markOf(command.leaseId)];
   const bytes = waitersBytes([waiter]);
   const isCounted = seen !== undefined && isCrowd(seen);
   const room = isCounted ? [is.CROWD, is.PLACE_TO_WAIT, is.BYTES_TO_JOIN] : [is.IN_USE, is.ROOM_TO_WAIT, is.NOT_CROWDED];
@@ -154,8 +155,7 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
     names: { "#me": command.leaseId },
     values: {
       ":me": command.leaseId,
-      ":waiters": [waiterToItem(waiter)],
-      ":ids": [command.leaseId],
+      ...{ ":waiters": [waiterToItem(waiter)], ":ids": [mark], ":mark": mark },
       ":most": LIMITS.waitersMax,
       ...(isCounted
         ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS }

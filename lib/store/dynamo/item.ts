@@ -11,7 +11,7 @@
  *   x    ttl (s)                            fv   format version
  *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed
  *
- *   q    the queue, each entry with its future `h`      qi   the waiters' leaseIds
+ *   q    the queue, each entry with its future `h`      qi   the ends of the waiters' ids
  *   qv   number of keep-alives written                  ox   time of the release that made the offer
  *   ol   when the waiter of that offer was last seen
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
@@ -44,7 +44,7 @@ import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
 import { shortId, sumsOf } from "./crowd-item.js";
-import { LEFT, withListed, withLists } from "./lists.js";
+import { LEFT, markOf, withListed, withLists } from "./lists.js";
 import { type Item, HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
 import { TABLE } from "./table.js";
 
@@ -85,7 +85,7 @@ export function toItem(record: LockRecord): Item {
     v: record.version,
     ...endedToItem(record),
     q: record.waiters.map(waiterToItem),
-    qi: record.waiters.map(({ leaseId }) => leaseId),
+    qi: record.waiters.map(({ leaseId }) => markOf(leaseId)),
     ...(record.waitSet && {
       cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
     }),
@@ -129,7 +129,8 @@ export function fromItem(item: Item): LockRecord {
   const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
   const joined = (item["jt"] ?? {}) as Item;
   const ring = TOMBSTONES.map((name) => (item[name] ?? NO_TOMBSTONE) as Item).filter((entry) => entry["i"] !== "");
-  const places = (item["qi"] ?? []) as readonly string[];
+  const marks = (item["qi"] ?? []) as readonly string[];
+  const places = ((item["q"] ?? []) as readonly Item[]).map((entry, place) => (marks[place] === LEFT ? undefined : waiterFromItem(entry)));
   const listed = (item["rl"] ?? []) as readonly string[];
   const record: LockRecord = {
     version: safeInteger(item["v"]),
@@ -141,7 +142,7 @@ export function fromItem(item: Item): LockRecord {
     offers: offers
       .map(([leaseId, offer]) => ({ leaseId, ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
       .sort(inOrder),
-    waiters: ((item["q"] ?? []) as readonly Item[]).filter((_, place) => places[place] !== LEFT).map(waiterFromItem),
+    waiters: places.filter((waiter) => waiter !== undefined),
     ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
     tombstones: ring.map(TOMBSTONE.fromItem),
     lowWatermark: (item["fl"] as string | undefined) ?? "",
@@ -150,7 +151,10 @@ export function fromItem(item: Item): LockRecord {
     ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
     ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
   };
-  return withLists(withListed(record, listed, safeInteger(item["rz"] ?? 0)), { places, listed });
+  return withLists(withListed(record, listed, safeInteger(item["rz"] ?? 0)), {
+    places: places.map((waiter) => waiter?.leaseId ?? LEFT),
+    listed,
+  });
 }
 
 /** True if an entry of `h` is a hold: an offer has no token yet. */

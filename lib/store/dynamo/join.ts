@@ -112,7 +112,7 @@ function fromItsPlace(command: Acquire, waiter: Waiter, seen: LockRecord, readin
   const room = roomFor(command, seen, reading, []);
   const before = is.placesAsSeen(places.slice(0, slot));
   const condition = [is.waitsAt(slot), `q[${slot}].g.#me.ph = :params`, ...before.condition, ...room.condition];
-  const values = { ":me": command.leaseId, ":by": command.principal, ":params": command.requestHash, ...before.values, ...room.values };
+  const values = { ":by": command.principal, ":params": command.requestHash, ...before.values, ...room.values };
   const set = ["cp = cp + :permits"];
   const bytes = -waitersBytes([waiter]);
   const behind = places.findIndex((id, place) => place > slot && id !== LEFT);

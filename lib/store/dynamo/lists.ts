@@ -17,6 +17,16 @@ export const LEFT = "-";
 /** The entry of a place that was left, in `q`. It is neither alive nor dead: no release offers it the key, and no renewal skips it. */
 export const NO_ENTRY = {};
 
+/**
+ * Returns what stands for a waiter in `qi`: the end of its leaseId, which is random. The whole id is in its entry. Two that end alike are told
+ * apart by a read.
+ */
+export function markOf(leaseId: LeaseId): string {
+  return leaseId.slice(-MARK_CHARS);
+}
+
+const MARK_CHARS = 12;
+
 /** The bytes of a place that was left. */
 export const LEFT_BYTES = 6;
 

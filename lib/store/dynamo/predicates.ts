@@ -4,7 +4,7 @@ import { TOMBSTONE } from "./layout.js";
 import type { Acquire, Decision, Release, Renew } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
-import { type Lists, LEFT } from "./lists.js";
+import { type Lists, LEFT, markOf } from "./lists.js";
 import { TABLE } from "./table.js";
 
 /** A conditional UpdateItem, without its table and key. */
@@ -68,7 +68,7 @@ export const NO_MEMBER = "attribute_not_exists(cw.#me)";
 /** `liveMembers`: nobody waits for a condition. */
 export const NO_MEMBERS = "attribute_not_exists(cw)";
 /** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
-export const NEW_HERE = `NOT contains(qi, :me) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
+export const NEW_HERE = `NOT contains(qi, :mark) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
 /** `offerOf`, `refuseAsking`: the key is offered to this id. */
 export const OFFERED = "attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
 /** The same, and nobody else holds it or is offered it. */
@@ -136,7 +136,7 @@ export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false):
 
 /** `placeOf`: this id waits at this place of the stored queue, with its principal, and didn't come by a notify. */
 export function waitsAt(slot: number): string {
-  return `qi[${slot}] = :me AND q[${slot}].g.#me.p = :by AND attribute_not_exists(q[${slot}].g.#me.c)`;
+  return `q[${slot}].g.#me.p = :by AND attribute_not_exists(q[${slot}].g.#me.c)`;
 }
 
 /**
@@ -152,7 +152,7 @@ export function placesAsSeen(
     condition: all.map(([slot, id]) => (id === LEFT ? `qi[${slot}] = :left` : `qi[${slot}] IN (:w${slot}, :left)`)),
     values: {
       ...(all.length > 0 && { ":left": LEFT }),
-      ...Object.fromEntries(all.flatMap(([slot, id]) => (id === LEFT ? [] : [[`:w${slot}`, id]]))),
+      ...Object.fromEntries(all.flatMap(([slot, id]) => (id === LEFT ? [] : [[`:w${slot}`, markOf(id)]]))),
     },
   };
 }

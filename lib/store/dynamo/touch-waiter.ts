@@ -14,7 +14,7 @@ export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRe
   const { leaseId, aliveUntilMs, ttlMs } = waiter;
   const slot = listsOf(seen).places.indexOf(leaseId);
   const entry = inWaitSet ? "cw.#me" : `q[${slot}]`;
-  const condition = [...(inWaitSet ? [] : [`qi[${slot}] = :me`]), `${entry}.u < :until`];
+  const condition = [...(inWaitSet ? [] : [`attribute_exists(${entry}.g.#me)`]), `${entry}.u < :until`];
   const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
   if (ttlAtSec !== undefined) {
     condition.push(is.TTL_TOO_SOON);
@@ -23,9 +23,8 @@ export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRe
   return {
     condition: [...condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${update.join(", ")}`,
-    names: inWaitSet ? { "#me": leaseId } : {},
+    names: { "#me": leaseId },
     values: {
-      ...(!inWaitSet && { ":me": leaseId }),
       ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
       ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
     },

@@ -157,7 +157,7 @@ const QUEUE = row({
   searchRuns: 75,
   mistakes: (
     [
-      ["enqueue", "NOT contains(qi, :me)"],
+      ["enqueue", "NOT contains(qi, :mark)"],
       ["enqueue", "NOT (r7.i = :me)"],
       ["decided", "v = :seen"],
     ] as const

@@ -87,7 +87,7 @@ describe("an answer that is lost after the write", () => {
         return { answer, record: await lock.read(), writes: proxy.ledger.requests["UpdateItem"] };
       };
       const calm = await heard(() => undefined);
-      const lossy = await heard(() => lose(/^qi\[/, times, fault));
+      const lossy = await heard(() => lose(/^attribute_exists\(q\[/, times, fault));
       expect(lossy).toEqual({ ...calm, writes: (calm.writes ?? 0) + times });
       expect(outcomeOf(lossy.answer)).toBe("waiting");
     });
@@ -133,7 +133,7 @@ describe("an answer that is lost after the write", () => {
 
   it("control: of an enqueue queues twice by a table that doesn't see who is there already", async () => {
     const client = engineClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
-    const weakened = mutate(client, "NOT contains(qi, :me)");
+    const weakened = mutate(client, "NOT contains(qi, :mark)");
     const lock = new QueueScene(newStore(sdkCalls(client)));
     await lock.acquire(A);
     await lock.queue(B);

@@ -12,7 +12,7 @@ const decided = /^(?:v = :seen|attribute_not_exists\(v\))/;
 const fast = /^(?!v = :seen|attribute_not_exists\(v\))/;
 /** That of a waiter that joins the queue. */
 export const ENQUEUES = /size\(qi\) < :most/;
-const leaves = /^qi\[\d+\] = :me/;
+const leaves = /^q\[\d+\]\.g\.#me\.p = :by/;
 const claims = /h\.#me\.p = :by/;
 const handsOver = /q\[0\]\.u > :earlier/;
 
