@@ -43,7 +43,10 @@ const BENCHES = new Map<string, Listed>([
   ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./cost/memory.js")).memory(sizes) }],
   [
     "weight",
-    { about: "size of the clients (docs/decisions/015)", bench: async (sizes) => (await import("./size/weight.js")).weight(sizes) },
+    {
+      about: "what a function pays: size, load, first lock; and the parts of the client (docs/decisions/015)",
+      bench: async (sizes) => (await import("./size/weight.js")).weight(sizes),
+    },
   ],
   ["simulation", { about: "histories that the simulation plays a second", bench: simulation }],
   ["costs", { about: "the tables of docs/costs.md", bench: async () => (await import("./cost/costs.js")).costs() }],

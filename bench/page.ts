@@ -22,7 +22,7 @@ export const ON_PAGE: Readonly<Record<string, number>> = {
   growth: 65,
   crowd: 20,
   memory: 25,
-  weight: 10,
+  weight: 12,
   simulation: 15,
 };
 

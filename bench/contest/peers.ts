@@ -30,7 +30,8 @@ function peer(name: string, about = ""): Pick<Entry, "title" | "isInstalled"> {
   return { title: `${name} ${versionOf(name)}${about}`, isInstalled: () => isInstalled(name) };
 }
 
-function isInstalled(name: string): boolean {
+/** True if this package of bench/peers is there. */
+export function isInstalled(name: string): boolean {
   try {
     load.resolve(name);
     return true;

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { bundleFunction, UNREACHABLE_IN_LAMBDA } from "../../infra/bundle.js";
+import { BYTES_MAX } from "../../bench/size/limits.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { type Edit, editedSources } from "../support/edited-sources.js";
 import { freshTable } from "../support/engine.js";
@@ -63,7 +64,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
   const asset = join(directory, assets[0] ?? "none");
   const code = join(asset, "index.mjs");
 
-  it("is one ES module of at most 156 KB for the whole API; the SDK and the document are beside it, with source maps and licences", () => {
+  it(`is one ES module of at most ${BYTES_MAX.service / 1000} KB for the whole API; the SDK and the document are beside it, with source maps and licences`, () => {
     expect(status, said).toBe(0);
     expect(assets).toHaveLength(1);
     expect(readdirSync(asset).sort()).toEqual([
@@ -76,7 +77,7 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
       "sdk.mjs",
       "sdk.mjs.map",
     ]);
-    expect(statSync(code).size).toBeLessThanOrEqual(156_000);
+    expect(statSync(code).size).toBeLessThanOrEqual(BYTES_MAX.service);
     expect(statSync(join(asset, "sdk.mjs")).size).toBeLessThanOrEqual(260_000);
   });
 
