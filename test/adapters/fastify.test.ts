@@ -5,7 +5,7 @@ import fastify from "fastify";
 import { describe, expect, it } from "vitest";
 import { idempotent as ofFastify } from "../../lib/fastify.js";
 import { createLockClient as inMemory } from "../../lib/testing.js";
-import { gate } from "../examples/gate.js";
+import { createGate } from "../support/run-gate.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
 
 const open = closingAfterEach();
@@ -87,7 +87,7 @@ describe("Fastify", () => {
   it("runs nothing beside work that goes on after a timer answered 504; control: without the promise it does", async () => {
     const mostAtOnce = async (isAwaited: boolean): Promise<readonly number[]> => {
       const app = fastify();
-      const [freed, began] = [gate(), [] as number[]];
+      const [freed, began] = [createGate(), [] as number[]];
       let [inside, most] = [0, 0];
       const work = async (): Promise<void> => {
         began.push(1);

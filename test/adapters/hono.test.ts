@@ -5,7 +5,7 @@ import { stream } from "hono/streaming";
 import { describe, expect, it } from "vitest";
 import { idempotent as ofHono } from "../../lib/hono.js";
 import { createLockClient as inMemory } from "../../lib/testing.js";
-import { gate } from "../examples/gate.js";
+import { createGate } from "../support/run-gate.js";
 import { ASKED, replayed } from "./app-server.js";
 
 const MB = 1024 * 1024;
@@ -39,7 +39,7 @@ describe("Hono", () => {
   });
 
   it("sends a stream that says nothing of being one as it comes, and doesn't repeat its work", async () => {
-    const [freed, app] = [gate(), new Hono()];
+    const [freed, app] = [createGate(), new Hono()];
     app.post("/", ofHono({ ...ofAll(), waitMs: 0 }), (c) =>
       stream(c, async (out) => {
         await out.write("one ");

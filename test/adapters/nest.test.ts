@@ -18,8 +18,7 @@ import { type Observable, map, race, timer } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { HoldfastModule, Idempotent, Locked, LOCKS, RateLimit } from "../../lib/nest.js";
 import { type LockClient, createLockClient as inMemory, key } from "../../lib/testing.js";
-import { gate } from "../examples/gate.js";
-import { thrownBy } from "../support/run-gate.js";
+import { createGate, thrownBy } from "../support/run-gate.js";
 import { ASKED, closingAfterEach, replayed } from "./app-server.js";
 
 const open = closingAfterEach();
@@ -153,7 +152,7 @@ describe("Nest", () => {
   });
 
   it.each(["a method", "a controller"])("runs nothing beside work that goes on after an interceptor of %s gave it up", async (on) => {
-    const freed = gate();
+    const freed = createGate();
     let [inside, most] = [0, 0];
     class Orders {
       async pay(): Promise<string> {

@@ -4,7 +4,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, vi } from "vitest";
 import { currentRun } from "../../lib/index.js";
 import { type Operation, type TestLockClient, createLockClient, locked } from "../../lib/testing.js";
-import { gate } from "../examples/gate.js";
+import { createGate } from "../support/run-gate.js";
 import { answered, closingAfterEach } from "./app-server.js";
 import { type Application, type Framework, type Options, type Reply, FRAMEWORKS, HOSTS, ORIGIN } from "./servers.js";
 
@@ -97,7 +97,7 @@ describe.each(HOSTS)("$name", (host) => {
   });
 
   it("answers 409 and when to come again while another request is in progress, and waits for it if it may", async () => {
-    const [reached, freed] = [gate(), gate()];
+    const [reached, freed] = [createGate(), createGate()];
     const { once } = await served(host, {
       async order() {
         reached.open();
@@ -256,7 +256,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
   const streamed = (body: AsyncIterable<string>): Reply => ({ headers: { "content-type": "text/event-stream" }, body });
 
   it("passes a stream through as it comes, and doesn't repeat its work", async () => {
-    const freed = gate();
+    const freed = createGate();
     async function* lines(): AsyncGenerator<string> {
       yield "one ";
       await freed.opened;
@@ -290,7 +290,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
     ["a body", { body: { id: 1 } }, '{"id":1}'],
     ["no body", {}, ""],
   ])("finishes and records when the client hangs up on %s", async (_what, rest, text) => {
-    const [reached, freed] = [gate(), gate()];
+    const [reached, freed] = [createGate(), createGate()];
     const { server, once, calls } = await served(framework, {
       async order() {
         reached.open();
@@ -306,7 +306,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
   });
 
   it("runs again after a stream whose client was gone before it began", async () => {
-    const [reached, freed] = [gate(), gate()];
+    const [reached, freed] = [createGate(), createGate()];
     async function* parts(): AsyncGenerator<string> {
       yield* ["one ", "two"];
     }

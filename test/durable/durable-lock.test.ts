@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { InvalidRequestError, LockLostError } from "../../lib/client/wire/errors.js";
 import { createLockClient as onTable } from "../../lib/dynamodb.js";
 import { withDurableLock } from "../../lib/durable.js";
-import { gate } from "../examples/gate.js";
+import { createGate } from "../support/run-gate.js";
 import { invocation } from "../support/invocation.js";
 import type { Execution } from "./durable-lambda.js";
 import { inMemory, KEY, scene } from "./scene.js";
@@ -115,7 +115,7 @@ describe("a lock of a durable execution", () => {
 describe("the lease of a durable execution", () => {
   it("is kept alive while a step runs, and not a moment longer", async () => {
     const its = scene();
-    const [begun, end] = [gate(), gate()];
+    const [begun, end] = [createGate(), createGate()];
     const order = its.start("a", async (lock) => lock.step("charge", () => (begun.open(), end.opened)));
     const running = its.lambda.run();
     await begun.opened;
@@ -162,12 +162,12 @@ describe("the lease of a durable execution", () => {
 
   it("is short again after a wait: a crash then blocks the key for a minute", async () => {
     const its = scene();
-    const begun = gate();
+    const begun = createGate();
     its.start(
       "a",
       async (lock) => {
         await lock.wait("cool down", { hours: 2 });
-        await lock.step("ship", () => (begun.open(), gate().opened));
+        await lock.step("ship", () => (begun.open(), createGate().opened));
       },
       { leaseMs: 30_000 },
     );
@@ -204,7 +204,7 @@ describe("the lease of a durable execution", () => {
   it("that ended during a step makes its result no success", async () => {
     const its = scene();
     let runs = 0;
-    const begun = gate();
+    const begun = createGate();
     const order = its.start("a", (lock) =>
       lock.step("charge", async ({ signal, fencingToken }) => {
         runs++;

@@ -5,7 +5,7 @@ import { type Order, type Orders, ordersInMemory } from "../../examples/framewor
 import { type LockClient, createLockClient } from "../../lib/testing.js";
 import type { AppServer } from "../adapters/app-server.js";
 import { FRAMEWORKS } from "./frameworks-servers.js";
-import { gate } from "./gate.js";
+import { createGate } from "../support/run-gate.js";
 import { unprotected } from "./unprotected.js";
 
 /** Turns of the event loop after which a pending request fails the test. */
@@ -78,7 +78,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
     expect(await answers[0]!.json()).toEqual({ shipped: "7" });
     expect(most).toBe(1);
 
-    const all = gate();
+    const all = createGate();
     const bare = await served(
       {
         async ship(id) {

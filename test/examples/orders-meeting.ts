@@ -4,7 +4,7 @@ import { type Told, ask } from "../../examples/orders/ask.js";
 import type { LocalShop } from "../../examples/orders/local.js";
 import type { Shop } from "../../examples/orders/shop.js";
 import type { LockClient } from "../../lib/index.js";
-import { type Gate, gate } from "./gate.js";
+import { type Gate, createGate } from "../support/run-gate.js";
 
 /** Pieces in stock before. The order is for two of them. */
 const STOCK = 10;
@@ -61,7 +61,7 @@ export async function meet(
   let mostInside = 0;
   const enter = async (name: Name): Promise<void> => {
     mostInside = Math.max(mostInside, ++inside);
-    const door = gate();
+    const door = createGate();
     doors.push({ name, door });
     if (first !== undefined) await door.opened;
   };

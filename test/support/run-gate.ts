@@ -1,4 +1,4 @@
-/** A gate that stops a run's work until the test opens it: the runner is slow, frozen or dead. */
+/** A gate that stops some work until the test opens it: the worker is slow, frozen or dead. */
 
 /** A gate in the way of some work. */
 export interface Gate {
@@ -6,6 +6,8 @@ export interface Gate {
   pass(): Promise<void>;
   /** Resolves when the work has reached the gate. */
   readonly reached: Promise<void>;
+  /** Resolves when the gate opens. */
+  readonly opened: Promise<void>;
   /** Lets the work continue, now or when it arrives. */
   open(): void;
 }
@@ -18,6 +20,7 @@ export function createGate(): Gate {
   const opened = new Promise<void>((resolve) => (open = resolve));
   return {
     reached,
+    opened,
     open: () => open(),
     pass() {
       arrive();

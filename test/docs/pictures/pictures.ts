@@ -1,12 +1,10 @@
-/** The pictures of the docs that `npm run pictures` makes: their names and their largest sizes. */
+/** The pictures of the docs that `npm run pictures` makes: their names, and the largest width. */
 import { join } from "node:path";
 import { ROOT } from "../../tidy/tree.js";
 
 /** The folder of the pictures. It is not in the package. */
 export const FOLDER = join(ROOT, "docs/pictures");
 
-/** The largest size of a picture, in bytes. */
-export const MAX_BYTES = 150_000;
 /** The largest width of a picture, in px. */
 export const MAX_WIDTH_PX = 1280;
 
@@ -26,5 +24,3 @@ export const TOUR = "tour.svg";
 export function fileOf(view: (typeof VIEWS)[number], look: Look): string {
   return `${view}-${look}.webp`;
 }
-
-export const PICTURES: readonly string[] = [TOUR, ...VIEWS.flatMap((view) => LOOKS.map((look) => fileOf(view, look)))];
