@@ -38,6 +38,8 @@ const WAITING = [
 const TSCONFIGS = ["tsconfig.json", "examples/frameworks/tsconfig.json"];
 /** The files that run in both tiers, with less in the quick one, or with other backends (test/support/tier.ts). */
 const SIZED = [
+  "test/adapters/{once,rate-limit,framing}.test.ts",
+  "test/durable/crashes.test.ts",
   "test/client/conformance/*.test.ts",
   "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",

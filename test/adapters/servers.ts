@@ -16,6 +16,7 @@ import * as ofExpress from "../../lib/express.js";
 import * as ofFastify from "../../lib/fastify.js";
 import * as ofHono from "../../lib/hono.js";
 import { type IdempotentOptions, type RateLimitOptions, HoldfastModule, Idempotent, RateLimit } from "../../lib/nest.js";
+import { isThorough } from "../support/tier.js";
 import { type AppServer, listening, serveApp } from "./app-server.js";
 import type { RequestV2 } from "./events.js";
 import { ONCE_SHAPES } from "./shapes.js";
@@ -207,6 +208,13 @@ async function listeningNest(app: INestApplication): Promise<AppServer> {
   };
 }
 
+const NEST_ON_FASTIFY: Framework = {
+  name: "Nest on Fastify",
+  serve: async (options, application) =>
+    listeningNest(await NestFactory.create(nestModule(options, application), new FastifyAdapter(), { logger: false, cors: CORS })),
+};
+
+/** Nest on Fastify, which is Fastify below the same decorators, in the slow tier alone. */
 export const FRAMEWORKS: readonly Framework[] = [
   { name: "Express", serve: serveExpress },
   { name: "Fastify", serve: serveFastify },
@@ -216,11 +224,7 @@ export const FRAMEWORKS: readonly Framework[] = [
     serve: async (options, application) =>
       listeningNest(await NestFactory.create(nestModule(options, application), { logger: false, cors: CORS })),
   },
-  {
-    name: "Nest on Fastify",
-    serve: async (options, application) =>
-      listeningNest(await NestFactory.create(nestModule(options, application), new FastifyAdapter(), { logger: false, cors: CORS })),
-  },
+  ...(isThorough() ? [NEST_ON_FASTIFY] : []),
 ];
 
 /** Serves the application as a function behind an HTTP API, whose handler is wrapped in one of the ways. */

@@ -172,7 +172,7 @@ describe("the rules of every decision are kept", () => {
     const all = ALL_STATES.flatMap((state) => decisionsIn(state, COLUMNS));
     const types = ["acquire", "renew", "release", "transfer", "break", "mode", "wait", "notify"];
     expect(new Set(all.map(({ command }) => command.type))).toEqual(new Set(types));
-    const silent = all.map((taken) => ({ ...taken, decision: { ...taken.decision, events: [] } }));
+    const silent = all.slice(0, 500).map((taken) => ({ ...taken, decision: { ...taken.decision, events: [] } }));
     expect(broken(silent)).toContainEqual(expect.stringMatching(/^the log tells who holds .* After .*"type":"release"/));
   });
 });

@@ -164,7 +164,7 @@ async function sendRaw(to: string, { method, path, body }: Sent, headers: Readon
 }
 
 /** The number of requests of each test. */
-const REQUESTS = sized({ quick: 150, slow: 6000 });
+const REQUESTS = sized({ quick: 60, slow: 6000 });
 /** More than they take on a loaded machine. */
 const LONG_MS = 600_000;
 

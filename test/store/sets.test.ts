@@ -5,7 +5,7 @@ import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
 import { STORES } from "./stores.js";
 
-const ROUNDS = 30;
+const ROUNDS = 12;
 const KEYS = ["a", "b", "c"];
 const ALL_25 = Array.from({ length: 25 }, (_, index) => `k${index}`);
 

@@ -118,7 +118,7 @@ describe("a few leases", () => {
 describe("sets of keys, which are renewed one by one", () => {
   it("send at most twice as many requests too", async () => {
     const harness = await holding(
-      200,
+      sized({ quick: 50, slow: 200 }),
       ({ locks }, index) => locks.acquireAll([`a${index}`, `b${index}`], { leaseMs: LEASE_MS }) as unknown as Promise<Lease>,
     );
     const healthy = await sentIn(harness, OUTAGE_MS);
