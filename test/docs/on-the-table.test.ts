@@ -22,7 +22,7 @@ import { guide, workshop } from "./snippets.js";
 
 const [, SECTION = ""] = readPage("docs/on-the-table.md").split("## The table by your own tools\n");
 const [, SCRIPT = ""] = /```sh\n([\s\S]*?)```/.exec(SECTION) ?? [];
-const [, TERRAFORM = ""] = /```hcl\n([\s\S]*?)```/.exec(SECTION) ?? [];
+const [TERRAFORM = "", TERRAFORM_POLICY = ""] = [...SECTION.matchAll(/```hcl\n([\s\S]*?)```/g)].map(([, text]) => text!);
 const [CLOUDFORMATION, POLICY] = [...SECTION.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text]) => JSON.parse(text!) as unknown) as [
   { Resources: { Holdfast: { Properties: Record<string, unknown> } } },
   { Statement: readonly object[] },
@@ -101,8 +101,7 @@ describe("the table by a user's own tools", () => {
 
   it("lets a client do what grantDirect gives, and nothing else", () => {
     const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/holdfast";
-    const rights = tableRights({ tableArn } as Parameters<typeof tableRights>[0], "default");
-    const given = rights.map(({ actions, conditions }) => ({
+    const given = rightsTo(tableArn).map(({ actions, conditions }) => ({
       Effect: "Allow",
       Action: actions,
       Resource: tableArn,
@@ -110,7 +109,25 @@ describe("the table by a user's own tools", () => {
     }));
     expect(POLICY.Statement).toEqual(given);
   });
+
+  it("lets a client do the same by Terraform", () => {
+    const [{ data, resource }] = parseToObject(TERRAFORM_POLICY) as [TerraformPolicy];
+    // The name that Terraform gives to the ARN of the table above.
+    const given = rightsTo("${aws_dynamodb_table.holdfast.arn}").map(({ actions, resourceArns, conditions = {} }) => ({
+      actions,
+      resources: resourceArns,
+      condition: Object.entries(conditions).flatMap(([test, keys]) =>
+        Object.entries(keys).map(([variable, values]) => ({ test, variable, values: [values].flat() })),
+      ),
+    }));
+    expect(data.aws_iam_policy_document.holdfast_client).toEqual([{ statement: given }]);
+    expect(resource.aws_iam_policy.holdfast_client[0].policy).toBe("${data.aws_iam_policy_document.holdfast_client.json}");
+  });
 });
+
+/** What grantDirect gives to a client in the namespace `default`. */
+const rightsTo = (tableArn: string): ReturnType<typeof tableRights> =>
+  tableRights({ tableArn } as Parameters<typeof tableRights>[0], "default");
 
 /** Returns the template that the page's code makes with the CDK. */
 async function byCdk(): Promise<Template> {
@@ -133,6 +150,12 @@ interface TerraformTable {
   readonly attribute: readonly { readonly name: string; readonly type: string }[];
   readonly ttl: readonly [{ readonly attribute_name: string; readonly enabled: boolean }];
   readonly point_in_time_recovery: readonly [{ readonly enabled: boolean }];
+}
+
+/** What the page says about the policy to Terraform. */
+interface TerraformPolicy {
+  readonly data: { readonly aws_iam_policy_document: { readonly holdfast_client: readonly unknown[] } };
+  readonly resource: { readonly aws_iam_policy: { readonly holdfast_client: readonly [{ readonly policy: string }] } };
 }
 
 describe("on an engine, the table by commands", () => {
