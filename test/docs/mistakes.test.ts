@@ -1,5 +1,5 @@
 /**
- * "Planted mistakes": the page lists those that the simulation must find. To accept a change of the list, read the difference and run:
+ * "Planted mistakes": the page lists what is planted for the simulation to find. To accept a change of the list, read the difference and run:
  *
  *     npx vitest run test/docs/mistakes -u
  */
@@ -13,7 +13,7 @@ const PATH = "docs/mistakes.md";
 const PAGE = readPage(PATH);
 
 describe("the page of planted mistakes", () => {
-  it("lists the mistakes that the simulation must find, as it has them; control: a page with one less differs", async () => {
+  it("lists the mistakes, as the simulation has them; control: a page with one less differs", async () => {
     const how = "the list changed: review it, then run npx vitest run test/docs/mistakes -u";
     const parts = mistakeParts();
     await expect(await withParts(PAGE, parts), how).toMatchFileSnapshot(join(ROOT, PATH));

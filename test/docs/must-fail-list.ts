@@ -1,4 +1,4 @@
-/** The mutants that the simulation must detect, as docs/mistakes.md lists them, and the extent of its search, as docs/guarantees.md says it. */
+/** The mutants that are planted for the simulation to detect, as docs/mistakes.md lists them, and the extent of its search, as docs/guarantees.md says it. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BUGS, LOCK_BUGS } from "../simulation/bugs/bugs.js";
