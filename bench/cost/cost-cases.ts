@@ -41,6 +41,8 @@ export const COST_CASES: readonly CostCase[] = [
   { title: "held an hour, leases of 30 s", run: held(1) },
   { title: "held an hour, leases of 5 min", run: held(1, 5 * MINUTE_MS) },
   { title: "the same, 10 locks of one process", run: held(10, 5 * MINUTE_MS) },
+  { title: "a run by `runOnce`, of a new key", run: ranOnce(1) },
+  { title: "its replay, to another process", run: ranOnce(2) },
 ];
 
 /** The cases of takes from a limit, in the order of the page. */
@@ -133,6 +135,26 @@ function held(locks: number, leaseMs = 30 * SECOND_MS): CostCase["run"] {
     await meter.clock.sleep(HOUR_MS);
     for (const lease of leases) if ((await lease.release()) !== "released") throw new Error("a lease did not last");
     return { locks };
+  };
+}
+
+/** Runs under new keys. Each of `callers` processes asks for all of them in its turn, and the last one's use is counted. */
+function ranOnce(callers: number): CostCase["run"] {
+  return async (meter) => {
+    const runs = 5;
+    const once = async (client: LockClient, key: string): Promise<void> => {
+      await client.runOnce(key, async () => {
+        await meter.clock.sleep(HOLD_MS);
+        return { paid: true };
+      });
+    };
+    for (let caller = 0; caller < callers; caller++) {
+      const client = meter.client();
+      await once(client, "warm");
+      meter.clear();
+      for (let order = 0; order < runs; order++) await once(client, `${KEY}_${order}`);
+    }
+    return { locks: runs };
   };
 }
 

@@ -69,7 +69,7 @@ function priceTable(): string {
 function countTable(rows: readonly CostRow[]): string {
   return markdownTable([
     [
-      "one lock",
+      "one lock or run",
       "HTTP: requests",
       "write units",
       "read units",
@@ -90,7 +90,7 @@ function countTable(rows: readonly CostRow[]): string {
 function lockTable(rows: readonly CostRow[], stack: DeployedStack): string {
   const assumed = assumptions(stack);
   return markdownTable([
-    ["a million locks", "API Gateway", "Lambda", "DynamoDB", "logs", "by the API", "function URL", "direct"],
+    ["a million locks or runs", "API Gateway", "Lambda", "DynamoDB", "logs", "by the API", "function URL", "direct"],
     ...rows.map(({ title, http, url, direct }) => {
       const { gateway, lambda, table, logs, total } = costOfAMillion(http, assumed);
       const byUrl = costOfAMillion(url, assumed);
