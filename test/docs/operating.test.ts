@@ -4,11 +4,14 @@
  *
  *     npx vitest run test/docs/operating -u
  */
+import { Duration } from "aws-cdk-lib";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { METRICS } from "../../infra/metrics.js";
 import { BREAKER } from "../../lib/client/wire/breaker.js";
+import { all } from "../infra/resources.js";
+import { synthesizeOwn } from "../infra/synthesize.js";
 import { parse, ROOT, sourcesIn } from "../tidy/tree.js";
 import { readPage, table, withParts } from "./generated.js";
 
@@ -76,5 +79,29 @@ describe("the tables", () => {
     expect(metricsTable().split("\n").slice(2)).toHaveLength(Object.keys(METRICS).length);
     const how = "the metrics changed: read the difference, then run npx vitest run test/docs/operating -u";
     await expect(await withParts(PAGE, { metrics: metricsTable(), failover: breakerTable() }), how).toMatchFileSnapshot(join(ROOT, PATH));
+  });
+
+  it("of alarms has each alarm of the construct, its threshold, its description, and what to type next", () => {
+    const template = synthesizeOwn(
+      () => ({ functionUrl: { reservedConcurrency: 5 }, wake: {} }),
+      (service) => void service.alarmOnMissedTick("nightly", { within: Duration.hours(25) }),
+    );
+    const signs = new Map([
+      ["GreaterThanThreshold", ">"],
+      ["LessThanThreshold", "<"],
+    ]);
+    const made = all(template, "AWS::CloudWatch::Alarm").map(([, { Properties }]) => {
+      const { AlarmName, ComparisonOperator, Threshold, AlarmDescription } = Properties;
+      const name = String(AlarmName).replace(/^.*: /, "");
+      return [`\`${name}\``, `${signs.get(ComparisonOperator as string)} ${String(Threshold)}`, AlarmDescription];
+    });
+    const [, section = ""] = PAGE.split("### Alarms\n");
+    const rows = section
+      .split("\n\n**")[0]!
+      .split("\n")
+      .flatMap((line) => (line.startsWith("| `") ? [line.split(/ +\| */)] : []));
+    const said = rows.map(([name = "", ringsAt = "", says]) => [name.slice(2), /^[<>] \d+/.exec(ringsAt)?.[0], says]);
+    expect(said.toSorted()).toEqual(made.toSorted());
+    for (const [name, , , next] of rows) expect(next, name).toMatch(/`(?:lines|ask|aws|holdfast) |^as for `SlowHeartbeats`/);
   });
 });
