@@ -1,6 +1,6 @@
 /** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. `holdfast reset`. */
 import { createInterface } from "node:readline/promises";
-import { type Inspection, LockError } from "../lib/index.js";
+import type { Inspection } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
 import { formatDuration } from "./duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
@@ -29,7 +29,7 @@ const FORCED =
 /** Ends the hold, or schedules its end. @throws CliError if there is no hold, there are several, or the user declines */
 export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
-  const hold = fencingToken === undefined ? theOnly(await looked(locks.inspect(key))) : undefined;
+  const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
   if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
@@ -54,7 +54,7 @@ export interface ResetArgs {
 /** Forgets the run: the next start is a first attempt. @throws CliError if its checkpoint would be dropped and the user declines */
 export async function reset({ key, reason, asks }: ResetArgs, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
-  const { checkpoint, fencingToken } = (await looked(locks.runs.get(key))) ?? {};
+  const { checkpoint, fencingToken } = (await locks.runs.get(key)) ?? {};
   const dropped = checkpoint === undefined ? "" : JSON.stringify(checkpoint);
   if (dropped !== "" && asks) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
   await locks.runs.reset(key, { reason, fencingToken });
@@ -71,15 +71,6 @@ export async function resetLimit(name: string, reason: string, { locks, asJson, 
   await locks.limits.reset(name, { reason });
   await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is all back: the next take may bring other rates\n`);
   return 0;
-}
-
-/** Waits for a look before a change. @throws its error; after that nothing was changed */
-async function looked<T>(look: Promise<T>): Promise<T> {
-  try {
-    return await look;
-  } catch (error) {
-    throw error instanceof LockError ? Object.assign(error, { definite: true }) : error;
-  }
 }
 
 function theOnly(inspection: Inspection): HoldView {

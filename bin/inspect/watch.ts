@@ -3,9 +3,9 @@
  * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Inspection, LockClient } from "../../lib/index.js";
+import { type Inspection, type LockClient, LockError } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
-import { EXITS, statusOfSignal } from "../exit-codes.js";
+import { statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import { verbOf } from "../held-text.js";
 import { type HoldView, holdsOf, keyColumns, kindOf } from "./holds.js";
@@ -76,9 +76,9 @@ async function looks(
       }
       seen = holds;
     } catch (error) {
-      const failure = failureOf(error, "looks", undefined, "watch");
-      const mayPass = !failure.definite || failure.status === EXITS.unavailable.status;
+      const mayPass = error instanceof LockError && error.retry !== "never";
       if (!seen || !mayPass) throw error;
+      const failure = failureOf(error, "looks", undefined, "watch");
       failures += 1;
       if (display) display.note(plain(failure.message));
       else if (failures === 1) say(failure.message);

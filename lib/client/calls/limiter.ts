@@ -182,7 +182,7 @@ export class NamedLimiter implements Limiter {
   async remaining(): Promise<readonly number[]> {
     const { session } = this.#deps;
     const ask = async (call: CallOptions) => orNothing(await session.deps.api.limit({ key: this.#key }, call));
-    const found = await session.ask(`limit ${this.#key}`, ask);
+    const found = await session.read(`limit ${this.#key}`, ask);
     const limit = "limit" in found ? found.limit : undefined;
     if (!limit?.fullInMs) return this.#rates.map(({ burst }) => burst);
     return JSON.stringify(limit.rates) === JSON.stringify(this.#rates) ? limit.remaining : this.#rates.map(() => 0);

@@ -19,7 +19,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
   return {
     async inspect(name) {
       const key = session.keyOf(name);
-      const found = await session.ask(`inspect ${key}`, (call) => api.inspect({ key }, call));
+      const found = await session.read(`inspect ${key}`, (call) => api.inspect({ key }, call));
       // Only a look on a condition is answered `unchanged`.
       return (found as Extract<Inspected, { readonly inspection: unknown }>).inspection;
     },
@@ -44,7 +44,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     },
 
     async health() {
-      const { ok: _ok, ...health } = await session.ask("health", (call) => api.health({}, call));
+      const { ok: _ok, ...health } = await session.read("health", (call) => api.health({}, call));
       return health;
     },
 

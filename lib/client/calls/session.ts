@@ -14,7 +14,7 @@ import type { HeldLease } from "../hold/lease.js";
 import type { SetAsLease } from "../hold/lease-set.js";
 import { type Registry, closedError } from "../hold/registry.js";
 import { type Checks, checkOptions, metaOf } from "../wire/checks.js";
-import { errorOf, InvalidRequestError } from "../wire/errors.js";
+import { errorOf, InvalidRequestError, readErrorOf } from "../wire/errors.js";
 import { type LockClientEvent, tellQuietly } from "../wire/events.js";
 import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "../wire/invocation.js";
 import type { StopSignal } from "../wire/lazy-abort.js";
@@ -116,12 +116,32 @@ export class Session {
     what: string,
     attempt: (options: CallOptions) => Promise<A | Refusal>,
     signal?: StopSignal,
-    mostMs = CALL_BUDGET_MS,
+    mostMs?: number,
   ): Promise<A> {
+    const answer = await this.#answer(attempt, signal, mostMs);
+    if (!answer.ok) throw errorOf(answer, what);
+    return answer;
+  }
+
+  /** Carries out an operation that only reads, within its budget. @throws LockError for a refusal, always definite */
+  async read<A extends { readonly ok: true }>(
+    what: string,
+    attempt: (options: CallOptions) => Promise<A | Refusal>,
+    mostMs?: number,
+  ): Promise<A> {
+    const answer = await this.#answer(attempt, undefined, mostMs);
+    if (!answer.ok) throw readErrorOf(answer, what);
+    return answer;
+  }
+
+  async #answer<A extends { readonly ok: true }>(
+    attempt: (options: CallOptions) => Promise<A | Refusal>,
+    signal: StopSignal | undefined,
+    mostMs = CALL_BUDGET_MS,
+  ): Promise<A | Refusal> {
     if (this.registry.closedBy) throw closedError();
     const budgetMs = capBudgetMs(mostMs, this.context);
     const { answer } = await retry(attempt, { attemptMs: Math.max(SHORT_ATTEMPT_MS, budgetMs / 2), budgetMs, signal }, this.deps);
-    if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }
 
@@ -136,7 +156,7 @@ export class Session {
     const { prefix: own = "" } = this.options;
     const { prefix: given = "" } = options;
     const prefix = given.startsWith(own) ? given : own + given;
-    const { ok: _ok, ...page } = await this.ask(what, (call) => ask({ ...options, prefix }, call));
+    const { ok: _ok, ...page } = await this.read(what, (call) => ask({ ...options, prefix }, call));
     return page;
   }
 

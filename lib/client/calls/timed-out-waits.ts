@@ -38,7 +38,7 @@ export class TimedOutWaits {
     if (recent || lookMs <= 0) return recent ?? [];
     this.#holders.set(key, []);
     const { deps } = this.#session;
-    const found = await this.#session.ask("inspect", (call) => deps.api.inspect({ key }, call), undefined, lookMs).catch(() => undefined);
+    const found = await this.#session.read("inspect", (call) => deps.api.inspect({ key }, call), lookMs).catch(() => undefined);
     const holders = found && "inspection" in found ? found.inspection.holders : [];
     this.#holders.set(key, holders);
     deps.clock.inBackground(REUSED_MS, () => this.#holders.delete(key));

@@ -5,7 +5,7 @@
  */
 import type { Inspection } from "../../core/lock/views.js";
 import { retry, pause } from "../wire/retry.js";
-import { errorOf } from "../wire/errors.js";
+import { readErrorOf } from "../wire/errors.js";
 import { closedError } from "../hold/registry.js";
 import { type Session, CALL_BUDGET_MS } from "./session.js";
 import { type Checks, CHECKS, ms } from "../wire/checks.js";
@@ -40,7 +40,7 @@ export async function* watch(session: Session, key: string, options: WatchOption
       retry((attempt) => deps.api.inspect(request, attempt), { ...bounds, signal: given }, deps),
     );
     if (isOver()) return;
-    if (!answer.ok) throw errorOf(answer, `watch ${key}`);
+    if (!answer.ok) throw readErrorOf(answer, `watch ${key}`);
     if ("inspection" in answer) yield answer.inspection;
     ifNoneMatch = answer.tag;
     await registry.run(signal, (given) => pause(intervalMs, deps.clock, given));

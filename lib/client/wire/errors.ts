@@ -5,7 +5,7 @@ import type { HolderView, LostReason, Refusal, RetryAdvice } from "../../core/er
 /** The details of every error of the SDK. */
 export interface LockErrorDetails {
   readonly code: string;
-  /** True if the operation certainly did not happen; false if it may have happened. */
+  /** True if the operation certainly did not happen, as always of a read, which changes nothing; false if it may have happened. */
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly retryAfterMs?: number | undefined;
@@ -224,4 +224,9 @@ export function errorOf(refusal: Refusal, what: string, loss?: LossDetails): Loc
   if (refusal.code === "lease-lost") return new LockLostError(message, refusal.reason ?? "taken", loss);
   if (refusal.code === "rate-limited") return new LimitExceededError(message, refusal.retryAfterMs ?? 0);
   return UNAVAILABLE.has(refusal.code) ? new LockUnavailableError(message, refusal) : new LockError(message, refusal);
+}
+
+/** Returns the error for a refused read. It changed nothing, whatever became of its requests. */
+export function readErrorOf(refusal: Refusal, what: string): LockError {
+  return errorOf({ ...refusal, definite: true }, what);
 }

@@ -96,6 +96,25 @@ describe("an answer that was lost", () => {
     expect(wire.of(operation)).toHaveLength(3);
   });
 
+  const READS: readonly (readonly [Operation, (locks: LockClient) => Promise<unknown>])[] = [
+    ["inspect", (locks) => locks.inspect(KEY)],
+    ["inspect", (locks) => locks.watch(KEY)[Symbol.asyncIterator]().next()],
+    ["list", (locks) => locks.list()],
+    ["health", (locks) => locks.health()],
+    ["run", (locks) => locks.runs.get(KEY)],
+    ["runs", (locks) => locks.runs.list()],
+    ["limit", (locks) => locks.limiter(KEY, { rates: [{ count: 1, perMs: 1000 }] }).remaining()],
+    ["limits", (locks) => locks.limits.list()],
+  ];
+
+  it.each(READS)("to each %s that was sent: definite, since a read changes nothing", async (operation, read) => {
+    const { clock, locks, wire } = createHarness();
+    wire.always(operation, { lost: "reply" });
+    const error: unknown = await clock.settle(read(locks).catch((reason: unknown) => reason));
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error).toMatchObject({ code: "unavailable", definite: true });
+  });
+
   it("to everything: LockUnavailableError, which doesn't claim that nothing happened", async () => {
     const { clock, locks, wire } = createHarness();
     for (const operation of ["acquire", "release"] as const) wire.always(operation, { lost: "reply" });

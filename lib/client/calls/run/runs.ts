@@ -40,7 +40,7 @@ export function runsOf(session: Session): Runs {
   return {
     async get(name) {
       const key = session.keyOf(name);
-      const found = await session.ask(`run ${key}`, async (call) => orNothing(await api.run({ key }, call)));
+      const found = await session.read(`run ${key}`, async (call) => orNothing(await api.run({ key }, call)));
       return "run" in found ? inspectionOf(found.run) : null;
     },
 
