@@ -21,6 +21,8 @@ interface ErrorEntry {
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly title: string;
+  /** The last words of every `detail`, for a code whose cause is in the request: what to send instead. */
+  readonly instead?: string;
 }
 
 /** The registry. Keys are the `code` on the wire. */
@@ -37,11 +39,17 @@ export const ERRORS = {
   "not-exclusive": { status: 409, definite: true, retry: "never", title: "A condition needs an exclusive lease that holds the key once" },
   "token-mismatch": { status: 409, definite: true, retry: "never", title: "The lease has another fencing token by now" },
   "lease-lost": { status: 410, definite: true, retry: "new-lease", title: "The lease is no longer held" },
-  "lease-over": { status: 410, definite: true, retry: "new-lease", title: "This leaseId was already used and has ended" },
+  "lease-over": {
+    ...{ status: 410, definite: true, retry: "new-lease", title: "This leaseId was already used and has ended" },
+    instead: "send the request under a new leaseId",
+  },
   "other-hold": { status: 412, definite: true, retry: "never", title: "The key is held by another lease by now" },
   "too-large": { status: 413, definite: true, retry: "never", title: "The request body is too large" },
   "unsupported-media-type": { status: 415, definite: true, retry: "never", title: "The request body must be JSON" },
-  "lease-reused": { status: 422, definite: true, retry: "new-lease", title: "The leaseId is in use with other parameters" },
+  "lease-reused": {
+    ...{ status: 422, definite: true, retry: "new-lease", title: "The leaseId is in use with other parameters" },
+    instead: "send the request under a new leaseId, or repeat the first one unchanged",
+  },
   "fingerprint-mismatch": { status: 422, definite: true, retry: "never", title: "The idempotency key was used with another payload" },
   "lease-id-time": { status: 422, definite: true, retry: "new-lease", title: "The leaseId's time is too far from the service's" },
   locked: { status: 423, definite: true, retry: "later", title: "The key is held by another lease" },
@@ -137,6 +145,7 @@ export function refuseLocally(code: LocalCode, details: LocalDetails = {}): Refu
 
 /** Makes a refusal from the registry's entry and the details of this request. */
 export function refuse(code: ErrorCode, details: RefusalDetails = {}): Refusal {
-  const { definite, retry, title } = ERRORS[code];
-  return { definite, retry, detail: title, ...details, ok: false, code };
+  const { definite, retry, title, instead }: ErrorEntry = ERRORS[code];
+  const detail = details.detail ?? title;
+  return { definite, retry, ...details, detail: instead === undefined ? detail : `${detail}: ${instead}`, ok: false, code };
 }

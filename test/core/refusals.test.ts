@@ -1,6 +1,6 @@
 /** The parts of a refusal beside its code: its sentence, when to ask again, who holds the key, and which new ids are taken. */
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../../lib/core/errors.js";
+import { ERRORS, refuse } from "../../lib/core/errors.js";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { refuseNewLease } from "../../lib/core/lock/grant.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
@@ -106,6 +106,12 @@ describe("a refusal of a break", () => {
 });
 
 describe("a refusal of an id", () => {
+  it.each(["lease-over", "lease-reused"] as const)("says what to send instead, with a detail of its own and without: %s", (code) => {
+    const instead = "send the request under a new leaseId";
+    expect(refuse(code).detail).toContain(`${ERRORS[code].title}: ${instead}`);
+    expect(refuse(code, { detail: "This leaseId waits" }).detail).toContain(`This leaseId waits: ${instead}`);
+  });
+
   it("that is over says above which time a new id is taken, once ids were forgotten", () => {
     const over = refuseNewLease({ ...EMPTY_RECORD, tombstones: [{ leaseId: ID("A"), ending: "released" }] }, ID("A"), NOW);
     expect(over).toMatchObject({ code: "lease-over" });
