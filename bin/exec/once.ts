@@ -92,7 +92,9 @@ async function begun(
   if (result.how === "running") throw stillRun(args);
   if (result.how === "skipped" || result.how === "too-late") {
     const why =
-      result.how === "skipped" ? `skipped: ${namesOf(result.running)} was running` : `${formatDuration(result.lateMs)} late: too late`;
+      result.how === "skipped"
+        ? `skipped: ${namesOf(result.running)} was running`
+        : `${formatDuration(result.lateMs)} late, at most ${formatDuration(tickMs)}`;
     throw new CliError("notGot", `${key}: the occurrence of ${result.occurrence.toISOString()} is ${why}`, {
       next: "The command was not run, and will not be for this occurrence.",
       status,

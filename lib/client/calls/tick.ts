@@ -104,6 +104,29 @@ class TickTooLate extends FinalError {
   override readonly name = TOO_LATE;
 }
 
+const UNITS = [
+  ["d", DAY_MS],
+  ["h", HOUR_MS],
+  ["m", 60_000],
+  ["s", 1000],
+] as const;
+
+/** Returns the error of an occurrence, for people: `3h 20m late, at most 1h`. The time is rounded up, so that it is always the longer one. */
+function tooLate(lateMs: number, maxLateMs: number): TickTooLate {
+  return new TickTooLate(`${inUnits(Math.ceil(lateMs / 1000) * 1000)} late, at most ${inUnits(maxLateMs)}`, { data: lateMs });
+}
+
+/** `1d 2h 3s`: without parts of a second. */
+function inUnits(ms: number): string {
+  let restMs = ms;
+  const parts = UNITS.flatMap(([unit, unitMs]) => {
+    const count = Math.floor(restMs / unitMs);
+    restMs -= count * unitMs;
+    return count > 0 ? [`${count}${unit}`] : [];
+  });
+  return parts.join(" ") || "0s";
+}
+
 /** @throws InvalidRequestError naming the invalid option of a tick. */
 export function checkTick(options: TickOptions): void {
   checkOptions("tick", options, OPTIONS);
@@ -124,7 +147,7 @@ export async function tick<T>(
   try {
     const { value, replayed, attempt } = await locks.runOnce(runKeyOf(name, occurrence), options, (run) => {
       course.hasBegun = true;
-      if (run.attempt === 1 && lateMs > maxLateMs) throw new TickTooLate(`too late by ${lateMs - maxLateMs} ms`, { data: lateMs });
+      if (run.attempt === 1 && lateMs > maxLateMs) throw tooLate(lateMs, maxLateMs);
       return alone(locks, name, { run, leaseMs, signal, isQueued: overlap === "queue" }, (lease) => work(tickOf(run, lease, occurrence)));
     });
     return { occurrence, how: replayed ? "done-before" : "ran", value, attempt };

@@ -134,7 +134,7 @@ describe("an occurrence that nobody began in time", () => {
     await clock.advance(HOUR_MS);
     expect(await nightly(machine("other")), "as the first one found it").toMatchObject({ how: "too-late", lateMs: HOUR_MS + 1 });
     const run = await first.runs.get("nightly_2027-01-01T03:00:00.000Z");
-    expect(run).toMatchObject({ state: "failed", error: { name: "TickTooLate", message: "too late by 1 ms" } });
+    expect(run).toMatchObject({ state: "failed", error: { name: "TickTooLate", message: "1h 1s late, at most 1h" } });
     await clock.advance(22 * HOUR_MS);
     expect(await nightly(first), "the next one").toMatchObject({ how: "ran" });
   });
