@@ -17,17 +17,21 @@ import { type BundledPackage, bundledPackages, licencesText } from "./bundled-li
  */
 export const UNREACHABLE_IN_LAMBDA = ["ini", "process", "sso", "web-identity"].map((way) => `@aws-sdk/credential-provider-${way}`);
 
-/**
- * The files beside the function's own, each by the source that it is made of: the AWS SDK's client, for functions whose environment requires
- * it, and the maker of the OpenAPI document.
- */
+/** The files that are loaded on use, each by the source in whose place. */
 const APART: ReadonlyMap<string, string> = new Map([
-  [fileURLToPath(new URL("../lib/store/dynamo/sdk-access.ts", import.meta.url)), "sdk.mjs"],
-  [fileURLToPath(new URL("../lib/contract/openapi.ts", import.meta.url)), "openapi.mjs"],
+  [sourceAt("lib/store/dynamo/load-sdk.ts"), "sdk.mjs"],
+  [sourceAt("lib/contract/openapi.ts"), "openapi.mjs"],
 ]);
+/** The files beside the function's own and their sources. No other file loads the agent. */
+const BESIDE = [
+  [sourceAt("lambda/sdk.ts"), "sdk.mjs"],
+  [sourceAt("lib/contract/openapi.ts"), "openapi.mjs"],
+  [sourceAt("lambda/agent-main.ts"), "agent/index.mjs"],
+] as const;
 
-/** The agent of sleepers, which no other file loads. */
-const AGENT = [fileURLToPath(new URL("../lambda/agent-main.ts", import.meta.url)), "agent/index.mjs"] as const;
+function sourceAt(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
+}
 
 /** The file with the licences of the packages in the bundle. */
 export const LICENCES_FILE = "licences.txt";
@@ -42,13 +46,13 @@ export const FUNCTION_DIRECTORY = fileURLToPath(new URL("function", import.meta.
  */
 export async function bundleFunction(
   directory = FUNCTION_DIRECTORY,
-  entry = fileURLToPath(new URL("../lambda/main.ts", import.meta.url)),
+  entry = sourceAt("lambda/main.ts"),
   plugins: readonly Plugin[] = [],
 ): Promise<readonly BundledPackage[]> {
   assertLimits();
   const inputs: string[] = [];
   // The function's file is written last, because it imports the others.
-  for (const [from, to] of [...APART, AGENT, [entry, "index.mjs"]] as const) {
+  for (const [from, to] of [...BESIDE, [entry, "index.mjs"]] as const) {
     const { outputFiles, metafile } = await bundled(directory, from, to, plugins);
     writeWhole(directory, outputFiles);
     inputs.push(...Object.keys(metafile.inputs));

@@ -23,7 +23,7 @@ import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../../test/support/sdk-calls.js";
 import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
 import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";

@@ -1,7 +1,6 @@
 /**
- * What a function pays for a lock: the size of its bundle, and the CPU to load it and to lock for the first time. And the size of the client
- * over HTTP, minified and gzipped, as parts are left out, one after another. The files of a part that is left out are replaced by names
- * without content.
+ * The size of functions' bundles, and the CPU to load them and to lock for the first time. And the size of the client over HTTP, minified and
+ * gzipped, as parts are left out, one after another. The files of a part that is left out are replaced by names without content.
  */
 import { execFile } from "node:child_process";
 import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -48,7 +47,7 @@ const ROUNDS = 7;
 const TABLE_NAME = "holdfast";
 
 const POWERTOOLS = "@aws-lambda-powertools/idempotency";
-/** What a function loads to lock. */
+/** The code of a function that locks. */
 interface Contents {
   readonly title: string;
   /** A module, whose `first` is what the first invocation does. The environment says the rest. */
@@ -239,10 +238,10 @@ async function bundled(contents: string, left: readonly string[]): Promise<Uint8
   return outputFiles[0]!.contents;
 }
 
-/** Leaves the AWS SDK outside where it is loaded on use. Lambda has it, and the environment here doesn't need it. */
+/** Leaves the AWS SDK outside where holdfast would load it. Lambda has it, and the environment here doesn't need it. */
 function leaveSdkOut({ onResolve }: PluginBuild): void {
-  onResolve({ filter: /^@aws-sdk\/|sdk-access\.js$/ }, ({ kind, path }) =>
-    kind === "dynamic-import" ? { path, external: true } : undefined,
+  onResolve({ filter: /^@aws-sdk\// }, ({ path, importer }) =>
+    importer.startsWith(join(ROOT, "lib")) ? { path, external: true } : undefined,
   );
 }
 

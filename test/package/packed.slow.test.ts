@@ -142,6 +142,21 @@ describe("the package", () => {
     expect(Object.keys(entry!.inputs).filter((input) => /@aws-sdk|@smithy/.test(input))).toEqual([]);
   });
 
+  it("in that folder, in a bundle with the AWS SDK outside, imports it on use alone", async () => {
+    const contents = ["dynamodb", "sigv4", "lambda"].map((entry) => `export * as ${entry} from "holdfast/${entry}";`).join("\n");
+    const { metafile } = await build({
+      stdin: { contents, resolveDir: peered },
+      ...{ bundle: true, format: "esm", platform: "node", mainFields: ["module", "main"], external: ["@aws-sdk/*"] },
+      ...{ outfile: join(peered, "outside.mjs"), write: false, metafile: true },
+    });
+    const ofSdk = Object.values(metafile.outputs)
+      .flatMap(({ imports }) => imports)
+      .filter(({ path }) => path.startsWith("@aws-sdk/"));
+    expect(ofSdk.map(({ kind, path }) => `${kind} ${path}`).sort()).toEqual(
+      ["client-dynamodb", "credential-provider-node", "lib-dynamodb"].map((name) => `dynamic-import @aws-sdk/${name}`),
+    );
+  });
+
   it.each(ENTRIES)("says that %s needs a newer Node", async (entry) => {
     const old = `Object.defineProperty(process.versions, "node", { value: "18.20.8" }); require(${JSON.stringify(entry)})`;
     const { stderr } = await run(peered, process.execPath, ["-e", old]);

@@ -4,7 +4,7 @@
  */
 import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/client-dynamodb";
 import { describe, expect, it } from "vitest";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";

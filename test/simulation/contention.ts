@@ -11,7 +11,7 @@ import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { NAMESPACE, POLICY } from "./backend.js";

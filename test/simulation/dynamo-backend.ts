@@ -5,7 +5,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { LockRecord } from "../../lib/core/record.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";

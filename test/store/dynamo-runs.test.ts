@@ -3,7 +3,7 @@ import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { type Address, type LockStore, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";

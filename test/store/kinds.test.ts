@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Held } from "../../lib/core/commands.js";
 import type { Refusal } from "../../lib/core/errors.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
 import { freshTable } from "../support/engine.js";
 import { type AcquireOptions, carelessStore, dynamoStoreOn, leaseId, outcomeOf, Fixture } from "./fixture.js";

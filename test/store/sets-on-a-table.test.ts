@@ -2,7 +2,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemText } from "../../lib/store/dynamo/wire-text.js";
 import { type LockStore, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";

@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import { type Clock, type Instant, systemClock } from "../../lib/core/time.js";
 import { createLockClient } from "../../lib/dynamodb.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../support/sdk-calls.js";
 import { narrowed, watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { freshTable } from "../support/engine.js";
 import { A, B, dynamoStoreOn, Fixture } from "./fixture.js";

@@ -14,7 +14,7 @@ import { builtInCalls } from "../../lib/store/dynamo/built-in-calls.js";
 import type { AllCalls, TableCalls } from "../../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../../lib/store/dynamo/environment-settings.js";
 import { standardRetries } from "../../lib/store/dynamo/retries.js";
-import { sdkCalls } from "../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "./sdk-calls.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
 
 declare module "vitest" {

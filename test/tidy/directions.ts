@@ -16,7 +16,7 @@ interface Room {
 
 const AWS_SDK = ["@aws-sdk/client-dynamodb", "@aws-sdk/lib-dynamodb"];
 /** The only files of `lib`, besides the entries, that may use the AWS SDK. A new one is added here by name. */
-const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\/(table-clock|sdk-calls|sdk-access|table-access)\.ts$/;
+const SPEAKS_DYNAMODB = /^lib\/store\/dynamo\/(table-clock|sdk-calls|sdk-access|load-sdk|table-access)\.ts$/;
 /** The files that send HTTP requests to DynamoDB. */
 const SENDS_HTTP = /^lib\/store\/dynamo\/(built-in-calls|http-sender|signature)\.ts$/;
 /** The adapters that hold responses of node:http. The others never import them, for they run on Cloudflare Workers too. */
@@ -55,6 +55,7 @@ const ROOMS: readonly Room[] = [
     packages: ["aws-lambda", "@aws-sdk/client-dynamodb", ANY_NODE],
   },
   { of: "lambda/index.ts", files: ["lambda/", "lib/middy.ts"], packages: [] },
+  { of: "lambda/sdk.ts", files: ["lib/store/"], packages: AWS_SDK },
   { of: "lambda/", files: ["lib/service/", "lib/contract/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   {

@@ -1,28 +1,52 @@
 /**
  * The access to DynamoDB as the AWS SDK finds it: region, endpoint and credentials, in every place where a client of its own would look. The
- * only file that loads the SDK, and only if the environment says too little or too much, or a client of the SDK is given.
+ * SDK is given: load-sdk.ts loads it, only if the environment says too little or too much, or a client of the SDK is given.
  */
-import { type DynamoDBClientConfig, type DynamoDBClientResolvedConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import type * as Client from "@aws-sdk/client-dynamodb";
 import { VERSION } from "../../core/version.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
+import type { TableCalls } from "./calls.js";
 import { connections, endpointAt } from "./http-sender.js";
+import { type Documents, sdkCalls } from "./sdk-calls.js";
 import { signer } from "./signature.js";
 import { TABLE_CALLS } from "./table.js";
 
-export { sdkCalls } from "./sdk-calls.js";
+/** The place of the table and the caller's identity, as far as the environment doesn't say it. */
+export interface TableLocation {
+  readonly region?: string | undefined;
+  readonly endpoint?: string | undefined;
+  readonly credentials?: Client.DynamoDBClientConfig["credentials"] | undefined;
+}
 
-/** Returns what a client of the SDK would use of this place, with what it finds itself. It sends nothing. */
-export function sdkConfig(region: string | undefined, credentials: DynamoDBClientConfig["credentials"]): DynamoDBClientResolvedConfig {
-  return new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) }).config;
+/** The knowledge of the SDK. */
+export interface Sdk {
+  /** Returns operations that send through `client`. */
+  readonly calls: (client: Client.DynamoDBClient) => TableCalls;
+  /** Returns what a client of it would use of this place, with what it finds itself. */
+  readonly settings: (location: TableLocation) => Promise<TransportSettings>;
+  /** Returns the Region that it finds. */
+  readonly region: (credentials: TableLocation["credentials"]) => Promise<string>;
+}
+
+/** Returns what the SDK of these packages knows. */
+export function sdkOf({ DynamoDBClient }: Pick<typeof Client, "DynamoDBClient">, documents: Documents): Sdk {
+  /** The configuration of a client that sends nothing. */
+  const configOf = ({ region, credentials }: TableLocation): Client.DynamoDBClientResolvedConfig =>
+    new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) }).config;
+  return {
+    calls: (client) => sdkCalls(client, documents),
+    settings: (location) => settingsOf(configOf(location), location.endpoint),
+    region: (credentials) => configOf({ credentials }).region(),
+  };
 }
 
 /** The members of the SDK's resolved configuration that are read. Early versions lack the latter ones. */
 type Config = Pick<
-  DynamoDBClientResolvedConfig,
+  Client.DynamoDBClientResolvedConfig,
   | ("credentials" | "region" | "endpointProvider" | "useFipsEndpoint" | "useDualstackEndpoint")
   | ("retryStrategy" | "defaultUserAgentProvider")
 > &
-  Partial<Pick<DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
+  Partial<Pick<Client.DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
 
 /** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. */
 export async function settingsOf(config: Config, endpoint: string | undefined): Promise<TransportSettings> {

@@ -3,20 +3,13 @@
  * one, requests bypass the SDK for 0.6 of its CPU (docs/decisions/018-requests-past-the-sdk.md). The SDK is loaded with the first request
  * that needs it.
  */
-import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../../core/time.js";
 import { builtInCalls } from "./built-in-calls.js";
 import { type TableCalls, deferredCalls } from "./calls.js";
 import { type Environment, environmentSettings } from "./environment-settings.js";
-import type * as Sdk from "./sdk-access.js";
+import type { Sdk, TableLocation } from "./sdk-access.js";
 import { type AnswerWatcher, type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
-
-/** The place of the table and the caller's identity, as far as the environment doesn't say it. */
-export interface TableLocation {
-  readonly region?: string | undefined;
-  readonly endpoint?: string | undefined;
-  readonly credentials?: DynamoDBClientConfig["credentials"] | undefined;
-}
 
 /** The access to the tables of an account in a region. */
 export interface TableAccess {
@@ -44,8 +37,8 @@ export function tableCalls(
   const watched = watcher && { watcher };
   if (typeof settings === "object") return builtInCalls({ ...settings, ...watched });
   return deferredCalls(async () => {
-    const { sdkCalls, sdkConfig, settingsOf } = await sdkFor(settings);
-    return client ? sdkCalls(client) : builtInCalls({ ...(await settingsOf(sdkConfig(region, credentials), endpoint)), ...watched });
+    const sdk = await sdkFor(settings);
+    return client ? sdk.calls(client) : builtInCalls({ ...(await sdk.settings({ region, endpoint, credentials })), ...watched });
   });
 }
 
@@ -59,15 +52,16 @@ export function tableAccess(client: DynamoDBClient | undefined, location: TableL
   const watcher = answerWatcher(deps.clock);
   return {
     calls: tableCalls(undefined, location, deps, watcher),
-    region: async () => region ?? (await sdkFor("no Region is given")).sdkConfig(undefined, credentials).region(),
+    region: async () => region ?? (await sdkFor("no Region is given")).region(credentials),
     time: watcher.time,
   };
 }
 
 /** Loads the AWS SDK. @throws Error `SdkNotFoundError` that says why it is needed, if it is not installed */
-async function sdkFor(reason: string): Promise<typeof Sdk> {
+async function sdkFor(reason: string): Promise<Sdk> {
   try {
-    return await import("./sdk-access.js");
+    const { loadSdk } = await import("./load-sdk.js");
+    return await loadSdk();
   } catch (cause) {
     const packages = "@aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb";
     const message = `the AWS SDK could not be loaded, and is needed because ${reason}: npm install ${packages}`;

@@ -10,9 +10,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { systemClock } from "../../../lib/core/time.js";
 import { type DynamoClientOptions, createLockClient } from "../../../lib/dynamodb.js";
 import { deferredCalls } from "../../../lib/store/dynamo/calls.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
-import { settingsOf } from "../../../lib/store/dynamo/sdk-access.js";
-import { type TableLocation, tableAccess } from "../../../lib/store/dynamo/table-access.js";
+import { sdkCalls } from "../../support/sdk-calls.js";
+import { type TableLocation, settingsOf } from "../../../lib/store/dynamo/sdk-access.js";
+import { tableAccess } from "../../../lib/store/dynamo/table-access.js";
 import { type ScriptedTable, startScriptedTable } from "./scripted-table.js";
 
 const CREDENTIALS = { accessKeyId: "a", secretAccessKey: "b" };

@@ -6,7 +6,7 @@ import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynam
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js";
 import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../../support/sdk-calls.js";
 import { settingsOf } from "../../../lib/store/dynamo/sdk-access.js";
 import { storeUnavailable } from "../../../lib/store/dynamo/unavailable.js";
 import { type ScriptedTable, type Step, startScriptedTable } from "./scripted-table.js";

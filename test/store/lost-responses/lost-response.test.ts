@@ -8,7 +8,7 @@ import { engineClient } from "../../../infra/local/engine-client.js";
 import type { AnswerTo, Command, Held } from "../../../lib/core/commands.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
-import { sdkCalls } from "../../../lib/store/dynamo/sdk-calls.js";
+import { sdkCalls } from "../../support/sdk-calls.js";
 import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { engineCalls, freshTable } from "../../support/engine.js";
 import { type Fault, type FaultProxy, type PlannedFault, startFaultProxy } from "../../support/fault-proxy.js";
