@@ -10,7 +10,7 @@ import { limitsInUse } from "../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
-import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
+import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, isTime, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
 
 /** The prefix of the keys, and the largest number of them. */
 export interface ListArgs {
@@ -87,14 +87,36 @@ const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
         .join(", "),
     paint: (limit, colors) => (leftOf(limit).some(([left]) => left === 0) ? colors.yellow : String),
   },
-  { title: "ALL BACK IN", cell: ({ fullInMs }) => (fullInMs === undefined ? "-" : formatSeconds(fullInMs)), align: "right" },
 ];
+const NEXT_IN: Column<LimitInUse> = {
+  title: "NEXT IN",
+  cell: (limit) => {
+    const nextInMs = nextInOf(limit);
+    return nextInMs === undefined ? "-" : formatSeconds(nextInMs);
+  },
+  align: "right",
+};
+const ALL_BACK_IN: Column<LimitInUse> = {
+  title: "ALL BACK IN",
+  cell: ({ fullInMs }) => (fullInMs === undefined ? "-" : formatSeconds(fullInMs)),
+  align: "right",
+};
 const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }) => String(permits?.waiting ?? 0), align: "right" };
 
 /** Returns what is left of each rate and of the permits, and how much there is of it at most. */
 function leftOf({ rates = [], remaining = [], permits }: LimitInUse): readonly (readonly [left: number, most: number])[] {
   const ofRates = rates.map(({ burst }, at) => [remaining[at] ?? 0, burst] as const);
   return permits ? [...ofRates, [permits.of - permits.out, permits.of]] : ofRates;
+}
+
+/**
+ * Returns the time after which one can be taken again of a limit with nothing left, in ms; undefined if there is something, or if it isn't known:
+ * of several rates, `fullInMs` is only the longest, and nobody knows when a permit comes back.
+ */
+function nextInOf({ rates = [], remaining = [], fullInMs, permits }: LimitInUse): number | undefined {
+  const [rate] = rates;
+  if (!rate || rates.length > 1 || remaining[0] !== 0 || fullInMs === undefined || (permits && permits.out >= permits.of)) return undefined;
+  return fullInMs - ((rate.burst - 1) * rate.perMs) / rate.count;
 }
 
 /** The advice for runs that have used up their attempts. */
@@ -132,7 +154,10 @@ export async function ticks({ name, max, withinMs }: TicksArgs, context: Command
     context.locks.runs.list({ prefix: `${name}_`, ...page }),
   );
   if (more) throw new CliError("refused", `${name} has more than ${OCCURRENCES_MAX} runs: keep them for a shorter time`);
-  const all = runs.map((run): Occurrence => ({ ...run, occurrence: run.key.slice(name.length + 1) })).filter(isOccurrence);
+  // Other runs may begin with the name too.
+  const all = runs
+    .map((run): Occurrence => ({ ...run, occurrence: run.key.slice(name.length + 1) }))
+    .filter(({ occurrence }) => isTime(occurrence));
   const rows = all.map((one, at): Occurrence => {
     const before = all[at - 1];
     return before ? { ...one, afterMs: Date.parse(one.occurrence) - Date.parse(before.occurrence) } : one;
@@ -144,19 +169,18 @@ export async function ticks({ name, max, withinMs }: TicksArgs, context: Command
   throw new CliError("notFound", `no occurrence of ${name} was done within ${exactDuration(withinMs)}`);
 }
 
-/** True if the key of this run ends with a time, as that of an occurrence does. Other runs may begin with the name too. */
-function isOccurrence({ occurrence }: Occurrence): boolean {
-  const timeMs = Date.parse(occurrence);
-  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString() === occurrence;
-}
-
 /** Lists the limits in use, in order: those that were taken from lately, and those whose permits are out. */
 export async function limits({ prefix, max }: ListArgs, context: CommandContext): Promise<number> {
   const taken = await firstOf<LimitView>(max, (page) => context.locks.limits.list({ prefix, ...page }));
   const held = await firstOf<Inspection>(max, (page) => context.locks.list({ prefix, ...page }));
   const all = limitsInUse(taken.items, held.items);
   const [items, more] = [all.slice(0, max), taken.more || held.more || all.length > max];
-  const columns = items.some(({ permits }) => permits && permits.waiting > 0) ? [...LIMIT_COLUMNS, LIMIT_WAITING] : LIMIT_COLUMNS;
+  const columns = [
+    ...LIMIT_COLUMNS,
+    ...(items.some((limit) => nextInOf(limit) !== undefined) ? [NEXT_IN] : []),
+    ALL_BACK_IN,
+    ...(items.some(({ permits }) => permits && permits.waiting > 0) ? [LIMIT_WAITING] : []),
+  ];
   const such = prefix === "" ? "" : ` that begins with ${prefix}`;
   const none = `no limit${such} is in use: all is back, and no permit is out. One at once is a lock: holdfast ls`;
   const advice = items.length === 0 ? "to take from one: holdfast limit KEY --rate 100/1m -- COMMAND" : undefined;

@@ -12,11 +12,23 @@ export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
   return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
 }
 
+/** True if the text is a time as the key of an occurrence ends with it, after the schedule's name and `_`. */
+export function isTime(text: string): boolean {
+  const timeMs = Date.parse(text);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString() === text;
+}
+
+/** True for the run of an occurrence: the next caller of the schedule wants the next occurrence, so only a second delivery starts it again. */
+function isOccurrence(key: string): boolean {
+  return isTime(key.slice(key.lastIndexOf("_") + 1));
+}
+
 /** Returns the run's state, and for a failed run if the next caller runs it again. More attempts than the default had another limit. */
-export function stateOf(run: Attempts): string {
-  const { state, retryable, attempt } = run;
+export function stateOf(run: Attempts & Pick<RunInspection, "key">): string {
+  const { key, state, retryable, attempt } = run;
   if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
-  return state === "failed" && retryable === true ? "failed, to be retried" : state;
+  if (state !== "failed" || retryable !== true) return state;
+  return isOccurrence(key) ? "failed, can be retried" : "failed, to be retried";
 }
 
 /** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
@@ -45,9 +57,10 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "end
 }
 
 /** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
-export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
+export function nextOf({ key, state, checkpoint }: Pick<RunInspection, "key" | "state" | "checkpoint">): string {
   if (state !== "interrupted") return "";
-  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
+  const taker = isOccurrence(key) ? "a second delivery" : "the next start";
+  return `nothing to repair: ${taker} takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
 }
 
 /** Returns the run as JSON, with its error as name and message. */

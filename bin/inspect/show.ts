@@ -1,10 +1,10 @@
 /** `holdfast show`: a key with its holders and waiters, or a run with its outcome. */
-import type { Inspection, RunInspection } from "../../lib/index.js";
+import type { Inspection, LockClient, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { stateText } from "../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
-import { jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
+import { isTime, jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
@@ -48,9 +48,20 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
 /** Shows a run. @throws CliError if it is unknown */
 export async function showRun(key: string, { locks, asJson, print }: CommandContext): Promise<number> {
   const run = await locks.runs.get(key);
-  if (run === null) throw new CliError("notFound", `${key} has no run: it never ran, was reset, or is forgotten`);
+  if (run === null) throw await noRun(key, locks);
   await print(asJson ? `${plainJson(jsonOf(run))}\n` : `${linesOf(run).map(plain).join("\n")}\n`);
   return 0;
+}
+
+/** Returns the error for a key without a run. The name of a schedule has none, but its occurrences do. */
+async function noRun(key: string, locks: LockClient): Promise<CliError> {
+  const named = `${key}_`;
+  // It is only advice: without it, such as without the right to list, the error is the same.
+  const { items } = await locks.runs.list({ prefix: named }).catch(() => ({ items: [] }));
+  const next = items.some((run) => isTime(run.key.slice(named.length)))
+    ? `It is a schedule, whose occurrences are shown by: holdfast ticks ${key}`
+    : "";
+  return new CliError("notFound", `${key} has no run: it never ran, was reset, or is forgotten`, { next });
 }
 
 function linesOf(run: RunInspection): readonly string[] {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../bin/console/data.js";
 import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../bin/console/overview.js";
 import { formatSeconds } from "../../bin/duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, stateOf } from "../../bin/inspect/run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../bin/inspect/run-text.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 
 /** A key that is held by `owner` with a lease of 30 s, and waited for, for these times. */
@@ -100,17 +100,23 @@ describe("a search", () => {
 });
 
 describe("a failed run", () => {
-  const failed = (attempt: number, retryable = true) => ({ state: "failed", retryable, attempt }) as const;
+  const failed = (attempt: number, retryable = true) => ({ key: "REFUND_18", state: "failed", retryable, attempt }) as const;
 
   it.each([
     [failed(4), "failed, to be retried", false],
+    [{ ...failed(4), key: "nightly_2026-01-30T02:00:00.000Z" }, "failed, can be retried", false],
     [failed(5), "failed 5 times, refused until reset", true],
     [failed(7), "failed 7 times, past the default limit", true],
     [failed(5, false), "failed", false],
-    [{ state: "interrupted", attempt: 5 } as const, "interrupted", false],
+    [{ key: "REFUND_18", state: "interrupted", attempt: 5 } as const, "interrupted", false],
   ])("%j is %s", (run, text, isUsedUp) => {
     expect([stateOf(run), hasUsedUp(run)]).toEqual([text, isUsedUp]);
   });
+
+  it.each([
+    ["REFUND_18", "nothing to repair: the next start takes over. Until then it stays unfinished"],
+    ["nightly_2026-01-30T02:00:00.000Z", "nothing to repair: a second delivery takes over. Until then it stays unfinished"],
+  ])("that was interrupted, of %s: %s", (key, text) => expect(nextOf({ key, state: "interrupted" })).toBe(text));
 
   it.each([
     [{ heldMs: 61_000 }, "running for 1m 1s"],

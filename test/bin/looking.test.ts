@@ -282,11 +282,24 @@ describe("ticks", () => {
     expect(rows).toEqual([
       ["OCCURRENCE", "AFTER", "STATE", "ATTEMPT"],
       ["2026-01-28T02:00:00.000Z", "-", "succeeded", "1"],
-      ["2026-01-30T02:00:00.000Z", "2d", "failed, to be retried", "1"],
+      ["2026-01-30T02:00:00.000Z", "2d", "failed, can be retried", "1"],
       ["2026-01-31T02:00:00.000Z", "1d", "failed", "1"],
     ]);
     const last = { key: "nightly_2026-01-31T02:00:00.000Z", occurrence: "2026-01-31T02:00:00.000Z", afterMs: 86_400_000, state: "failed" };
     expect(await json("ticks", "nightly", "--max", "1")).toMatchObject({ items: [last] });
+  });
+
+  it("are what show --run points to for the schedule's name", async () => {
+    await on("weekly", "2026-01-28", () => "done");
+    await on("weekly_eu", "2026-01-28", () => "done");
+    const said = (name: string, next: string) => ({
+      status: 66,
+      stdout: "",
+      stderr: `holdfast: ${name} has no run: it never ran, was reset, or is forgotten\n${next}`,
+    });
+    const next = "It is a schedule, whose occurrences are shown by: holdfast ticks weekly\n";
+    expect(await holdfast("show", "--run", "weekly")).toEqual(said("weekly", next));
+    expect(await holdfast("show", "--run", "week")).toEqual(said("week", ""));
   });
 
   it("fails with --within if none was done in that time", async () => {
@@ -325,6 +338,18 @@ describe("limits", () => {
       ["limits:short", "9 in 10m", "8 of 9", A_WHILE],
     ]);
     expect(words((await holdfast("limits", "limits:", "--max", "1")).stdout)).toHaveLength(2);
+  });
+
+  it("says when one can be taken of a limit with nothing left, if it has one rate", async () => {
+    await service.locks.limiter("next:none", { rates: [{ count: 2, perMs: LONG_MS }] }).take({ cost: 2 });
+    await service.locks.limiter("next:some", { rates: [{ count: 2, perMs: LONG_MS }] }).take();
+    const five = expect.stringMatching(/^(4m \d+s|5m)$/) as string;
+    const ten = expect.stringMatching(/^(9m \d+s|10m)$/) as string;
+    expect(words((await holdfast("limits", "next:")).stdout)).toEqual([
+      ["KEY", "LIMITS", "LEFT", "NEXT IN", "ALL BACK IN"],
+      ["next:none", "2 in 10m", "0 of 2", five, ten],
+      ["next:some", "2 in 10m", "1 of 2", "-", five],
+    ]);
   });
 
   it("lists those whose permits are out, with who waits, beside their rates and without", async () => {
