@@ -45,7 +45,7 @@ export interface FunctionOptions {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const DUTIES: Readonly<Record<Duty, { readonly id: string; readonly description: string; readonly actions: readonly string[] }>> = {
+const FUNCTION_OF: Readonly<Record<Duty, { readonly id: string; readonly description: string; readonly actions: readonly string[] }>> = {
   acquire: {
     id: "Acquire",
     description: "holdfast: acquire, inspect, start a run",
@@ -78,7 +78,7 @@ export function createFunctions(scope: Construct, options: FunctionOptions): { f
     const environment = duty === "acquire" && options.hasAgent ? { HOLDFAST_WAKE: "1" } : {};
     return createServiceFunction(scope, log, options, {
       name: duty,
-      ...DUTIES[duty],
+      ...FUNCTION_OF[duty],
       environment,
       reserved: options.reservedConcurrency[duty],
     });

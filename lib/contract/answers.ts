@@ -1,4 +1,4 @@
-/** The answers of the service, for the OpenAPI document and the tests. checks.ts has the client's own checks of them. */
+/** The answers of the service. The OpenAPI document and the client's checks of answers (checks.ts, a generated file) are made from them. */
 import * as v from "valibot";
 import type { LeaseView, Waiting as WaitingAnswer } from "../core/commands.js";
 import { ERRORS } from "../core/errors.js";
@@ -41,6 +41,9 @@ const InspectedHolder = v.strictObject({
   breaking: v.optional(v.pipe(v.literal(true), v.description("An operator broke the hold: it can't be renewed."))),
 });
 const ending = v.picklist(["released", "expired", "taken", "broken", "transferred", "cancelled", "unknown"]);
+const lostReason = v.picklist(["expired", "taken", "broken", "released", "transferred", "never"]);
+const leaseState = v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"]);
+const code = v.picklist(Object.keys(ERRORS) as [keyof typeof ERRORS]);
 
 /** Everything that any caller of the namespace may see of a key. */
 const Inspection = v.strictObject({
@@ -129,9 +132,7 @@ const LeaseSet = v.strictObject({
   serverTimeMs: durationMs,
 });
 
-const SetStates = v.strictObject({
-  states: v.record(Key, v.picklist(["released", "expired", "lost", "transferred", "never", "unknown"])),
-});
+const SetStates = v.strictObject({ states: v.record(Key, leaseState) });
 
 const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
 
@@ -207,12 +208,9 @@ const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection),
 /** The answer to a break: over now, or in `breakInMs`. */
 const Break = v.strictObject({ breakInMs: durationMs });
 
-/** `application/problem+json`, RFC 9457. */
-const Problem = v.strictObject({
-  type: v.string(),
-  title: v.string(),
-  status: integer(400, 599),
-  code: v.picklist(Object.keys(ERRORS) as [keyof typeof ERRORS]),
+/** What a client reads of a problem. Its own refusals have no more. */
+const Refused = v.strictObject({
+  code,
   detail: v.string(),
   instance: v.optional(v.string()),
   definite: v.pipe(v.boolean(), v.description("The operation certainly did not happen.")),
@@ -220,12 +218,20 @@ const Problem = v.strictObject({
   retryAfterMs: v.optional(durationMs),
   holders: v.optional(v.array(Holder)),
   holdersOmitted: v.optional(v.pipe(integer(1, LIMITS.leasesMax), v.description("How many more hold the key than `holders` names."))),
-  reason: v.optional(v.picklist(["expired", "taken", "broken", "released", "transferred", "never"])),
+  reason: v.optional(lostReason),
   blocking: v.optional(v.array(Key)),
   lost: v.optional(v.array(Key)),
   field: v.optional(v.string()),
   serverTimeMs: v.optional(durationMs),
   leaseIdAboveMs: v.optional(durationMs),
+});
+
+/** `application/problem+json`, RFC 9457. */
+const Problem = v.strictObject({
+  type: v.string(),
+  title: v.string(),
+  status: integer(400, 599),
+  ...Refused.entries,
 });
 
 /** One answer per heartbeat: a lease or a problem, each with its key and status. */
@@ -287,3 +293,32 @@ export const ANSWERS = {
   readonly Inspection: Entries<InspectionView>;
   readonly Run: Entries<RunView>;
 };
+
+/** The answers that clients check, by the names of the checks. One that is a part of another comes before it. */
+export const CHECKED = {
+  isLease: Lease,
+  isStarted: Started,
+  isReplayed: Replayed,
+  isWaiting: Waiting,
+  isAsleep: Asleep,
+  isSet: LeaseSet,
+  isLeaseState: leaseState,
+  isSetEnded: SetStates,
+  isRenewals: Renewals,
+  isNotified: Notified,
+  isBreaking: Break,
+  isRecorded: Recorded,
+  isReset: Reset,
+  isInspection: Inspection,
+  isList: List,
+  isRun: Run,
+  isRunList: RunList,
+  isTaken: Taken,
+  isLimit: Limit,
+  isLimitList: LimitList,
+  isHealth: Health,
+  isProblem: Refused,
+} as const satisfies Record<string, v.GenericSchema>;
+
+/** The words that a newer service may add to. No decision of a client depends on them, so it accepts any text there. */
+export const GROWING: readonly v.GenericSchema[] = [ending, lostReason, code, runState];

@@ -42,10 +42,10 @@ export type OperationName = keyof typeof ROUTES;
 export type RouteKey = (typeof ROUTES)[OperationName];
 
 /** The parameters in the path of an operation. */
-export type PathOf<Name extends OperationName> = Parameters<(typeof ROUTES)[Name]>;
+export type PathOf<Name extends OperationName> = InPath<(typeof ROUTES)[Name]>;
 
-type Parameters<Route extends string> = Route extends `${string}{${infer Parameter}}${infer Rest}`
-  ? { readonly [Its in Parameter]: string } & Parameters<Rest>
+type InPath<Route extends string> = Route extends `${string}{${infer Parameter}}${infer Rest}`
+  ? { readonly [Its in Parameter]: string } & InPath<Rest>
   : object;
 
 /**

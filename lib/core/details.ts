@@ -1,7 +1,7 @@
 /**
  * The details of a lease: what its caller says about it. They are stored with the hold and shown, and no decision depends on them. A new one
- * is a member and a name here, and a bound in request-limits.ts. The compiler then asks for its schema (contract/fields.ts), its check in an
- * answer (contract/checks.ts), its attribute (store/dynamo/layout.ts) and its option (client/calls/options.ts).
+ * is a member and a name here, and a bound in request-limits.ts. The compiler then asks for its schema (contract/fields.ts), its attribute
+ * (store/dynamo/layout.ts) and its option (client/calls/options.ts).
  */
 
 /** A JSON object that a caller stores with its lease. */

@@ -3,17 +3,16 @@
  * only its caller knows whether that is safe.
  */
 import { isA } from "../../core/brand.js";
-import type { Held, LeaseView, Waiting } from "../../core/commands.js";
+import type { Held, Waiting } from "../../core/commands.js";
 import { type LocalDetails, type Refusal, refuseLocally } from "../../core/errors.js";
 import { type AnswerOf, type Call, type Operation, type RequestOf, apiBy } from "../../core/api/call.js";
-import type { Taken } from "../../core/rate.js";
 import { type CallOptions, type LeaseRef, NoResponse } from "../../core/api/locks.js";
 import type { ServiceApi, Started } from "../../core/api/runs.js";
 import type { SetHeld, SetRef } from "../../core/api/sets.js";
-import type { Check } from "../../contract/checks.js";
 import * as answers from "../../contract/checks.js";
 import { type Encoded, encode } from "../../contract/encode.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
+import type { Check, CheckOf } from "../../contract/rules.js";
 import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
 import { type Answer, senderBy, socketsTo, StaleConnection } from "./send.js";
@@ -212,7 +211,7 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   runs: (reply) => told(reply, answers.isRunList, asTold),
   resetRun: (reply) => told(reply, answers.isReset, asTold),
   take(reply, { rates }) {
-    const isThis: Check<Taken> = (body): body is Taken => answers.isTaken(body) && body.remaining.length === rates.length;
+    const isThis = ((body) => answers.isTaken(body) && body.remaining.length === rates.length) as CheckOf<"isTaken">;
     return told(reply, isThis, asTold);
   },
   limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
@@ -276,7 +275,7 @@ function heldSet(reply: Reply, { leaseId, keys }: SetRef, how: SetHeld["how"]): 
 
 /** Returns the lease. @throws NoResponse if the reply is not this one. */
 function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
-  return told(reply, of<LeaseView>(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
+  return told(reply, of(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }
 
 /** The answer to a caller that sleeps: no poll is useful, and the place is kept without any. */
