@@ -1,6 +1,7 @@
 /** The data of the console as its pages read them: the JSON of each path below `/console/api/`. Pure types, for the server and the browser. */
 import type { Inspection, LimitView, RunView } from "../../lib/index.js";
 import type { LogLine } from "../../lib/dynamodb.js";
+import type { LastOf } from "../inspect/schedules.js";
 
 /** The service behind the console, and the rights of its user. */
 export interface About {
@@ -94,9 +95,10 @@ export interface LimitInUse extends Partial<Omit<LimitView, "key">> {
 /** A limit in use, with its parts. */
 export type LimitOfKey = LimitInUse & Parts;
 
-/** A run, with its values as JSON text if it was asked for by itself. */
+/** A run, with its values as JSON text if it was asked for by itself. In a list it may stand for all occurrences of its schedule. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &
-  Parts & {
+  Parts &
+  LastOf & {
     readonly checkpoint?: string | undefined;
     readonly result?: string | undefined;
     readonly error?: string | undefined;

@@ -5,6 +5,7 @@
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
 import { type Page, firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
+import { bySchedule } from "../inspect/schedules.js";
 import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, Listed, Locks, Parts, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
@@ -171,7 +172,7 @@ class Lists {
     const state = (given.get("state") || undefined) as RunInspection["state"] | undefined;
     const { items, ...look } = await this.#look((asked) => this.#locks.runs.list({ ...asked, state }), given, reader);
     const all = items.map((run) => this.runOfKey(run));
-    return { ...rowsOf(all, given), ...look };
+    return { ...rowsOf(findIn(given) === "" ? bySchedule(all, hasUsedUp) : all, given), ...look };
   }
 
   async limits(given: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {

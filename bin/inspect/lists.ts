@@ -10,7 +10,8 @@ import { limitsInUse } from "../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
-import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, isTime, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
+import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
+import { occurrenceOf } from "./schedules.js";
 
 /** The prefix of the keys, and the largest number of them. */
 export interface ListArgs {
@@ -154,10 +155,10 @@ export async function ticks({ name, max, withinMs }: TicksArgs, context: Command
     context.locks.runs.list({ prefix: `${name}_`, ...page }),
   );
   if (more) throw new CliError("refused", `${name} has more than ${OCCURRENCES_MAX} runs: keep them for a shorter time`);
-  // Other runs may begin with the name too.
-  const all = runs
-    .map((run): Occurrence => ({ ...run, occurrence: run.key.slice(name.length + 1) }))
-    .filter(({ occurrence }) => isTime(occurrence));
+  const all = runs.flatMap((run): readonly Occurrence[] => {
+    const { schedule, occurrence = "" } = occurrenceOf(run.key) ?? {};
+    return schedule === name ? [{ ...run, occurrence }] : []; // Other runs may begin with the name too.
+  });
   const rows = all.map((one, at): Occurrence => {
     const before = all[at - 1];
     return before ? { ...one, afterMs: Date.parse(one.occurrence) - Date.parse(before.occurrence) } : one;

@@ -1,6 +1,7 @@
 /** Runs in a form for people or programs. */
 import type { RunInspection } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
+import { occurrenceOf } from "./schedules.js";
 
 /** The attempts that a caller makes at most if it says nothing else. What a caller says is not stored with the run. */
 export const DEFAULT_ATTEMPTS = 5;
@@ -12,23 +13,15 @@ export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
   return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
 }
 
-/** True if the text is a time as the key of an occurrence ends with it, after the schedule's name and `_`. */
-export function isTime(text: string): boolean {
-  const timeMs = Date.parse(text);
-  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString() === text;
-}
-
-/** True for the run of an occurrence: the next caller of the schedule wants the next occurrence, so only a second delivery starts it again. */
-function isOccurrence(key: string): boolean {
-  return isTime(key.slice(key.lastIndexOf("_") + 1));
-}
-
-/** Returns the run's state, and for a failed run if the next caller runs it again. More attempts than the default had another limit. */
+/**
+ * Returns the run's state, and for a failed run if the next caller runs it again. The next caller of a schedule wants the next occurrence, so
+ * only a second delivery starts one again. More attempts than the default had another limit.
+ */
 export function stateOf(run: Attempts & Pick<RunInspection, "key">): string {
   const { key, state, retryable, attempt } = run;
   if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
   if (state !== "failed" || retryable !== true) return state;
-  return isOccurrence(key) ? "failed, can be retried" : "failed, to be retried";
+  return occurrenceOf(key) ? "failed, can be retried" : "failed, to be retried";
 }
 
 /** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
@@ -59,7 +52,7 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "end
 /** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
 export function nextOf({ key, state, checkpoint }: Pick<RunInspection, "key" | "state" | "checkpoint">): string {
   if (state !== "interrupted") return "";
-  const taker = isOccurrence(key) ? "a second delivery" : "the next start";
+  const taker = occurrenceOf(key) ? "a second delivery" : "the next start";
   return `nothing to repair: ${taker} takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
 }
 

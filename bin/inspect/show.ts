@@ -4,7 +4,8 @@ import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { stateText } from "../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
-import { isTime, jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
+import { jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
+import { occurrenceOf } from "./schedules.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
@@ -55,10 +56,9 @@ export async function showRun(key: string, { locks, asJson, print }: CommandCont
 
 /** Returns the error for a key without a run. The name of a schedule has none, but its occurrences do. */
 async function noRun(key: string, locks: LockClient): Promise<CliError> {
-  const named = `${key}_`;
   // It is only advice: without it, such as without the right to list, the error is the same.
-  const { items } = await locks.runs.list({ prefix: named }).catch(() => ({ items: [] }));
-  const next = items.some((run) => isTime(run.key.slice(named.length)))
+  const { items } = await locks.runs.list({ prefix: `${key}_` }).catch(() => ({ items: [] }));
+  const next = items.some((run) => occurrenceOf(run.key)?.schedule === key)
     ? `It is a schedule, whose occurrences are shown by: holdfast ticks ${key}`
     : "";
   return new CliError("notFound", `${key} has no run: it never ran, was reset, or is forgotten`, { next });

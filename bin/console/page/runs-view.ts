@@ -57,7 +57,9 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
   const isFailed = filters.state === "" || filters.state === "failed";
   const first = isFailed ? thatFit(exhausted?.items ?? [], filters.find.trim()) : [];
   const rows = [...first, ...(data?.items ?? []).filter(({ key }) => !first.some((run) => run.key === key))];
-  const fits = Math.max(rows.length, data?.fits ?? 0);
+  // A row may stand for all occurrences of its schedule.
+  const hidden = rows.reduce((sum, { schedule }) => sum + (schedule ? schedule.occurrences - 1 : 0), 0);
+  const fits = Math.max(rows.length, data?.fits ?? 0) + hidden;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Runs</h1>
     <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="runs">
@@ -99,6 +101,7 @@ function row(run: RunOfKey, seen: Seen): Content {
   return html`<tr key=${run.key} class=${TONES[run.state]}>
     <th scope="row">
       <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(TONES[run.state])}${keyName(run.key, run.parts)}</a>
+      ${run.schedule && html`<small class="others">${othersOf(run.schedule)}</small>`}
     </th>
     <td data-label="State">
       ${hasUsedUp(run) ? html`<strong class="lost">${stateOf(run)}</strong>` : stateOf(run)}
@@ -109,6 +112,12 @@ function row(run: RunOfKey, seen: Seen): Content {
     <td data-label="Took" class=${tookMs === undefined ? "muted none" : ""}>${tookMs === undefined ? "–" : formatDuration(tookMs)}</td>
     <td data-label="By" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
   </tr>`;
+}
+
+/** Says how many occurrences of its schedule a row stands for, and leads to all of them. */
+function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"]>): Content {
+  const text = `the last of ${occurrences} occurrences${failed > 0 ? `, ${failed} of them failed` : ""}`;
+  return html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>${text}</a>`;
 }
 
 export function RunView(given: OneProps): Content {
