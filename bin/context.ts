@@ -18,6 +18,8 @@ export interface ProcessContext {
   readonly print: (text: string | Uint8Array) => Promise<void>;
   /** Prints a line to stderr, separate from the output. */
   readonly say: (line: string) => void;
+  /** Prints to stderr a failure that doesn't end the command: a line, or with `--json` an object. */
+  readonly warn: (error: unknown) => void;
 }
 
 /** The context of commands that inspect and operate. */

@@ -8,7 +8,7 @@ import type { KeyKind } from "./completion.js";
 import { connect, ownerHere, whereOf } from "./connection.js";
 import { type CliHost, type CommandContext, type GlobalOptions, type ProcessContext, type RunContext, Signals } from "./context.js";
 import { EXITS, statusOfSignal } from "./exit-codes.js";
-import { type CommandMode, failureOf, formatFailure, RUNNING } from "./format-failure.js";
+import { type CommandMode, type Failure, failureOf, formatFailure, RUNNING } from "./format-failure.js";
 import { plain } from "./plain-text.js";
 import { programFor } from "./program.js";
 import { printerOn, screenOn } from "./terminal.js";
@@ -94,6 +94,11 @@ class CommandLine implements CliHost {
       asJson: json,
       print: this.print,
       say: this.#say,
+      warn: (error) => {
+        const failure = this.#failureOf(error);
+        if (json) void this.#printError(`${formatFailure(failure, true)}\n`);
+        else this.#say(failure.message);
+      },
     };
   }
 
@@ -108,10 +113,14 @@ class CommandLine implements CliHost {
       if (this.#unprinted && this.#status === EXITS.ok.status) throw this.#unprinted;
       return this.#status;
     } catch (error) {
-      const failure = failureOf(error, this.#mode, this.#where, this.#command);
+      const failure = this.#failureOf(error);
       await this.#printError(`${formatFailure(failure, program.opts<GlobalOptions>().json === true)}\n`);
       return failure.status;
     }
+  }
+
+  #failureOf(error: unknown): Failure {
+    return failureOf(error, this.#mode, this.#where, this.#command);
   }
 
   async #carryOut(program: Command): Promise<void> {

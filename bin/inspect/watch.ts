@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { type Inspection, type LockClient, LockError } from "../../lib/index.js";
-import { formatDuration } from "../duration.js";
+import { formatDuration, formatSeconds } from "../duration.js";
 import { statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
 import { verbOf } from "../held-text.js";
@@ -34,6 +34,12 @@ export interface Change {
 /** The width of most verbs. */
 const VERB_CHARS = 8;
 
+/** The time between two notes of how old the rows are, in ms. */
+const AGING_MS = 1000;
+
+/** The time in ms after which an answer is late, so that the rows are said to be old. */
+const LATE_MS = 2000;
+
 /** The longest pause between polls that fail, in ms. */
 const LONGEST_INTERVAL_MS = 60_000;
 
@@ -57,15 +63,23 @@ async function looks(
   display: AlternateScreen | undefined,
   end: AbortSignal,
 ): Promise<void> {
-  const { locks, screen, asJson, print, say } = context;
+  const { locks, screen, asJson, print, warn } = context;
   let seen: readonly HoldView[] | undefined;
+  let seenAtMs = 0;
   let failures = 0;
+  let news = "";
   const isOver = (): boolean => end.aborted;
+  const aging = setInterval(() => {
+    const ageMs = performance.now() - seenAtMs;
+    if (!seen || (news === "" && ageMs < intervalMs + LATE_MS)) return;
+    display?.note(plain(`as of ${formatSeconds(ageMs)} ago: ${news || "no answer yet"}`));
+  }, AGING_MS);
+  end.addEventListener("abort", () => clearInterval(aging));
   while (!isOver()) {
     try {
       const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ prefix, ...page }));
       if (isOver()) return;
-      failures = 0;
+      [failures, news, seenAtMs] = [0, "", performance.now()];
       const holds = holdsOf(items);
       if (display) display.draw(linesOf(holds, more, prefix, intervalMs, screen));
       else {
@@ -78,10 +92,9 @@ async function looks(
     } catch (error) {
       const mayPass = error instanceof LockError && error.retry !== "never";
       if (!seen || !mayPass) throw error;
-      const failure = failureOf(error, "looks", undefined, "watch");
       failures += 1;
-      if (display) display.note(plain(failure.message));
-      else if (failures === 1) say(failure.message);
+      if (display) news = failureOf(error, "looks", undefined, "watch").message;
+      else if (failures === 1) warn(error);
     }
     const nextMs = Math.min(intervalMs * 2 ** Math.min(failures, 10), Math.max(intervalMs, LONGEST_INTERVAL_MS));
     await delay(nextMs, undefined, { signal: end }).catch(() => undefined);

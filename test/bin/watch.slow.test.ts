@@ -55,13 +55,16 @@ describe("watch on a pipe", () => {
     expect(JSON.parse(ended)).toEqual({ at, event: "ended", ending: "released", ...hold, ...times });
   });
 
-  it("says that nobody answers, once, and goes on until somebody does", async () => {
+  it.each([
+    [[], /^holdfast: watch: .*no answer.*\n$/],
+    [["--json"], /^\{"error":\{"status":69,"code":"unavailable","message":"watch: [^\n]*no answer[^\n]*\n$/],
+  ])("says that nobody answers, once, and goes on until somebody does: %j", async (options, said) => {
     const away = await serve();
-    const running = start(["watch", "--interval", "200ms"], away.env);
+    const running = start(["watch", ...options, "--interval", "200ms"], away.env);
     await away.locks.acquire("seen");
     await running.printed(/seen/);
     await away.goAway();
-    await running.said(/^holdfast: watch: .*no answer.*\n$/);
+    await running.said(said);
     running.signal("SIGINT");
     expect(await running.ended).toMatchObject({ status: 130 });
     away.table.client.destroy();
@@ -150,6 +153,19 @@ describe("watch on a terminal", () => {
     expect(status).toBe(130);
     expect(shown).toContain("\u001B[?1049h");
     expect(shown.trimEnd()).toMatch(/\u001B\[\?1049l$/u);
+  });
+
+  it("says how old the rows are while nobody answers", async () => {
+    const away = await serve();
+    await away.locks.acquire("seen");
+    const terminal = inTerminal(["watch", "--interval", "200ms"], away.env, { columns: 80, rows: 10 });
+    await terminal.showed(/seen/);
+    await away.goAway();
+    await terminal.showed(/as of \ds ago: no answer yet/);
+    await terminal.showed(/as of \d+s ago: watch: .*no answer/);
+    terminal.type("\u0003");
+    expect(await terminal.ended).toMatchObject({ status: 130 });
+    away.table.client.destroy();
   });
 
   it("shows no more lines than there is room for", async () => {
