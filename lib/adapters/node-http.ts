@@ -107,7 +107,7 @@ const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "
 /** Statuses whose responses have no body, and so no length. */
 const BODILESS: readonly number[] = [204, 304];
 
-/** A response that is held back. */
+/** Holds a response back until its outcome is recorded. */
 export class HeldResponse {
   /** Resolves when the route has ended its response, or when its stream has ended. */
   readonly made: Promise<MadeResponse>;

@@ -167,7 +167,6 @@ const RUNS: Protection<Run | undefined> = {
   held: "run-in-progress",
 };
 
-/** The progress of one call. */
 interface Progress<Under, Response> {
   stage: "before" | "in" | "after";
   under?: Under;

@@ -128,7 +128,6 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
   };
 }
 
-/** The policy of one rate. */
 interface Policy {
   /** Its name, as a string of structured fields (RFC 9651). */
   readonly name: string;

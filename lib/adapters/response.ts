@@ -24,7 +24,6 @@ export class TransientResponse {
 /** A stream that was cut off: its work is not known to be done. */
 export const CUT_OFF = new TransientResponse(500);
 
-/** A response of a route. */
 export type MadeResponse = StoredResponse | TransientResponse;
 
 const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;

@@ -241,7 +241,6 @@ const Renewals = v.strictObject({
   ),
 });
 
-/** The body of a problem document. */
 export type ProblemBody = v.InferOutput<typeof Problem>;
 
 /** The caller as the service knows it, and the parameters of the records. */

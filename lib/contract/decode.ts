@@ -6,7 +6,6 @@ import { LIMITS } from "../core/limits.js";
 /** A message that passed its schema, or a refusal. */
 export type Decoded<T> = { readonly ok: true; readonly value: T } | Refusal;
 
-/** A schema of a message. */
 export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
 
 /** The type of a message that passed `S`. */

@@ -73,7 +73,6 @@ export const fencingToken = v.pipe(
   v.description("Strictly increases with every new grant of the key."),
 );
 
-/** A duration or a time, in ms. */
 export const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
 
 /** A lease's mode. */
@@ -92,7 +91,6 @@ export const meta = v.pipe(
 
 /** The details of a lease that all callers see. */
 export const publicDetails = { owner } satisfies Record<keyof PublicDetails, v.GenericSchema>;
-/** All details of a lease. */
 export const details = { ...publicDetails, meta: v.optional(meta) } satisfies Record<keyof Details, v.GenericSchema>;
 
 export const json = v.pipe(

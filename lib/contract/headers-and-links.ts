@@ -67,7 +67,6 @@ const ASKS = {
   look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT },
 } as const;
 
-/** The headers and links of an operation. */
 interface HeadersAndLinks {
   /** Headers of its request, with their descriptions. */
   readonly asks?: Readonly<Record<string, string>>;

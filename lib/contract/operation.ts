@@ -18,7 +18,6 @@ type QuerySchema = v.GenericSchema<unknown, object> & { readonly entries: Readon
 
 /** A decoded request. */
 export interface Asked<Path, Body = object, Query = object> {
-  /** The parameters of the path. */
   readonly path: Path;
   /** The body; `{}` for an operation without one. */
   readonly body: Body;

@@ -5,7 +5,6 @@ import type { CHECKED } from "./answers.js";
 /** True if the value is a `T`, as far as its members are known: a newer service may send further ones. */
 export type Check<T> = (value: unknown) => value is T;
 
-/** The check of an answer. */
 export type CheckOf<Name extends keyof typeof CHECKED> = Check<Told<v.InferOutput<(typeof CHECKED)[Name]>>>;
 
 /** The type of a message from JSON, in which no member is undefined. */

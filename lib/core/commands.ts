@@ -253,7 +253,6 @@ interface Answers {
   readonly reset: WasReset;
 }
 
-/** The answer type of a command. */
 export type AnswerTo<C extends Command> = Answers[C["type"]] | Refusal;
 
 /** A change of holders, for the log: together the events show who held the key when. Renewals cause none. */

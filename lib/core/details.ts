@@ -20,5 +20,4 @@ export interface Details extends PublicDetails {
 
 /** The names of the details that all callers see. */
 export const PUBLIC_DETAILS: { readonly [Name in keyof Required<PublicDetails>]: true } = { owner: true };
-/** The names of all details. */
 export const DETAILS: { readonly [Name in keyof Required<Details>]: true } = { ...PUBLIC_DETAILS, meta: true };

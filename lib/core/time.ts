@@ -3,7 +3,6 @@
  * test advances time instead of waiting for it. A name ends with its unit.
  */
 
-/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }

@@ -4,7 +4,6 @@ import type { Attributes, Counter, Histogram, Meter, UpDownCounter } from "@open
 import { ERRORS } from "../core/errors.js";
 import { LockError, LockLostError } from "../client/wire/errors.js";
 
-/** The metrics. */
 export interface Instruments {
   readonly acquireSec: Histogram;
   readonly holdSec: Histogram;

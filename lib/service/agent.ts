@@ -61,7 +61,6 @@ export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "g
 /** Asks AWS whether an execution still runs. Undefined: AWS was asked too fast, more than once. @throws Error if that is not known */
 export type IsRunning = (executionArn: string) => Promise<boolean | undefined>;
 
-/** The parts of an agent. */
 export interface AgentDeps {
   readonly store: Pick<LockStore, "read" | "apply">;
   readonly sleepers: SleeperStore;

@@ -195,7 +195,6 @@ export class Requests {
   }
 }
 
-/** The commands of holders. */
 const HOLDERS: ReadonlySet<Command["type"] | undefined> = new Set(["renew", "release", "complete"]);
 /** The pause before a request that was throttled comes again, in ms. A holder's is shorter, so that a crowd doesn't take its lease. */
 const AFTER_THROTTLE_MS = { holder: 50, other: 500 };

@@ -18,7 +18,6 @@ export interface Address {
   readonly key: string;
 }
 
-/** The address of a limit. */
 export type LimitName = Omit<Address, "kind">;
 
 /** A payload that is stored in an item of its own. */
@@ -53,7 +52,6 @@ export interface Page<Stored> {
 /** A page of locks or runs. */
 export type ListPage = Page<LockRecord>;
 
-/** A query for one page of limits. */
 export interface LimitQuery extends Omit<ListQuery, "kind"> {
   /** A limit that is full by this time is left out. */
   readonly fullAfterMs: number;

@@ -15,7 +15,6 @@ import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs, isCutSho
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
 
-/** The dependencies of a wait. */
 export interface WaitDeps {
   readonly clock: Clock;
   readonly context?: InvocationContext | undefined;
@@ -41,7 +40,6 @@ export class Wait {
     this.#began = instantOf(deps.clock);
   }
 
-  /** The time left, in ms. */
   leftMs(): number {
     return this.#waitMs - this.#ageMs();
   }

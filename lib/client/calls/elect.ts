@@ -34,7 +34,6 @@ const SPREAD_MS = 500;
 /** The pauses while the service can't be reached: the first, which doubles up to the longest. */
 const RETRIES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
-/** The checks of the options. */
 export const ELECT_OPTIONS: Checks<ElectOptions> = {
   leaseMs: CHECKS.leaseMs,
   owner: CHECKS.owner,

@@ -79,7 +79,6 @@ export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> =
   ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax), priority: whole(0, LIMITS.priorityMax) },
 };
 const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, heartbeat, maxHoldMs };
-/** The checks of the options of an acquire that waits. */
 export const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
 
 /** The option of a wrapper, in addition to those of its acquire. */

@@ -21,7 +21,6 @@ const INTERVAL_MS = 1000;
 const INTERVAL_MIN_MS = 100;
 const INTERVAL_MAX_MS = 3_600_000;
 
-/** The checks of the options. */
 export const WATCH_OPTIONS: Checks<WatchOptions> = { intervalMs: ms(INTERVAL_MIN_MS, INTERVAL_MAX_MS), signal: CHECKS.signal };
 
 /** Yields the present state, then every change that a poll finds. @throws LockError if a poll gets no response or is refused */

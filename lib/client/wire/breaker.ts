@@ -28,7 +28,6 @@ export const BREAKER = {
 
 const SECOND_MS = 1000;
 
-/** The attempts of one second. */
 interface Second {
   readonly atMs: number;
   readonly attempts: number;

@@ -27,7 +27,6 @@ export const must =
     if (!isRight(value)) throw refused(name, value, rule);
   };
 
-/** One of these words. */
 export const oneOf = (...words: readonly string[]): Check =>
   must((value) => words.includes(value as string), `it must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`);
 
@@ -48,7 +47,6 @@ export const ofType =
 /** Anything: the option is checked where it is used. */
 export const unchecked: Check = () => undefined;
 
-/** True or false. */
 export const boolean = must((value) => typeof value === "boolean", "it must be true or false");
 
 /** The checks of options that several calls have. */

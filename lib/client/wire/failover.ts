@@ -25,7 +25,6 @@ import { FINAL, identityOf, leaseIn, lookUp, lookUpTake, notConfigured, OTHER_TA
 import { stopSignalOf } from "./lazy-abort.js";
 import type { Runtime } from "./retry.js";
 
-/** A way to the records. */
 export type Way = "service" | "table";
 
 /** The parts of a client with two ways. */

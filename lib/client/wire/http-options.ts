@@ -37,7 +37,6 @@ export interface HttpOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** The checks of the options. */
 export const HTTP_OPTIONS: Checks<HttpOptions> = {
   ...{ url: ofType("string"), sign: ofType("function"), token: ofType("string", "function") },
   ...{ headers: ofType("object"), fetch: ofType("function") },

@@ -163,7 +163,6 @@ type Decoder<Name extends Operation> = (reply: Reply, request: RequestOf<Name>) 
 
 const heldOrWaiting = (reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Waiting | Refusal => waiting(reply) ?? held(reply, ref, how);
 
-/** The decoder of each operation. */
 const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   acquire: (reply, ref) => heldOrWaiting(reply, ref, grantIn(reply)),
   renew: (reply, ref) => held(reply, ref, "renewed"),

@@ -9,7 +9,6 @@ import { nodeModules } from "../../core/node-modules.js";
 import type { Sockets } from "./held-requests.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
-/** A request. */
 export interface Message {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -7,7 +7,6 @@ import type { ServiceApi } from "./runs.js";
 
 /** The name of an operation. */
 export type Operation = keyof ServiceApi;
-/** The request of an operation. */
 export type RequestOf<Name extends Operation> = Requests[Name];
 /** The answer of an operation, refusals included. */
 export type AnswerOf<Name extends Operation> = Answers[Name];

@@ -58,7 +58,6 @@ export type RunFound =
   | { readonly ok: true; readonly tag: string; readonly run: RunView }
   | { readonly ok: true; readonly tag: string; readonly unchanged: true };
 
-/** A request for a page of runs. */
 export interface RunListRequest extends PageRequest {
   readonly state?: RunView["state"] | undefined;
 }

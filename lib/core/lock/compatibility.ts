@@ -17,7 +17,6 @@ import type { LeaseId } from "../lease-id.js";
 import type { Hold, LockRecord, Mode } from "../record.js";
 import type { ClockReading } from "../time.js";
 
-/** A hold with its leaseId. */
 export type HoldEntry = readonly [leaseId: LeaseId, hold: Hold];
 
 /** A lease, or the offer of one. */

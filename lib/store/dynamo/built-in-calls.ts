@@ -59,7 +59,6 @@ class BuiltInCalls implements AllCalls {
     this.#clock = clock;
   }
 
-  /** Makes one attempt. */
   async #attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
     const { bounds = BOUNDS, userAgent, watcher } = this.#settings;
     const offsetMs = this.#clockOffsetMs;

@@ -50,7 +50,6 @@ export interface SendBounds {
   readonly answerMs: number;
 }
 
-/** An answer. */
 export interface Reply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -157,7 +157,6 @@ const PAYLOAD_MEMBERS: Members<Payload> = {
 /** A result or an error of a run. */
 export const PAYLOAD = layoutOf(PAYLOAD_MEMBERS);
 
-/** A checkpoint of a run. */
 export const CHECKPOINT = layoutOf<Checkpoint>({ ...PAYLOAD_MEMBERS, sequence: optional(integer("q")) });
 
 const OUTCOME = layoutOf<Outcome>({

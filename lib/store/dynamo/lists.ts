@@ -30,7 +30,6 @@ const MARK_CHARS = 12;
 /** The bytes of a place that was left. */
 export const LEFT_BYTES = 6;
 
-/** The lists of one item. */
 export interface Lists {
   /** The leaseId at each place of the queue, or {@link LEFT}. */
   readonly places: readonly string[];

@@ -18,7 +18,6 @@ export interface TableLocation {
   readonly credentials?: Client.DynamoDBClientConfig["credentials"] | undefined;
 }
 
-/** The knowledge of the SDK. */
 export interface Sdk {
   /** Returns operations that send through `client`. */
   readonly calls: (client: Client.DynamoDBClient) => TableCalls;

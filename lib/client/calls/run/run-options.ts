@@ -61,7 +61,6 @@ export const keepMs: Check = (name, value) => {
 /** The number of times that the work of a run is started. */
 export const maxAttempts = whole(0, LIMITS.attemptsMax);
 
-/** The checks of the options of a run. */
 export const RUN: Checks<RunOptions & WhenUnavailable> = {
   ...{ payload: unchecked, leaseMs: CHECKS.leaseMs, keepResultMs: keepMs, maxAttempts, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
   isFinal: must((value) => typeof value === "function", "it must be a function"),
