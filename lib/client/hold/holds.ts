@@ -107,7 +107,7 @@ export class Holds implements LeaseOwner<HeldLease> {
 }
 
 /** True if the invocation ended the lease, which nobody had yet. */
-function isWithoutTime({ signal: { reason } }: HeldLease): boolean {
+function isWithoutTime({ ending: { reason } }: HeldLease): boolean {
   return isA(reason, LockLostError) && reason.reason === "invocation-ends";
 }
 
