@@ -63,13 +63,23 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     ["fencing", "docs/fencing-tokens"],
     ["Terraform", "docs/without-the-cdk"],
     ["stuck lock", "docs/operating"],
+    ["dlq", "docs/idempotency"],
+    ["ReportBatchItemFailures", "docs/idempotency"],
+    ["mysql", "docs/comparison"],
+    ["debounce", "docs/limits"],
+    ["outbox", "docs/do-you-need-a-lock"],
+    ["mutex", "docs/choosing-a-lock"],
+    ["semaphore", "docs/choosing-a-lock"],
   ])("finds %s first on %s", (words, page) => {
     const [first] = search(words);
     expect(first).toContain(`/${page}#`);
   });
 
-  it("finds exactly once among the first five, on idempotency", () => {
-    expect(search("exactly once").slice(0, 5).join(" ")).toContain("docs/idempotency");
+  it.each([
+    ["exactly once", "docs/idempotency"],
+    ["rate limit", "docs/limits"],
+  ])("finds %s among the first five on %s", (words, page) => {
+    expect(search(words).slice(0, 5).join(" ")).toContain(`/${page}#`);
   });
 
   it.each(["namespace", "CommonJS", "Python"])("finds no page for those who work on holdfast, for %s", (words) => {
