@@ -60,11 +60,11 @@ function invalid(issue: v.BaseIssue<unknown>): Refusal {
 function ruleOf(issue: v.BaseIssue<unknown>, field: string | undefined): string {
   if (field !== undefined && issue.type === "strict_object")
     return issue.received === "undefined" ? "is required" : "is not a field of this request";
-  return issue.message + given(issue);
+  return issue.message + shownInput(issue);
 }
 
 /** Tells the value that breaks a rule. Text is not repeated, since it may be secret, unless it stands for one of a few words. */
-function given({ input, received, type }: v.BaseIssue<unknown>): string {
+function shownInput({ input, received, type }: v.BaseIssue<unknown>): string {
   if (typeof input === "object" || input === undefined) return "";
   const isText = typeof input === "string" && (type !== "picklist" || input.length > SHOWN_CHARS);
   return `; ${isText ? `text of ${input.length} characters` : received} given`;

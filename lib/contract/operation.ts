@@ -17,7 +17,7 @@ export type AnswerName = keyof typeof ANSWERS | "empty";
 type QuerySchema = v.GenericSchema<unknown, object> & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
 
 /** A decoded request. */
-export interface Asked<Path, Body = object, Query = object> {
+export interface DecodedRequest<Path, Body = object, Query = object> {
   readonly path: Path;
   /** The body; `{}` for an operation without one. */
   readonly body: Body;
@@ -53,7 +53,7 @@ export interface OperationDoc {
 /** A row of the contract. */
 export interface Operation<Path = never, Body = never, Query = never> extends OperationDoc {
   /** Calls the service, and puts its answer into the form of HTTP. */
-  readonly serve: (api: ServiceApi, asked: Asked<Path, Body, Query>) => Promise<Answer | Refusal>;
+  readonly serve: (api: ServiceApi, request: DecodedRequest<Path, Body, Query>) => Promise<Answer | Refusal>;
 }
 
 type BodyOf<Name extends RequestName> = v.InferOutput<(typeof REQUESTS)[Name]>;

@@ -37,9 +37,9 @@ export function fromProblem(status: number, body: unknown, askAbout?: string): R
     const { type: _type, title: _title, status: _status, instance: _instance, ...refusal } = body as ProblemBody;
     return { ...refusal, ok: false } as Refusal;
   }
-  const said = saidBy(body);
-  const code = CREDENTIALS.test(said) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
-  const detail = `The gateway answered ${status} before the service was reached${said && `: ${said}`}${askAbout !== undefined && MISDIRECTED.includes(status) ? ` (${askAbout})` : ""}`;
+  const message = messageOf(body);
+  const code = CREDENTIALS.test(message) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
+  const detail = `The gateway answered ${status} before the service was reached${message && `: ${message}`}${askAbout !== undefined && MISDIRECTED.includes(status) ? ` (${askAbout})` : ""}`;
   return code && refuseLocally(code, { detail, ...(code === "not-found" && { field: "url" }) });
 }
 
@@ -56,7 +56,7 @@ const MISDIRECTED: readonly number[] = [403, 404];
 
 /** AWS gateways use these words for a request that they can't authenticate. A caller without the right gets "Forbidden". */
 const CREDENTIALS = /security token|authentication token|signature|credential|expired/i;
-const SAID_CHARS = 200;
+const MESSAGE_CHARS = 200;
 /** Stands in a message for a secret that was removed. */
 export const STRUCK = "…";
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
@@ -67,8 +67,8 @@ export function withoutIds(text: string): string {
 }
 
 /** Returns the first line of the gateway's own message, with leaseIds from the path removed; `""` without a message. */
-function saidBy(body: unknown): string {
+function messageOf(body: unknown): string {
   const { message, Message = message } = (body ?? {}) as { readonly message?: unknown; readonly Message?: unknown };
   if (typeof Message !== "string") return "";
-  return withoutIds((Message.split("\n", 1)[0] ?? "").trim()).slice(0, SAID_CHARS);
+  return withoutIds((Message.split("\n", 1)[0] ?? "").trim()).slice(0, MESSAGE_CHARS);
 }

@@ -183,7 +183,7 @@ const RenewalsRequest = v.strictObject({
 export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
 
 /** A stored value. The service counts its bytes. */
-const kept = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
+const stored = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
 const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
 
 const StartRequest = v.strictObject({
@@ -204,7 +204,7 @@ const StartRequest = v.strictObject({
 
 const RenewRunRequest = v.strictObject({
   leaseMs: v.optional(leaseMs),
-  checkpoint: v.optional(kept(LIMITS.checkpointBytes)),
+  checkpoint: v.optional(stored(LIMITS.checkpointBytes)),
   sequence: v.optional(
     v.pipe(
       integer(1, Number.MAX_SAFE_INTEGER),
@@ -219,12 +219,12 @@ const OutcomeRequest = v.variant(
     v.pipe(
       v.strictObject({
         state: v.literal("succeeded"),
-        result: v.optional(kept(LIMITS.resultBytes)),
+        result: v.optional(stored(LIMITS.resultBytes)),
         resultOmitted: v.optional(v.pipe(v.literal(true, "must be true, or left out"), v.description("In place of a `result`."))),
       }),
       v.metadata({ not: { required: ["result", "resultOmitted"] } }),
     ),
-    v.strictObject({ state: v.literal("failed"), error: kept(LIMITS.resultBytes), retryable: v.boolean("must be true or false") }),
+    v.strictObject({ state: v.literal("failed"), error: stored(LIMITS.resultBytes), retryable: v.boolean("must be true or false") }),
   ],
   'must be "succeeded" or "failed"',
 );

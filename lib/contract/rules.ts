@@ -5,10 +5,10 @@ import type { CHECKED } from "./answers.js";
 /** True if the value is a `T`, as far as its members are known: a newer service may send further ones. */
 export type Check<T> = (value: unknown) => value is T;
 
-export type CheckOf<Name extends keyof typeof CHECKED> = Check<Told<v.InferOutput<(typeof CHECKED)[Name]>>>;
+export type CheckOf<Name extends keyof typeof CHECKED> = Check<FromJson<v.InferOutput<(typeof CHECKED)[Name]>>>;
 
 /** The type of a message from JSON, in which no member is undefined. */
-type Told<T> = T extends object ? { readonly [Name in keyof T]: Told<Exclude<T[Name], undefined>> } : T;
+type FromJson<T> = T extends object ? { readonly [Name in keyof T]: FromJson<Exclude<T[Name], undefined>> } : T;
 
 type Rule = (value: unknown) => boolean;
 

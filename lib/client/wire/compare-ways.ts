@@ -51,12 +51,12 @@ export async function identityOf(
 ): Promise<CallerIdentity> {
   const { answer } = await retry((attempt) => service.health({ caller: "1" }, attempt), limits, runtime);
   if (!answer.ok && answer.code !== "invalid-request") throw errorOf(answer, "failover: the service's view of this caller");
-  const told = answer.ok ? answer.caller : undefined;
-  if (!told) throw notConfigured("the service is of a version that doesn't tell a caller its identity");
+  const identity = answer.ok ? answer.caller : undefined;
+  if (!identity) throw notConfigured("the service is of a version that doesn't tell a caller its identity");
   const names = Object.keys(expected) as (keyof CallerIdentity)[];
-  const name = names.find((one) => told[one] !== expected[one]);
-  if (name === undefined) return told;
-  throw notConfigured(`${name}: ${JSON.stringify(told[name])} at the service, ${JSON.stringify(expected[name])} on the table`);
+  const name = names.find((one) => identity[one] !== expected[one]);
+  if (name === undefined) return identity;
+  throw notConfigured(`${name}: ${JSON.stringify(identity[name])} at the service, ${JSON.stringify(expected[name])} on the table`);
 }
 
 /** Returns what this way knows of the lease, held or ended. @throws LockError for any other refusal, or without an answer */

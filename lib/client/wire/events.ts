@@ -22,12 +22,12 @@ export interface LockClientEvent {
   readonly error?: unknown;
 }
 /** Calls a user's listener. Its errors and rejections are ignored: a failing metric must not fail the work or end the process. */
-export async function tellQuietly<Told extends readonly unknown[]>(
-  listener: ((...told: Told) => unknown) | undefined,
-  ...told: Told
+export async function tellQuietly<Arguments extends readonly unknown[]>(
+  listener: ((...args: Arguments) => unknown) | undefined,
+  ...args: Arguments
 ): Promise<void> {
   try {
-    await listener?.(...told);
+    await listener?.(...args);
   } catch {
     // Ignored, as described above.
   }

@@ -74,9 +74,9 @@ const REMEMBERED = 1000;
 /** Combines both ways. Nothing is sent before the first call. */
 export function failover(deps: FailoverDeps): Failover {
   const ways = new TwoWays(deps);
-  const api = deps.service ? apiBy(deps.service, (...asked) => ways.call(...asked)) : ways.on("table");
+  const api = deps.service ? apiBy(deps.service, (...request) => ways.call(...request)) : ways.on("table");
   return {
-    api: { ...api, health: async (...asked) => ways.describe(await api.health(...asked)) },
+    api: { ...api, health: async (...request) => ways.describe(await api.health(...request)) },
     use: (via) => ways.use(via),
   };
 }

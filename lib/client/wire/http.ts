@@ -125,11 +125,11 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
       throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
     }
     atNobody = Number.NEGATIVE_INFINITY;
-    const { status, headers: received, text: said } = answer;
+    const { status, headers: received, text: raw } = answer;
     const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
-    const answered = parse(isService ? said : withoutCredentials(said, headers));
-    if (status >= 400 && !isAbout(path, answered)) throw new NoResponse(`the answer ${status} is one to another request`);
-    return { status, headers: received, askAbout, body: answered };
+    const parsed = parse(isService ? raw : withoutCredentials(raw, headers));
+    if (status >= 400 && !isAbout(path, parsed)) throw new NoResponse(`the answer ${status} is one to another request`);
+    return { status, headers: received, askAbout, body: parsed };
   };
 }
 
@@ -169,28 +169,28 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   check: (reply, ref) => heldOrWaiting(reply, ref, "checked"),
   changeMode: (reply, ref) => held(reply, ref, isReplay(reply) ? "replayed" : "changed"),
   waitForCondition: (reply) => waiting(reply) ?? refusal(reply),
-  notify: (reply) => told(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified })),
+  notify: (reply) => checked(reply, answers.isNotified, (notified) => ({ ok: true, how: "notified", ...notified })),
   transfer: (reply, { key, to: { leaseId } }) => held(reply, { key, leaseId }, "transferred"),
   release(reply) {
     const state = reply.headers.get("lease-state");
     return reply.status === 204 ? { ok: true, state: answers.isLeaseState(state) ? state : "unknown" } : refusal(reply);
   },
-  breakHold: (reply) => told(reply, answers.isBreaking, asTold),
+  breakHold: (reply) => checked(reply, answers.isBreaking, asAnswer),
   inspect: (reply, { key, ifNoneMatch }) =>
     unchanged(reply, ifNoneMatch) ??
-    told(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection })),
-  list: (reply) => told(reply, answers.isList, asTold),
-  health: (reply) => told(reply, answers.isHealth, asTold),
+    checked(reply, of({ key }, answers.isInspection), (inspection) => ({ ok: true, tag: tagOf(reply), inspection })),
+  list: (reply) => checked(reply, answers.isList, asAnswer),
+  health: (reply) => checked(reply, answers.isHealth, asAnswer),
   acquireSet: (reply, { leaseId, locks }) => heldSet(reply, { leaseId, keys: locks.map(({ key }) => key) }, grantIn(reply)),
   renewSet: (reply, set) => heldSet(reply, set, "renewed"),
   releaseSet: (reply, { keys }) =>
-    told(
+    checked(
       reply,
       ofKeys(keys, answers.isSetEnded, ({ states }) => states),
-      asTold,
+      asAnswer,
     ),
   renewMany: (reply, { leases }) =>
-    told(reply, answers.isRenewals, ({ results }) => ({
+    checked(reply, answers.isRenewals, ({ results }) => ({
       ok: true,
       results: leases.map((ref, at) => {
         const { status, ...one } = results[at] ?? NO_RESULT;
@@ -199,23 +199,23 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
     })),
   start(reply, ref) {
     if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
-    return told(reply, of(ref, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
+    return checked(reply, of(ref, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
       ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
       ...(checkpoint !== undefined && { checkpoint }),
     }));
   },
-  complete: (reply) => told(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" })),
+  complete: (reply) => checked(reply, answers.isRecorded, () => ({ ok: true, how: isReplay(reply) ? "replayed" : "recorded" })),
   run: (reply, { key, ifNoneMatch }) =>
-    unchanged(reply, ifNoneMatch) ?? told(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
-  runs: (reply) => told(reply, answers.isRunList, asTold),
-  resetRun: (reply) => told(reply, answers.isReset, asTold),
+    unchanged(reply, ifNoneMatch) ?? checked(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
+  runs: (reply) => checked(reply, answers.isRunList, asAnswer),
+  resetRun: (reply) => checked(reply, answers.isReset, asAnswer),
   take(reply, { rates }) {
     const isThis = ((body) => answers.isTaken(body) && body.remaining.length === rates.length) as CheckOf<"isTaken">;
-    return told(reply, isThis, asTold);
+    return checked(reply, isThis, asAnswer);
   },
-  limit: (reply, { key }) => told(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
-  resetLimit: (reply) => told(reply, answers.isReset, asTold),
-  limits: (reply) => told(reply, answers.isLimitList, asTold),
+  limit: (reply, { key }) => checked(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
+  resetLimit: (reply) => checked(reply, answers.isReset, asAnswer),
+  limits: (reply) => checked(reply, answers.isLimitList, asAnswer),
 };
 
 function isSuccess({ status }: Pick<Reply, "status">): boolean {
@@ -242,39 +242,39 @@ function unchanged(reply: Reply, ifNoneMatch: string | undefined) {
 }
 
 /** Returns the answer in the body of a success. @throws NoResponse if it isn't an answer to this request */
-function told<Body, Told>(reply: Reply, isTold: Check<Body>, answerOf: (body: Body) => Told): Told | Refusal {
+function checked<Body, Result>(reply: Reply, isBody: Check<Body>, answerOf: (body: Body) => Result): Result | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
-  if (!isTold(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
+  if (!isBody(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
   return answerOf(reply.body);
 }
 
 /** Returns the members of the body as the answer. */
-function asTold<Body extends object>(body: Body): Body & { readonly ok: true } {
+function asAnswer<Body extends object>(body: Body): Body & { readonly ok: true } {
   return { ...body, ok: true };
 }
 
 /** Returns a check that is passed by what is about this key, and this lease if it names one. */
 function of<Body extends Partial<LeaseRef>>(
   { key, leaseId }: { readonly key: string; readonly leaseId?: string },
-  isTold: Check<Body>,
+  isBody: Check<Body>,
 ): Check<Body> {
-  return (body): body is Body => isTold(body) && body.key === key && (leaseId === undefined || body.leaseId === leaseId);
+  return (body): body is Body => isBody(body) && body.key === key && (leaseId === undefined || body.leaseId === leaseId);
 }
 
 /** Returns a check that is passed by what has a member for each of these keys. */
-function ofKeys<Body>(keys: readonly string[], isTold: Check<Body>, membersOf: (body: Body) => object): Check<Body> {
-  return (body): body is Body => isTold(body) && keys.every((key) => Object.hasOwn(membersOf(body), key));
+function ofKeys<Body>(keys: readonly string[], isBody: Check<Body>, membersOf: (body: Body) => object): Check<Body> {
+  return (body): body is Body => isBody(body) && keys.every((key) => Object.hasOwn(membersOf(body), key));
 }
 
 /** Returns the set. @throws NoResponse if the reply is not this one. */
 function heldSet(reply: Reply, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
   const isThis = ofKeys(keys, answers.isSet, (set) => (set.leaseId === leaseId ? set.fencingTokens : {}));
-  return told(reply, isThis, (set) => ({ ok: true, how, ...set }));
+  return checked(reply, isThis, (set) => ({ ok: true, how, ...set }));
 }
 
 /** Returns the lease. @throws NoResponse if the reply is not this one. */
 function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
-  return told(reply, of(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
+  return checked(reply, of(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }
 
 /** The answer to a caller that sleeps: no poll is useful, and the place is kept without any. */
@@ -284,7 +284,7 @@ const ASLEEP = { ok: true, state: "waiting", asleep: true, retryAfterMs: Infinit
 function waiting(reply: Reply): Waiting | Refusal | undefined {
   if (reply.status !== 202) return undefined;
   if (answers.isAsleep(reply.body)) return { ...ASLEEP, position: reply.body.position };
-  return told(reply, answers.isWaiting, asTold);
+  return checked(reply, answers.isWaiting, asAnswer);
 }
 
 /** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
