@@ -104,27 +104,15 @@ class TickTooLate extends FinalError {
   override readonly name = TOO_LATE;
 }
 
-const UNITS = [
-  ["d", DAY_MS],
-  ["h", HOUR_MS],
-  ["m", 60_000],
-  ["s", 1000],
-] as const;
-
 /** Returns the error of an occurrence, for people: `3h 20m late, at most 1h`. The time is rounded up, so that it is always the longer one. */
 function tooLate(lateMs: number, maxLateMs: number): TickTooLate {
-  return new TickTooLate(`${inUnits(Math.ceil(lateMs / 1000) * 1000)} late, at most ${inUnits(maxLateMs)}`, { data: lateMs });
+  return new TickTooLate(`${inUnits(Math.ceil(lateMs / 1000))} late, at most ${inUnits(Math.floor(maxLateMs / 1000))}`, { data: lateMs });
 }
 
-/** `1d 2h 3s`: without parts of a second. */
-function inUnits(ms: number): string {
-  let restMs = ms;
-  const parts = UNITS.flatMap(([unit, unitMs]) => {
-    const count = Math.floor(restMs / unitMs);
-    restMs -= count * unitMs;
-    return count > 0 ? [`${count}${unit}`] : [];
-  });
-  return parts.join(" ") || "0s";
+/** `26h 3m`, `90s`: whole seconds in hours, minutes and seconds. */
+function inUnits(seconds: number): string {
+  const parts = [`${Math.floor(seconds / 3600)}h`, `${Math.floor(seconds / 60) % 60}m`, `${seconds % 60}s`];
+  return parts.filter((part) => !part.startsWith("0")).join(" ") || "0s";
 }
 
 /** @throws InvalidRequestError naming the invalid option of a tick. */
