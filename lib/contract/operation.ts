@@ -16,7 +16,6 @@ export type AnswerName = keyof typeof ANSWERS | "empty";
 /** A query: every member is text. */
 type QuerySchema = v.GenericSchema<unknown, object> & { readonly entries: Readonly<Record<string, v.GenericSchema>> };
 
-/** A decoded request. */
 export interface DecodedRequest<Path, Body = object, Query = object> {
   readonly path: Path;
   /** The body; `{}` for an operation without one. */
