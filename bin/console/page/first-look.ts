@@ -49,7 +49,6 @@ export function NeedsALook(
   return html`<section class="panel looks" aria-label="Needs a look">
     <header>
       <h2>Needs a look</h2>
-      <span class="muted">not renewed in time, waited for longer than a minute, or out of attempts</span>
     </header>
     <ul>
       ${data.looks.map((view) => keyLook(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runLook)}

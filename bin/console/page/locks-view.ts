@@ -69,8 +69,7 @@ function listFilters({ filters: { order, only }, set }: Filters): Content {
 function nothing(about: About, { read, more }: Locks, { filters: { find, only }, set }: Filters): Content {
   const isAll = find === "" && only === "";
   if (isAll && more) return empty("None of the keys that were read is held");
-  if (isAll)
-    return empty("No key is held", "As soon as a caller acquires a lock, its key appears here.", tryIt(about, "lock demo -- sleep 30"));
+  if (isAll) return empty("No key is held", tryIt(about, "lock demo -- sleep 30"));
   const clear = html`<button type="button" onClick=${() => set({ find: "", only: "" })}>Clear the filter</button>`;
   const fault = find === "" ? "is waited for" : "fits";
   return empty(more ? `None of the first ${read} held keys ${fault}` : `No held key ${fault}`, clear);

@@ -83,12 +83,7 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
   }
 
   function nothing({ read, more: hasMore }: Listed<RunOfKey>): Content {
-    if (filters.find + filters.state === "" && !hasMore)
-      return empty(
-        "There are no runs",
-        "Work that happens once per key, such as a payment, appears here.",
-        tryIt(about, "once demo -- date"),
-      );
+    if (filters.find + filters.state === "" && !hasMore) return empty("There are no runs", tryIt(about, "once demo -- date"));
     const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
     return empty(hasMore ? `None of the first ${read} runs fits` : "No run fits the filter", clear);
   }
