@@ -1,8 +1,8 @@
 /** `npm run bench -- crowds`: crowds on a table that is served like DynamoDB, in virtual time. The same figures on every machine. */
-import type { Report, Sizes } from "../report/report.js";
+import type { Plot, Report, Sizes } from "../report/report.js";
 import { markdownTable } from "../report/table.js";
 import { type FigureName, type Figures, mediansOf } from "./figures.js";
-import { type Row, type Target, isMet, ROWS } from "./rows.js";
+import { type Row, type Target, isMet, OVER_HTTP, ROWS } from "./rows.js";
 
 /** Each figure is the median of a run with each of these. */
 const SEEDS = [1, 2, 3] as const;
@@ -24,10 +24,48 @@ export async function played({ name, targets, scene, naive, isLong }: Row): Prom
 }
 
 /** Returns the tables of all rows, or of those whose names contain `only`. */
-export async function crowds({ only = "" }: Pick<Sizes, "only">): Promise<Report> {
+export async function crowds({ only = "", isQuick }: Pick<Sizes, "only" | "isQuick">): Promise<Report> {
   const rows: PlayedRow[] = [];
-  for (const row of ROWS.filter(({ name }) => name.includes(only))) rows.push(await played(row));
-  return { tables: [figuresTable(rows), targetsTable(rows.flatMap(targetsOf))], notes: NOTES, figures: rows };
+  for (const row of ROWS.filter((one) => one.name.includes(only) && (!isQuick || one.isQuick))) rows.push(await played(row));
+  return {
+    tables: [overview(rows), figuresTable(rows), targetsTable(rows.flatMap(targetsOf))],
+    notes: NOTES,
+    plots: [curves(rows)],
+    figures: rows,
+  };
+}
+
+/** The table of docs/performance.md: each scene straight on the table, the naive loop beside it, and the targets that it misses. */
+function overview(played: readonly PlayedRow[]): string {
+  const cell = (figures: Figures | undefined, figure: FigureName): string =>
+    figures?.[figure] === undefined ? "" : textOf(figure, figures[figure]);
+  const rows = played
+    .filter(({ name }) => !name.endsWith(OVER_HTTP))
+    .map((row) => {
+      const { name, figures, naive } = row;
+      const missed = targetsOf(row).filter((target) => !target.isMet);
+      return [
+        name,
+        ...(["times", "requests", "units"] as const).map((figure) => cell(figures, figure)),
+        ...(["times", "requests", "units"] as const).map((figure) => cell(naive, figure)),
+        missed
+          .map(({ title, figure, at, limit, reached }) => `${title} ${textOf(figure, reached)} (at ${at} ${textOf(figure, limit)})`)
+          .join(", "),
+      ];
+    });
+  return markdownTable([["scene", "×", "requests", "units", "naive ×", "naive requests", "naive units", "missed"], ...rows]);
+}
+
+/** The time of a crowd of a mutex against the ideal one, by the number of its callers. */
+function curves(played: readonly PlayedRow[]): Plot {
+  const points = played.flatMap(({ name, figures, naive }) => {
+    const [, callers] = /^mutex, (\d+) callers?(?: × \d+)?, holds of 20 ms/.exec(name) ?? [];
+    const point = (series: string, { times }: Figures) =>
+      callers && times ? [{ group: series, series, x: Number(callers), y: times }] : [];
+    return [...point(name.endsWith(OVER_HTTP) ? "holdfast, over HTTP" : "holdfast", figures), ...(naive ? point("naive", naive) : [])];
+  });
+  const value = "time of all grants, against as many holds with 12 ms between two";
+  return { name: "crowds", title: "A crowd on one key", kind: "lines", value, across: "callers", points };
 }
 
 const NOTES = [

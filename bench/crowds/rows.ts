@@ -35,8 +35,10 @@ function bounds(at: Target["at"], limits: Partial<Record<FigureName, number>>): 
   return Object.entries(limits).map(([figure, limit]) => ({ figure: figure as FigureName, at, limit }));
 }
 
+/** The end of the name of a row over HTTP. */
+export const OVER_HTTP = ", over HTTP";
 /** The factor by which the way over HTTP may miss a target of the direct one. */
-const OVER_HTTP = 1.5;
+const HTTP_TIMES = 1.5;
 
 interface Queue {
   readonly callers: number;
@@ -50,13 +52,13 @@ function queue(size: Queue, limits: Partial<Record<FigureName, number>>, isQuick
   const { callers, rounds = 1, holdMs = 20 } = size;
   const crowd = { ...size, rounds, holdMs };
   const name = `mutex, ${callers} callers${rounds > 1 ? ` × ${rounds}` : ""}, holds of ${holdMs} ms`;
-  const overHttp = Object.fromEntries(Object.entries(limits).map(([figure, limit]) => [figure, limit * OVER_HTTP]));
+  const overHttp = Object.fromEntries(Object.entries(limits).map(([figure, limit]) => [figure, limit * HTTP_TIMES]));
   return [
     {
       ...{ name, isQuick, scene: turns({ ...crowd, way: "direct" }), naive: turns({ ...crowd, way: "naive" }) },
       targets: most({ failed: 0, ...limits }),
     },
-    { name: `${name}, over HTTP`, isQuick, scene: turns({ ...crowd, way: "http" }), targets: most({ failed: 0, ...overHttp }) },
+    { name: `${name}${OVER_HTTP}`, isQuick, scene: turns({ ...crowd, way: "http" }), targets: most({ failed: 0, ...overHttp }) },
   ];
 }
 

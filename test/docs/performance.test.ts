@@ -31,7 +31,7 @@ describe("the page of the performance", () => {
 
   it("has the plots that its figures make", () => {
     const plots = Object.values(run.reports).flatMap(({ plots: all = [] }) => all);
-    expect(plots.map(({ name }) => name)).toEqual(["cycles", "waiters", "growth-requests", "growth-units"]);
+    expect(plots.map(({ name }) => name)).toEqual(["cycles", "waiters", "growth-requests", "growth-units", "crowds"]);
     for (const plot of plots) expect(readFileSync(join(ROOT, PLOTS, `${plot.name}.svg`), "utf8")).toBe(svgOf(plot));
   });
 
