@@ -208,7 +208,7 @@ const List = v.strictObject({ namespace: v.string(), items: v.array(Inspection),
 /** The answer to a break: over now, or in `breakInMs`. */
 const Break = v.strictObject({ breakInMs: durationMs });
 
-/** What a client reads of a problem. Its own refusals have no more. */
+/** A problem, as far as a client reads it. Its own refusals have no more. */
 const Refused = v.strictObject({
   code,
   detail: v.string(),

@@ -22,7 +22,7 @@ const LIMIT = { name: "orders", rates: [{ count: 2, perMs: 60_000 }] };
 const OF_LIMIT: readonly Row[] = [
   [{ name: undefined }, "name: undefined given; it is 1 to 64 characters"],
   [{ name: "all orders" }, 'name: "all orders" given; it is 1 to 64 characters'],
-  [{ rates: undefined }, "rates: undefined given; it must be a list of 1 to 4 rates"],
+  [{ rates: undefined }, "rates: undefined given; it must be 1 to 4 rates"],
   [{ rates: [{ count: 2 }] }, "rates: an object given; each rate has a count and perMs"],
   [{ cost: 3 }, "cost: 3 given; it must be a whole number"],
   [{ cost: -1 }, "cost: -1 given; it must be a whole number"],

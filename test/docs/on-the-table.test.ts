@@ -125,7 +125,7 @@ describe("the table by a user's own tools", () => {
   });
 });
 
-/** What grantDirect gives to a client in the namespace `default`. */
+/** The rights that grantDirect gives to a client in the namespace `default`. */
 const rightsTo = (tableArn: string): ReturnType<typeof tableRights> =>
   tableRights({ tableArn } as Parameters<typeof tableRights>[0], "default");
 
@@ -152,7 +152,7 @@ interface TerraformTable {
   readonly point_in_time_recovery: readonly [{ readonly enabled: boolean }];
 }
 
-/** What the page says about the policy to Terraform. */
+/** The page's policy for Terraform. */
 interface TerraformPolicy {
   readonly data: { readonly aws_iam_policy_document: { readonly holdfast_client: readonly unknown[] } };
   readonly resource: { readonly aws_iam_policy: { readonly holdfast_client: readonly [{ readonly policy: string }] } };

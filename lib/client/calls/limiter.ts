@@ -95,7 +95,7 @@ const RATE: Checks<Rate> = {
 const LIMITER: Checks<LimiterOptions> = {
   rates(name, value) {
     if (!Array.isArray(value) || value.length < 1 || value.length > LIMITS.ratesMax)
-      throw refused(name, value, `it must be a list of 1 to ${LIMITS.ratesMax} rates, such as { count: 100, perMs: 60_000 }`);
+      throw refused(name, value, `it must be 1 to ${LIMITS.ratesMax} rates, such as { count: 100, perMs: 60_000 }`);
     for (const rate of value as readonly Partial<Rate>[]) {
       checkOptions("a rate", rate, RATE);
       if (rate.count === undefined || rate.perMs === undefined) throw refused(name, rate, "each rate has a count and perMs");

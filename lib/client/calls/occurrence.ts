@@ -43,7 +43,7 @@ export const OCCURRENCE_OPTIONS: Checks<OccurrenceOptions> = {
   everyMs: ms(LIMITS.tickMinMs, LIMITS.keepResultMaxMs),
   cron: must(
     (given) => typeof (given as Partial<Schedule> | null)?.last === "function",
-    "it must be a schedule, as cron() of holdfast/cron makes it",
+    "it must be a schedule of cron() of holdfast/cron",
   ),
 };
 

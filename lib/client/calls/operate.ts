@@ -6,7 +6,7 @@ import { PAGE } from "./options.js";
 import { type Checks, CHECKS, checkOptions, ms, refused } from "../wire/checks.js";
 import type { Session } from "./session.js";
 
-const LIST_OPTIONS = { prefix: PAGE.prefix, owner: CHECKS.owner, max: PAGE.max, cursor: PAGE.cursor };
+const LIST_OPTIONS = { ...PAGE, owner: CHECKS.owner };
 const BREAK_OPTIONS: Checks<Parameters<LockClient["forceRelease"]>[1]> = {
   reason: CHECKS.reason,
   fencingToken: CHECKS.fencingToken,

@@ -1,12 +1,12 @@
 /** Acquires many keys at once. A set waits in the queue of the key that blocks it, and asks for the whole set when its turn has come there. */
 import type { LeaseRef } from "../../core/api/locks.js";
 import { isA } from "../../core/brand.js";
-import { type Instant, elapsedMs, instantOf } from "../../core/time.js";
+import { instantOf } from "../../core/time.js";
 import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { type AcquireParams, cancel, tryOnce } from "../ask/fresh-id.js";
 import { untilGranted } from "../ask/until-granted.js";
-import { InvalidRequestError, LockTimeoutError } from "../wire/errors.js";
+import { LockTimeoutError } from "../wire/errors.js";
 import type { Session } from "./session.js";
 import type { HeldLease } from "../hold/lease.js";
 import { type SetAsLease, type SetKey, setAsLease } from "../hold/lease-set.js";
@@ -23,7 +23,6 @@ export interface SetParams {
   readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
   /** For each key, its name at the caller: without the client's prefix. */
   readonly names: ReadonlyMap<string, string>;
-  readonly modes: ReadonlyMap<string, Mode>;
   readonly set: SetAsLease;
   readonly params: AcquireParams;
 }
@@ -42,11 +41,10 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
     // A key requested in both modes is requested exclusively.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
   }
-  if (modes.size === 0 || modes.size > LIMITS.setKeys)
-    throw new InvalidRequestError(`keys: must be 1 to ${LIMITS.setKeys} different ones`, "keys");
+  if (modes.size === 0 || modes.size > LIMITS.setKeys) throw refused("keys", names, `it must be 1 to ${LIMITS.setKeys} keys`);
   const uses = Array.from(modes, ([key, mode]) => ({ key, mode }));
   const name = [...modes.keys()].join(" ");
-  return { uses, names: called, modes, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
+  return { uses, names: called, set: setAsLease(session.deps.api, name, uses), params: session.acquireParams(name, options) };
 }
 
 /**
@@ -57,7 +55,7 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
  */
 export async function untilSet(
   session: Session,
-  { set, params, modes }: SetParams,
+  { set, params, uses }: SetParams,
   waitMs: number,
   options: SetOptions,
   timedOut: TimedOutWaits,
@@ -67,65 +65,40 @@ export async function untilSet(
   return session.registry.run(options.signal, async (signal) => {
     const wait = new Wait(waitMs, deps);
     const scope = session.scope ?? deps.ids.next(0);
-    const turns = new Turns(session);
     const had = new Set<string>();
-    let inTheWay = "";
-    const what = (): string => `acquire ${params.key}${inTheWay && `: ${inTheWay}`}`;
+    const turns: LeaseRef[] = [];
+    const giveBack = (): Promise<unknown> => Promise.all(turns.splice(0).map((turn) => cancel(turn, deps)));
+    let [keeps, keptUntilMs, inTheWay] = [false, 0, ""];
     try {
-      for (let keeps = false; ;) {
+      for (;;) {
         const asked = { ...params, ...(had.size > 0 && { scope }), signal };
         const answered = await tryOnce(asked, wait.bounds(params.leaseMs, signal), { ...deps, api: set.api }, set.acquire);
         const { answer } = answered;
         if (answer.ok) {
           const lease = session.holds.adopt({ ...answered, answer }, options, { api: set.api });
-          await turns.giveBack();
+          await giveBack();
           return await lease;
         }
         [inTheWay = ""] = answer.blocking ?? [];
         wait.answered(answer);
-        if (wait.isEnding()) wait.end(what());
+        if (wait.isEnding()) wait.end(inTheWay);
         keeps ||= had.has(inTheWay);
-        if (!keeps) await turns.giveBack();
+        if (!keeps) await giveBack();
         had.add(inTheWay);
-        await turns.waitAt({ ...asked, key: inTheWay, mode: modes.get(inTheWay) ?? "exclusive", scope }, wait);
+        const turn = { ...asked, ...uses.find(({ key }) => key === inTheWay), scope };
+        // Whoever holds this key may wait for those that are kept.
+        const keptMs = turns.length > 0 ? keptUntilMs - deps.clock.monotonicMs() : Infinity;
+        const isShort = keptMs < wait.leftMs();
+        const got = await untilGranted(turn, isShort ? new Wait(keptMs, deps) : wait, deps).catch((error: unknown) => {
+          if (!isShort || !isA(error, LockTimeoutError)) throw error;
+        });
+        if (!got) await giveBack();
+        else if (turns.push(got.answer.lease) === 1) keptUntilMs = deps.clock.monotonicMs() + Math.min(KEPT_MS, params.leaseMs / 2);
       }
     } catch (error) {
-      await turns.giveBack();
-      return await timedOut.refuse(wait.wasCutShort ? wait.over(what()) : error, what(), inTheWay, began, waitMs);
+      await giveBack();
+      const what = `acquire ${params.key}${inTheWay && `: ${inTheWay}`}`;
+      return await timedOut.refuse(wait.wasCutShort ? wait.over(what) : error, what, inTheWay, began, waitMs);
     }
   });
-}
-
-/** The leases of the keys at which a set has its turn. */
-class Turns {
-  readonly #deps: Session["deps"];
-  #held: LeaseRef[] = [];
-  #since: Instant | undefined;
-
-  constructor({ deps }: Session) {
-    this.#deps = deps;
-  }
-
-  /** Waits in the queue of a key. With turns at others, no longer than they are kept: whoever holds this key may wait for them. */
-  async waitAt(params: AcquireParams, wait: Wait): Promise<void> {
-    const { key } = params;
-    const keptMs = this.#since && elapsedMs(this.#since, instantOf(this.#deps.clock));
-    const leftMs = Math.min(KEPT_MS, params.leaseMs / 2) - (keptMs ?? 0);
-    const isShorter = keptMs !== undefined && leftMs < wait.leftMs();
-    try {
-      const { answer } = await untilGranted(params, isShorter ? new Wait(leftMs, this.#deps) : wait, this.#deps);
-      this.#held.push({ key, leaseId: answer.lease.leaseId });
-      this.#since ??= instantOf(this.#deps.clock);
-    } catch (error) {
-      if (!isShorter || !isA(error, LockTimeoutError)) throw error;
-      await this.giveBack();
-    }
-  }
-
-  async giveBack(): Promise<void> {
-    const held = this.#held;
-    this.#held = [];
-    this.#since = undefined;
-    await Promise.all(held.map((turn) => cancel(turn, this.#deps)));
-  }
 }

@@ -41,8 +41,7 @@ interface Surrounding extends HeldKeys {
 
 /** The sentences that a timeout adds if this side holds the key. */
 const OWN = "; this client holds it itself, and a scope makes it reentrant";
-const AROUND =
-  "; a call around this one seems to hold it: pass its lease on, or use a scope; or the async context is another caller's, as in a pool: bind the job to its own";
+const AROUND = "; a call around this one seems to hold it: pass its lease on, or use a scope; in a pool, bind each job to its context";
 
 const surroundings = /* @__PURE__ */ sharedStorage<readonly Surrounding[]>("holdfast.held/1");
 

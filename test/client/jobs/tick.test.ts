@@ -336,11 +336,7 @@ describe("refuses", () => {
     ["text for a time", { occurrence: "2027-01-01" as never }, 'occurrence: "2027-01-01" given; it must be a valid Date'],
     ["a late year", { occurrence: new Date(8e15) }, "occurrence: an object given; it must be a valid Date, from the year 0 to 9999"],
     ["an interval of 0", { everyMs: 0 }, "everyMs: 0 given; it is a whole number of ms from 1000 to 31536000000"],
-    [
-      "an expression as text",
-      { cron: "0 3 * * *" as never },
-      'cron: "0 3 * * *" given; it must be a schedule, as cron() of holdfast/cron makes it',
-    ],
+    ["an expression as text", { cron: "0 3 * * *" as never }, 'cron: "0 3 * * *" given; it must be a schedule of cron() of holdfast/cron'],
     ["an unknown overlap", { everyMs: HOUR_MS, overlap: "wait" as never }, 'overlap: "wait" given; it must be "skip" or "queue"'],
     [
       "a memory that is too short",

@@ -32,7 +32,7 @@ export interface Runs {
 
 const STATES: readonly RunView["state"][] = ["running", "interrupted", "succeeded", "failed"];
 const RESET_OPTIONS = { reason: CHECKS.reason, fencingToken: CHECKS.fencingToken };
-const LIST_OPTIONS = { prefix: PAGE.prefix, state: oneOf(...STATES), max: PAGE.max, cursor: PAGE.cursor };
+const LIST_OPTIONS = { ...PAGE, state: oneOf(...STATES) };
 
 /** Returns the calls for the runs of the session's client. */
 export function runsOf(session: Session): Runs {
