@@ -1,7 +1,7 @@
 /**
- * The function behind the HTTP API or a function URL (payload format 2.0). Only this file depends on the gateway: it takes the route key and
- * path parameters (never the raw path), the caller from the authorizer, and the gateway's clock. function-url.ts makes the former two of a
- * function URL's path.
+ * The function behind the HTTP API or a function URL (payload format 2.0). Only `lambda/` depends on the gateway: it takes the
+ * route key and path parameters (never the raw path), the caller from the authorizer, and the gateway's clock. function-url.ts makes the
+ * former two of a function URL's path.
  */
 import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";

@@ -121,7 +121,7 @@ export class Requests {
     }
   }
 
-  /** Answers a request that changes no lease, and logs only failures. */
+  /** Answers a request that changes no lease, and logs only failures. A take of a limit too: it writes, but no lease. */
   async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
     try {
       const misplaced = await this.#prepare(this.addressOf(key, kind === "runs" ? kind : "locks"), needsTable);

@@ -1,6 +1,6 @@
 /**
- * The direction of imports: the table of rooms, from the bottom up. Imports point down only, types included, so that a
- * lower room never depends on a higher one. A room absent here may import anything.
+ * The direction of imports: the table of rooms, from the core on. Imports point towards the core only, types included, so that a
+ * room never depends on one that is built on it. A room absent here may import anything.
  */
 import { importsOf } from "./imports.js";
 import type { SourceText } from "./tree.js";

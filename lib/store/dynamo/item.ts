@@ -6,7 +6,7 @@
  *   h    leaseId → hold or offer            f    token of the latest grant
  *   v    version                            ff   token of the latest grant that met no other holder
  *   lim  permits                            ug   the reader that waits to upgrade
- *   fl   low watermark                      r0…r7  tombstones, latest first
+ *   fl   low watermark of leaseIds          r0…r7  tombstones, latest first
  *   rl   leaseIds that ended since          rz   time of the last of these (earliest clock)
  *   x    ttl (s)                            fv   format version
  *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed
