@@ -115,15 +115,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(calls).toHaveLength(1);
     });
 
-    it("may fail as often as it is asked, unless maxAttempts says how often", async () => {
-      const { call, calls } = deployed(async () => ({ statusCode: 500 }));
-      for (let asked = 0; asked < 8; asked++) expect(await call(REQUEST)).toEqual({ statusCode: 500 });
-      expect(calls).toHaveLength(8);
-      const bounded = deployed(async () => ({ statusCode: 500 }), { maxAttempts: 2 });
-      for (let asked = 0; asked < 2; asked++) await bounded.call(REQUEST);
-      expect(problemOf(await bounded.call(REQUEST))).toMatchObject({ statusCode: 409, code: "attempts-exhausted" });
-    });
-
     it("ends for good with an error that isFinal, which is not asked about a response that is not recorded", async () => {
       const isFinal = (): boolean => true;
       const failing = deployed(async () => Promise.reject(new Error("no such account")), { isFinal });
@@ -132,19 +123,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       const busy = deployed(async () => ({ statusCode: 503 }), { isFinal });
       for (let asked = 0; asked < 2; asked++) expect(await busy.call(REQUEST)).toEqual({ statusCode: 503 });
       expect([failing.calls, busy.calls]).toEqual([[1], [1, 2]]);
-    });
-
-    it("that was taken over while it was frozen is told so, and the one that took over is what is replayed", async () => {
-      const gate = createGate();
-      const { clock, handler, call, rival } = deployed(() => gate.pass().then(() => ({ statusCode: 200, body: "frozen" })));
-      const working = thrownBy(handler(REQUEST, invocation(clock, 900_000)));
-      await clock.advance(0);
-      await gate.reached;
-      await clock.freeze(60_000);
-      const next = await clock.settle(rival.runOnce(RUN, ({ takeover }) => ({ statusCode: 200, body: `took over: ${takeover}` })));
-      gate.open();
-      expect(problemOf(await clock.settle(working))).toMatchObject({ statusCode: 409, code: "run-in-progress", retryAfter: "1" });
-      expect(await call(REQUEST)).toMatchObject(next.value);
     });
 
     it("whose handler stops because its run was lost is answered 503, and may come again at once", async () => {
@@ -167,27 +145,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       expect(problemOf(await call(REQUEST, leftMs))).toMatchObject({ statusCode: 503, code: "unavailable" });
       expect(await rival.runs.get(RUN)).toBeNull();
       expect(calls).toEqual([]);
-    });
-
-    it.each(["throw", "skip", "proceed"] as const)("when the service can't be reached: %s", async (whenUnavailable) => {
-      const { call, calls, wire, events } = deployed(async (run) => ({ statusCode: 200, body: typeof run }), { whenUnavailable });
-      for (const operation of ["start", "release"] as const) wire.always(operation, { lost: "request" });
-      const outcome = await call(REQUEST);
-      if (whenUnavailable === "proceed") expect([outcome, calls]).toEqual([{ statusCode: 200, body: "undefined" }, [undefined]]);
-      else expect([problemOf(outcome), calls]).toMatchObject([{ statusCode: 503, code: "unavailable" }, []]);
-      expect(events.map(({ type }) => type)).toEqual([whenUnavailable === "proceed" ? "proceeded" : "unavailable"]);
-    });
-
-    it("with a used key and other bytes that are no UTF-8 is another request", async () => {
-      const { call, calls } = deployed(async () => ({ statusCode: 200 }));
-      const latin1 = (text: string): object => ({
-        ...REQUEST,
-        body: Buffer.from(text, "latin1").toString("base64"),
-        isBase64Encoded: true,
-      });
-      await call(latin1('{"city":"K\u00f6ln"}'));
-      expect(problemOf(await call(latin1('{"city":"K\u00e4ln"}')))).toMatchObject({ code: "fingerprint-mismatch" });
-      expect(calls).toHaveLength(1);
     });
   });
 
@@ -253,12 +210,6 @@ describe.each(ONCE_SHAPES)("$name", ({ deploy }) => {
       void thrownBy(rival.runOnce(key("shop", "nightly", "2027-01-01"), () => createGate().pass()));
       await clock.advance(0);
       expect(await call(SCHEDULED)).toMatchObject({ name: "LockTimeoutError" });
-    });
-
-    it("refuses the same key with another payload", async () => {
-      const { call } = deployed(async () => "done", { ...once, payload: (event) => (event as typeof SCHEDULED).detail });
-      await call(SCHEDULED);
-      expect(await call({ ...SCHEDULED, detail: { order: 2 } })).toMatchObject({ name: "LockError", code: "fingerprint-mismatch" });
     });
 
     it("needs a key", async () => {

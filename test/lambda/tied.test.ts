@@ -1,7 +1,6 @@
 /** Leases that are tied to executions, on records in memory and on an engine. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awsIsRunning } from "../../lambda/executions.js";
-import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
 import { type IsRunning, look, sweep } from "../../lib/service/agent.js";
 import type { Address } from "../../lib/store/port.js";
@@ -97,16 +96,6 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
       expect(await its.ties()).toEqual([]);
     },
   );
-
-  it("control: without a tie the key is free when the lease ends, whatever the execution does", async () => {
-    const its = await scene();
-    expect(await its.acquire(its.leaseId, {})).toBe(201);
-    await its.clock.advance(LEASE_MS + takeoverMarginMs(LEASE_MS) - 1);
-    expect(await its.sweep()).toEqual({});
-    expect(await its.isFree()).toBe(false);
-    await its.clock.advance(1);
-    expect(await its.isFree()).toBe(true);
-  });
 
   it.each(["SUCCEEDED", "TIMED_OUT", "ABORTED", "STOPPED", undefined])("takes the state %s for the end", async (status) => {
     for (const prefix of [MACHINE, DURABLE]) {

@@ -75,20 +75,6 @@ describe.each(STORES)("$name, sets", ({ makeStore }) => {
     expect(await sets.holders(KEYS)).toEqual([[A], [], [A]]);
   });
 
-  it("take over what ran out, margin included, together with what is free", async () => {
-    const sets = new SetScene(store);
-    await sets.key("a").acquire(B);
-    await sets.key("b").acquire(C);
-    sets.at(LEASE_MS + MARGIN_MS - 1);
-    expect(setOutcome(KEYS, await sets.acquire(A, KEYS))).toBe("a locked, b locked");
-    sets.at(LEASE_MS + MARGIN_MS);
-    const applied = await sets.acquire(A, KEYS);
-    expect(setOutcome(KEYS, applied)).toBe("granted");
-    expect(await sets.holders(KEYS)).toEqual([[A], [A], [A]]);
-    expect((await sets.key("a").read())?.tombstones).toEqual([{ leaseId: B, ending: "taken" }]);
-    expect(applied[0]?.events.map(({ event }) => event)).toEqual(["ended", "granted"]);
-  });
-
   it("join readers, and nest in their own scope, where they may", async () => {
     const sets = new SetScene(store);
     await sets.key("a").acquire(B, { mode: "shared" });

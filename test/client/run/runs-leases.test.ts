@@ -12,33 +12,6 @@ const told = ({ attempt, takeover, checkpoint }: Run) => ({ attempt, takeover, c
 /** Calls without waiting. Fails with a LockTimeoutError while another caller's lease is valid. */
 const ask = (locks: LockClient, options: RunOptions = {}) => locks.runOnce(KEY, { waitMs: 0, ...options }, told);
 
-describe("a crashed runner's key", () => {
-  it("is free that long after the last heartbeat that arrived", async () => {
-    const { clock, locks, rival, wire } = createHarness();
-    const leaseMs = 3000;
-    void thrownBy(locks.runOnce(KEY, { leaseMs }, () => new Promise(() => undefined)));
-    await clock.advance(60_000);
-    wire.always("renew", { lost: "request", silently: true });
-    const lastMs = wire.of("renew").at(-1)!.atMs;
-    await clock.advance(lastMs + leaseMs + takeoverMarginMs(leaseMs) - 1 - clock.monotonicMs());
-    await expect(ask(rival)).rejects.toMatchObject({ code: "wait-timeout" });
-    await clock.advance(1);
-    expect(await ask(rival)).toMatchObject({ value: { attempt: 2, takeover: true } });
-  });
-
-  it("is taken over by one who waits, as soon as it is free", async () => {
-    const { clock, locks, rival } = createHarness();
-    const gate = createGate();
-    void thrownBy(locks.runOnce(KEY, { leaseMs: 3000, heartbeat: false }, () => gate.pass()));
-    await gate.reached;
-    const began = clock.monotonicMs();
-    expect(await clock.settle(rival.runOnce(KEY, { waitMs: 60_000 }, told))).toMatchObject({ value: { takeover: true } });
-    const freeMs = 3000 + takeoverMarginMs(3000);
-    expect(clock.monotonicMs() - began).toBeGreaterThanOrEqual(freeMs);
-    expect(clock.monotonicMs() - began).toBeLessThan(freeMs + 1500);
-  });
-});
-
 describe("a job longer than its lease", () => {
   /** A minute of work under a lease of three seconds, and a rival that calls repeatedly. */
   async function longJob(options: RunOptions) {
