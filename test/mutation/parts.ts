@@ -36,7 +36,7 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: "client",
-    files: /^lib\/client\/(?:lease\/deadline|run\/json-codec)\.ts$/,
+    files: /^lib\/client\/(?:ask\/deadline|calls\/run\/json-codec)\.ts$/,
     tests: ["test/client/{lease/deadline,run/json-codec}.test.ts"],
   },
   {
