@@ -1,7 +1,6 @@
 /** Runs in a form for people or programs. */
 import type { RunInspection } from "../../lib/index.js";
 import { formatDuration } from "../duration.js";
-import { occurrenceOf } from "./schedules.js";
 
 /** The attempts that a caller makes at most if it says nothing else. What a caller says is not stored with the run. */
 export const DEFAULT_ATTEMPTS = 5;
@@ -13,15 +12,11 @@ export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
   return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
 }
 
-/**
- * Returns the run's state, and for a failed run if the next caller runs it again. The next caller of a schedule wants the next occurrence, so
- * only a second delivery starts one again. More attempts than the default had another limit.
- */
-export function stateOf(run: Attempts & Pick<RunInspection, "key">): string {
-  const { key, state, retryable, attempt } = run;
+/** Returns the run's state, and for a failed run if a further caller may run it again. More attempts than the default had another limit. */
+export function stateOf(run: Attempts): string {
+  const { state, retryable, attempt } = run;
   if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
-  if (state !== "failed" || retryable !== true) return state;
-  return occurrenceOf(key) ? "failed, can be retried" : "failed, to be retried";
+  return state === "failed" && retryable === true ? "failed, can be retried" : state;
 }
 
 /** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
@@ -50,10 +45,9 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "end
 }
 
 /** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
-export function nextOf({ key, state, checkpoint }: Pick<RunInspection, "key" | "state" | "checkpoint">): string {
+export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
   if (state !== "interrupted") return "";
-  const taker = occurrenceOf(key) ? "a second delivery" : "the next start";
-  return `nothing to repair: ${taker} takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
+  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
 }
 
 /** Returns the run as JSON, with its error as name and message. */

@@ -30,17 +30,17 @@ export function bySchedule<Run extends { readonly key: string; readonly state: s
   runs: readonly Run[],
   apart: (run: Run) => boolean,
 ): readonly (Run & LastOf)[] {
-  const nameOf = (run: Run): string | undefined => (apart(run) ? undefined : occurrenceOf(run.key)?.schedule);
-  const schedules = new Map<string, Run[]>();
+  const rows = new Map<string, Run & LastOf>();
   for (const run of runs) {
-    const name = nameOf(run);
-    if (name !== undefined) schedules.set(name, [...(schedules.get(name) ?? []), run]);
+    const name = apart(run) ? undefined : occurrenceOf(run.key)?.schedule;
+    // No key has a space.
+    const row = name === undefined ? run.key : `${name} `;
+    const before = rows.get(row);
+    const { occurrences = 1, failed = Number(before?.state === "failed") } = before?.schedule ?? {};
+    const schedule = name !== undefined &&
+      before && { schedule: { name, occurrences: occurrences + 1, failed: failed + Number(run.state === "failed") } };
+    rows.delete(row);
+    rows.set(row, { ...run, ...schedule });
   }
-  return runs.flatMap((run) => {
-    const name = nameOf(run);
-    const all = name === undefined ? [] : (schedules.get(name) ?? []);
-    if (name === undefined || all.length === 1) return [run];
-    const failed = all.filter(({ state }) => state === "failed").length;
-    return run === all.at(-1) ? [{ ...run, schedule: { name, occurrences: all.length, failed } }] : [];
-  });
+  return [...rows.values()];
 }

@@ -99,7 +99,7 @@ describe("a trial run", () => {
   it("is not written into the page without the other benchmarks", async () => {
     await expect(bench("--from", join(directory, "trial.json"), "--record")).rejects.toMatchObject({
       code: 1,
-      stderr: `bench: ${PAGE} also needs takeover and leases and crowd and memory and weight and simulation\n`,
+      stderr: `bench: ${PAGE} also needs takeover and leases and crowd and crowds and memory and weight and simulation\n`,
     });
   });
 });

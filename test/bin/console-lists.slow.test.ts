@@ -143,7 +143,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       expect(await row.textContent()).toMatch(
         /failed 5 times, refused until reset\s*the card network is down\s*5\s*\d\d:\d\d:\d\d \([\w <]+ ago\)\s*[\w.< ]+\s*worker-3$/,
       );
-      await page.getByRole("row", { name: "REFUND_18" }).getByText("failed, to be retried").waitFor();
+      await page.getByRole("row", { name: "REFUND_18" }).getByText("failed, can be retried").waitFor();
       await page.getByRole("link", { name: "REFUND_17" }).click();
       await page.getByText("5. The limit is the caller's, 5 by default").waitFor();
     });
@@ -171,10 +171,10 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
   it("has one row for a schedule, which leads to all its occurrences", async () => {
     for (const day of [1, 2, 3]) await locks.runOnce(`nightly_2026-11-0${day}T02:00:00.000Z`, () => day);
     const page = await open(`${here}#/runs`);
-    await page.getByRole("link", { name: "the last of 3 occurrences" }).waitFor();
+    await page.getByRole("link", { name: "the last of 3" }).waitFor();
     expect((await keysOf(page)).filter((key) => key.startsWith("nightly"))).toEqual(["nightly_2026-11-03T02:00:00.000Z"]);
     expect(await faultsOf(page)).toEqual([]);
-    await page.getByRole("link", { name: "the last of 3 occurrences" }).click();
+    await page.getByRole("link", { name: "the last of 3" }).click();
     await page.getByText("3 runs", { exact: true }).waitFor();
     expect(await keysOf(page)).toHaveLength(3);
   });

@@ -202,7 +202,7 @@ describe("show", () => {
     });
     await expect(work).rejects.toThrow("no paper");
     expect((await holdfast("show", "--run", "failed")).stdout).toMatch(
-      /^failed is failed, to be retried; attempt 1, token \d+, ended \S+ ago, took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
+      /^failed is failed, can be retried; attempt 1, token \d+, ended \S+ ago, took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
     );
     expect(await json("show", "--run", "failed")).toMatchObject({ error: { name: "Error", message: "no paper" }, checkpoint: { page: 3 } });
   });
@@ -235,7 +235,7 @@ describe("runs", () => {
     expect(words(stdout)).toEqual([
       ["KEY", "STATE", "ATTEMPT", "STARTED", "TOOK", "BY", "KEPT FOR"],
       ["runs:a", "succeeded", "1", ...ended, kept],
-      ["runs:b", "failed, to be retried", "1", ...ended],
+      ["runs:b", "failed, can be retried", "1", ...ended],
       ["runs:c", "failed", "1", ...ended, kept],
       ["runs:d", "running", "1", started, "-", "me"],
     ]);

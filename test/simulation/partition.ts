@@ -12,6 +12,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { NAMESPACE, POLICY } from "./backend.js";
+import { isThrottled } from "../../lib/store/dynamo/unavailable.js";
 import { ServedTable, TABLE_NAME } from "./dynamo/served-table.js";
 import { Random } from "./random.js";
 import { Process, World } from "./world.js";
@@ -51,7 +52,12 @@ export function partition({ isBarred = () => false }: { readonly isBarred?: (upd
       updateItem(input) {
         sent.writes++;
         const { ConditionExpression: condition, UpdateExpression: update } = input;
-        return calls.updateItem(isBarred(update) ? { ...input, ConditionExpression: `attribute_exists(nothing) AND ${condition}` } : input);
+        const barred = isBarred(update) ? { ...input, ConditionExpression: `attribute_exists(nothing) AND ${condition}` } : input;
+        return calls.updateItem(barred).catch((error: unknown) => {
+          // What is throttled is not carried out.
+          if (isThrottled(error)) sent.writes--;
+          throw error;
+        });
       },
     };
     const unit = (): number => random.unit();

@@ -62,10 +62,7 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
 }
 
 function noLog(): Content {
-  return empty(
-    "The log is not read here",
-    "A deployed service writes its log to CloudWatch Logs. Its dashboard has these plots, and the saved query tells the history of one key.",
-  );
+  return empty("The log is not read here", "The stack's dashboard has these plots.");
 }
 
 /** The log's lines. They stand still under the pointer: then a notice counts the new ones. */

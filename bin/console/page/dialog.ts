@@ -165,7 +165,7 @@ export function ResetLimitDialog(given: ChangeProps & { readonly name: string })
     return `${name} is all back: the next caller may bring other rates.`;
   };
   return html`<${ChangeDialog} ...${given} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
-    <p>As much as its burst may start at once, beside what started before.</p>
+    <p>Its burst may start at once, beside what started before.</p>
   </${ChangeDialog}>`;
 }
 
@@ -178,7 +178,7 @@ export function ResetDialog(given: ChangeProps & { readonly run: Pick<RunOfKey, 
     return `${key} is forgotten: the next start is a first attempt.`;
   };
   return html`<${ChangeDialog} ...${given} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
-    <p>Its outcome is deleted. The next caller runs the work again, from the beginning.</p>
+    <p>Its outcome is deleted: the next caller runs the work again.</p>
     ${
       checkpoint !== undefined &&
       html`<p>This checkpoint is dropped:</p>

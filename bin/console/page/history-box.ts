@@ -71,7 +71,6 @@ export function HistoryBox(given: {
 }
 
 function whereText(history: History | undefined): Content {
-  if (!history?.canRun)
-    return html`Paste this query into Logs Insights, with the log group of the functions (output <code>LogGroupName</code>).`;
+  if (!history?.canRun) return html`Paste this query into Logs Insights, for the stack's <code>LogGroupName</code>.`;
   return html`Log group <code>${history.logGroup}</code>. CloudWatch charges for each read, by the size of the log.`;
 }

@@ -80,7 +80,7 @@ function titleOf(error: Error): string {
     unreachable: "The console lost its server",
     unavailable: "The service or its table does not answer",
     throttled: "The table is throttled",
-    forbidden: "You may not read this: it needs grantAdmin, or a token with one of the stack's adminScopes (locks:admin by default)",
+    forbidden: "You may not read this: it needs grantAdmin, or one of the stack's adminScopes (locks:admin by default)",
     console: "The console refused this",
   };
   return titles[code] ?? "This could not be read";

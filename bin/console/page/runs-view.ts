@@ -58,7 +58,7 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
   const first = isFailed ? thatFit(exhausted?.items ?? [], filters.find.trim()) : [];
   const rows = [...first, ...(data?.items ?? []).filter(({ key }) => !first.some((run) => run.key === key))];
   // A row may stand for all occurrences of its schedule.
-  const hidden = rows.reduce((sum, { schedule }) => sum + (schedule ? schedule.occurrences - 1 : 0), 0);
+  const hidden = rows.reduce((sum, { schedule }) => sum + (schedule?.occurrences ?? 1) - 1, 0);
   const fits = Math.max(rows.length, data?.fits ?? 0) + hidden;
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Runs</h1>
@@ -111,7 +111,7 @@ function row(run: RunOfKey, seen: Seen): Content {
 
 /** Says how many occurrences of its schedule a row stands for, and leads to all of them. */
 function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"]>): Content {
-  const text = `the last of ${occurrences} occurrences${failed > 0 ? `, ${failed} of them failed` : ""}`;
+  const text = `the last of ${occurrences}${failed > 0 ? `, ${failed} failed` : ""}`;
   return html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>${text}</a>`;
 }
 

@@ -89,12 +89,7 @@ export function Timeline(given: {
   return html`<div class="timeline" ref=${box}>
     ${
       width > 0 &&
-      html`<svg
-        width=${width}
-        height=${height}
-        role="img"
-        aria-label=${`${name}: ${shown.length} leases; the table of events below tells the same`}
-      >
+      html`<svg width=${width} height=${height} role="img" aria-label=${`${name}: ${shown.length} leases, as in the table below`}>
         <defs>
           <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
             <rect class="hatch" width="2.5" height="6" />
