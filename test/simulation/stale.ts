@@ -10,4 +10,5 @@ export const STALE: readonly string[] = [
   "names-of-conditions-uncounted",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
+  "guard-on-another-reading",
 ];
