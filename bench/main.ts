@@ -70,7 +70,7 @@ const HELP = `Usage: npm run bench -- [options] [benchmark…]
 
 ${[...BENCHES].map(([name, { about }]) => `  ${name.padEnd(14)}${about}`).join("\n")}
 
-Without a name: those of ${PAGE}, in less than 8 minutes on an idle machine with two cores, and about as many for the crowds.
+Without a name: those of ${PAGE}, in about ten minutes on an idle machine with two cores.
 
   --quick       a trial of the same code in about a minute; its figures mean nothing
   --json FILE   write the figures as JSON

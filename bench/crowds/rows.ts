@@ -51,7 +51,7 @@ interface Queue {
 function queue(size: Queue, limits: Partial<Record<FigureName, number>>, isQuick = false): readonly Row[] {
   const { callers, rounds = 1, holdMs = 20 } = size;
   const crowd = { ...size, rounds, holdMs };
-  const name = `mutex, ${callers} callers${rounds > 1 ? ` × ${rounds}` : ""}, holds of ${holdMs} ms`;
+  const name = `mutex, ${callers} ${callers === 1 ? "caller" : "callers"}${rounds > 1 ? ` × ${rounds}` : ""}, holds of ${holdMs} ms`;
   const overHttp = Object.fromEntries(Object.entries(limits).map(([figure, limit]) => [figure, limit * HTTP_TIMES]));
   return [
     {
