@@ -44,7 +44,7 @@ const SIZED = [
   "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
-  "test/core/{kinds,queue,rate}.property.test.ts",
+  "test/core/rate.property.test.ts",
   "test/core/keeping.test.ts",
   "test/lambda/fuzz.test.ts",
   "test/store/{costs/{queue,set}-units,limit-differential,lost-responses/*,queue-predicates,record-bytes}.test.ts",

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { endLease } from "../../lib/core/lock/tombstones.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
-import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
-import { decide } from "./kinds-broken.js";
+import { transition } from "../../lib/core/transition.js";
+import { LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";
 import { ID, IN_S, Key, permits, READER } from "./kinds-key.js";
 
 const TTL_MS = DEFAULTS.waiterTtlMs;
@@ -138,7 +138,7 @@ describe("two readers that ask to become the writer", () => {
       mode: "exclusive",
       fencingToken: forgetful.tokenOf("B"),
     } as const;
-    expect(decide(forgotten, command, forgetful.reading).answer).toMatchObject({ code: "locked" });
+    expect(transition(forgotten, command, forgetful.reading, POLICY).answer).toMatchObject({ code: "locked" });
   });
 
   it("the first counts as asking until it has not asked for a while, by the clock that is behind", () => {

@@ -17,7 +17,7 @@ export const PARTS: readonly Part[] = [
     name: "core",
     files: /^lib\/core\/(?!api\/|(?:commands|record|version|request-defaults)\.ts)/,
     tests: [
-      "test/core/!(kinds.property|queue.property).test.ts",
+      "test/core/*.test.ts",
       "test/regression/{remembered-ids,shut-keys}.test.ts",
       "test/store/{fast-path,fast-path-states,record-bytes}.test.ts",
       "test/contract/errors.test.ts",

@@ -5,7 +5,7 @@
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
-import { type History, resolver } from "../../core/kinds-history.js";
+import { type History, resolver } from "./kind-histories.js";
 import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";

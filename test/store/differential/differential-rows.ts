@@ -1,6 +1,6 @@
 /** The kinds of histories that are played through both stores: plain locks, all kinds of locks, runs, and a queue. */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { type History as KindHistory, kindHistories, permitHistories, readerHistories } from "../../core/kinds-history.js";
+import { type History as KindHistory, kindHistories, permitHistories, readerHistories } from "./kind-histories.js";
 import { type Mistake, type Row, row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
 import { conditionCommandsOf, conditionHistories } from "./condition-histories.js";

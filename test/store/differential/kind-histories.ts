@@ -4,15 +4,15 @@
  * within the guard, so either of them may be the earliest.
  */
 import * as fc from "fast-check";
-import type { Command } from "../../lib/core/commands.js";
-import type { LeaseId } from "../../lib/core/lease-id.js";
-import { DEFAULTS } from "../../lib/core/limits.js";
-import type { LockRecord, Mode } from "../../lib/core/record.js";
-import type { ClockReading } from "../../lib/core/time.js";
-import { leaseId, POLICY, START_MS } from "../store/fixture.js";
+import type { Command } from "../../../lib/core/commands.js";
+import type { LeaseId } from "../../../lib/core/lease-id.js";
+import { DEFAULTS } from "../../../lib/core/limits.js";
+import type { LockRecord, Mode } from "../../../lib/core/record.js";
+import type { ClockReading } from "../../../lib/core/time.js";
+import { leaseId, POLICY, START_MS } from "../fixture.js";
 
 /** The kind of an acquire. */
-export interface Kind {
+interface Kind {
   readonly mode: Mode;
   readonly limit: number;
   readonly permits: number;
@@ -108,7 +108,7 @@ export const kindHistories = historiesOf(
 );
 
 /** A command, the true time of its sending, and the server clocks' readings at that time. */
-export interface Asked {
+interface Asked {
   readonly command: Command;
   readonly nowMs: number;
   readonly reading: ClockReading;
