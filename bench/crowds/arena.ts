@@ -36,6 +36,8 @@ const START_MS = Date.UTC(2027, 0, 1);
 const MOST_MS = 10 * 60_000;
 /** The time of the gateway and of the network, each way, in ms. */
 const GATEWAY_MS = [1.5, 3] as const;
+/** The error of a process's clock, in ms. The clocks of AWS are closer to each other. */
+const CLOCK_ERROR_MS = [-2, 2] as const;
 const POLICY = createPolicy();
 const NAMESPACE = "default";
 
@@ -86,7 +88,7 @@ export class Arena {
 
   /** Returns a client in a new process. */
   client(way: Way, options: ClientOptions = {}): LockClient {
-    const process = new Process(this.world);
+    const process = new Process(this.world, { wallErrorMs: this.random.between(...CLOCK_ERROR_MS) });
     const api = way === "http" ? httpApi({ url: "http://simulated", fetch: this.#fetch }) : this.#onTable(process);
     const ids = new LeaseIds(process, (count) => this.random.bytes(count));
     return createClient({ api, clock: process, random: () => this.random.unit(), ids }, options);

@@ -63,9 +63,9 @@ export const LIMITS = {
   pollStepMs: 200,
   pollMaxMs: 3500,
   /** The shortest time to the next poll. */
-  pollLeastMs: 15,
-  /** The time from the end of a lease to the start of the next one: two writes, and half a poll. */
-  handOverMs: 15,
+  pollLeastMs: 8,
+  /** The time from the release of a lease to the request that claims the next one: a release takes a write to be seen. */
+  handOverMs: 8,
   /** The length of a lease on a key of which none was released yet. */
   unknownHeldMs: 45,
   /** The shortest time after which a caller for whom the queue is full asks again. */

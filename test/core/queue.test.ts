@@ -26,8 +26,18 @@ describe("who waits is told", () => {
   it("to come the sooner the nearer it is, and never later than that", () => {
     const key = queueOf("BCDEFGHIJKLMNOPQRSTUVWXYZ");
     const told = Array.from("BCDEFGHIJKLMNOPQRSTUVWXYZ").map((letter) => key.look(letter));
-    expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(told.map((_, place) => turnMs(place + 1)));
+    expect(told.map(({ retryAfterMs }) => retryAfterMs)).toEqual(told.map((_, place) => turnMs(place + 1, undefined, 1)));
     expect(new Set(told.map(({ pollWithinMs }) => pollWithinMs))).toEqual(new Set([VISIT_MS]));
+  });
+
+  it("to come when the lease at the front is likely to end, soon again while it goes on, and after half of it by a clock that is behind", () => {
+    const key = queueOf("BC");
+    const wholeMs = turnMs(1, undefined, 1);
+    const told = (ms: number) => Array.from("BC").map((letter) => key.at(ms).look(letter).retryAfterMs);
+    expect(told(wholeMs / 2 - 0.5)).toEqual([turnMs(1), turnMs(2)]);
+    expect(told(wholeMs)).toEqual([LIMITS.pollLeastMs, wholeMs]);
+    expect(told(10 * wholeMs)).toEqual([turnMs(1, undefined, 0.25), turnMs(2, undefined, 0.25)]);
+    expect(told(-1)).toEqual([turnMs(1), turnMs(2)]);
   });
 
   it("to ask at once when it is its turn, and nothing of a lease", () => {

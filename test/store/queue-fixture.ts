@@ -10,9 +10,12 @@ import { Fixture, LEASE_MS } from "./fixture.js";
 export const READER = { mode: "shared" } as const;
 export const permits = (count: number) => ({ limit: 3, permits: count }) as const;
 
-/** The time of the first poll at a place, from 1, where the latest leases took this long. */
-export function turnMs(place: number, heldMs: number = LIMITS.unknownHeldMs): number {
-  return Math.min(LIMITS.pollMaxMs, Math.round((heldMs + LIMITS.handOverMs) * (place - 0.5)));
+/**
+ * The time of the first poll at a place, from 1, where the latest leases took this long. `left` is the part of the lease at the front that
+ * is to come.
+ */
+export function turnMs(place: number, heldMs: number = LIMITS.unknownHeldMs, left = 0.5): number {
+  return Math.min(LIMITS.pollMaxMs, Math.round((heldMs + LIMITS.handOverMs) * (place - 1 + left)));
 }
 
 /** The answer to a waiter. */

@@ -28,7 +28,7 @@ const SPREAD = 0.25;
 /** The growth of the pauses between polls without news, and the first such pause of who is next, as a share of what the service tells. */
 const IDLE_GROWTH = 1.5;
 const MOST_GROWTHS = 20;
-const NEXT_STEP = 0.3;
+const NEXT_STEP = 0.5;
 /** The longest pause for each place, since a holder may have crashed. */
 const LONGEST_POLL_MS = 300;
 

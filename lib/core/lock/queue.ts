@@ -300,6 +300,19 @@ export function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, l
   return (Math.max(0, Math.min(heldMs, heldBeforeMs)) + LIMITS.handOverMs) / limit;
 }
 
+/**
+ * Returns the time for which the lease at the front is likely to go on. The token of an exclusive lease is the time of its grant, by the
+ * clock of the process that asked for it. Clocks that differ make a poll too early or too late, and no decision rests on it.
+ */
+function restMs(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): number {
+  const wholeMs = stepMs(record);
+  const restMs = wholeMs - (likelyMs - record.fencingToken);
+  const isHeldAlone = record.limit === 1 && record.offers.length === 0 && Object.keys(record.holds).length === 1;
+  if (!isHeldAlone || restMs > wholeMs) return wholeMs / 2;
+  // It takes longer than those before it.
+  return restMs < 0 ? wholeMs / 4 : restMs;
+}
+
 /** Returns a waiter's place, and the time of its next poll. */
 export function waitingView(record: LockRecord, leaseId: LeaseId, reading: ClockReading): Waiting {
   const { offers, waiters } = record;
@@ -314,6 +327,7 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
     .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
     .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
   const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
-  const retryAfterMs = Math.min(Math.max(LIMITS.pollLeastMs, Math.round(stepMs(record) * (place + 0.5))), pollWithinMs);
+  const dueMs = Math.round(restMs(record, reading) + stepMs(record) * place);
+  const retryAfterMs = Math.min(Math.max(LIMITS.pollLeastMs, dueMs), pollWithinMs);
   return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }

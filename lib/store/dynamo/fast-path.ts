@@ -103,7 +103,7 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   // A waiter that sleeps is granted nothing at once, and its mark must leave the queue with it.
   if (command.sleepMs !== undefined || seen.asleep.has(leaseId)) return undefined;
   const claimsBeside = seen.waiting.has(leaseId) && !isAlone(command);
-  if (seen.offered.has(leaseId) || claimsBeside || (seen.first === leaseId && !seen.isLarge))
+  if (seen.offered.has(leaseId) || claimsBeside || seen.first === leaseId)
     return isAlone(command) ? fastClaim(command, reading, policy, seen.record) : claimBeside(command, reading, policy, seen.record);
   if (seen.waiting.has(leaseId)) return undefined;
   // An id whose time is out of bounds can't become a new lease. It may hold already, so the record decides.
