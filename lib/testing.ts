@@ -4,7 +4,8 @@
  */
 import { LeaseIds } from "./client/ask/lease-ids.js";
 import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
-import { unchecked } from "./client/wire/checks.js";
+import { ofType, unchecked } from "./client/wire/checks.js";
+import { InvalidRequestError } from "./client/wire/errors.js";
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
 import { createPolicy } from "./core/policy.js";
@@ -16,6 +17,7 @@ import type { Log } from "./service/log.js";
 import type { LockStore } from "./store/port.js";
 import { createMemoryStore } from "./store/memory-store.js";
 import { Faults } from "./testing/faults.js";
+import { createServedStore } from "./testing/served-table.js";
 import { VirtualClock } from "./testing/virtual-clock.js";
 
 export * from "./index.js";
@@ -27,6 +29,10 @@ export { VirtualClock } from "./testing/virtual-clock.js";
 export interface TestClientOptions extends ClientOptions {
   readonly clock?: VirtualClock | undefined;
   readonly store?: LockStore | undefined;
+  /**
+   * Gives the store DynamoDB's latency, units and throttles, in the clock's time: for load tests. Not with `store`. @default false
+   */
+  readonly likeDynamodb?: boolean | undefined;
   readonly principal?: string | undefined;
   readonly log?: Log | undefined;
 }
@@ -41,15 +47,30 @@ export interface TestLockClient extends LockClient {
 
 /** Creates a client whose locks are in memory and whose time stands still until `clock` is advanced. */
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
-  checkClient(options, { clock: unchecked, store: unchecked, principal: unchecked, log: unchecked });
-  const { clock = new VirtualClock(), principal = "test/client", log = () => undefined } = options;
-  const { store = createMemoryStore({ policy: createPolicy(), clock }) } = options;
+  checkClient(options, {
+    ...{ clock: unchecked, store: unchecked, principal: unchecked, log: unchecked },
+    likeDynamodb: ofType("boolean"),
+  });
+  const { clock = new VirtualClock(), principal = "test/client", log = () => undefined, likeDynamodb = false } = options;
+  if (likeDynamodb && options.store) throw new InvalidRequestError("likeDynamodb: not with store, which has its table", "likeDynamodb");
+  const { store = storeIn(clock, likeDynamodb) } = options;
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
   const api = faults.inFrontOf(serviceOnEachCall({ store, log, clock }, caller, () => gatewayClocks(trueClock(clock), undefined)));
   const ids = new LeaseIds(clock, randomBytes);
   const client = createClient({ api, clock, random: () => 0.5, ids, transport: "memory" }, options);
   return Object.assign(client, { clock, faults, store });
+}
+
+function storeIn(clock: VirtualClock, likeDynamodb: boolean): LockStore {
+  const policy = createPolicy();
+  return likeDynamodb ? createServedStore({ policy, clock: trueClock(clock), random: repeatable() }) : createMemoryStore({ policy, clock });
+}
+
+/** Returns numbers from 0 to 1 that are the same in each run (Park and Miller). */
+function repeatable(): () => number {
+  let state = 1_234_567_890;
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
 }
 
 /** The service's clock, which shows true time: only the client's wall clock can jump. */

@@ -4,7 +4,7 @@
  */
 import { isConditionFailed } from "../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import { TABLE_NAME } from "../../test/simulation/dynamo/served-table.js";
+import { TABLE_NAME } from "../../lib/testing/served-table.js";
 import type { Arena } from "./arena.js";
 
 const POLL_MS = 50;

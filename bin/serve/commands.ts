@@ -7,6 +7,7 @@ import { PORT_RULE, countAfterDashes, isPort, port, portsFrom } from "../values.
 interface DevOptions {
   readonly port?: number;
   readonly endpoint?: string;
+  readonly likeDynamodb?: boolean;
   readonly seed?: string;
   readonly allowHost?: readonly string[];
   readonly verbose?: boolean;
@@ -33,6 +34,7 @@ export function addDevCommand(program: Command, host: CliHost): void {
     .usage("[options] [-- COMMAND [ARGUMENT...]]")
     .option("-p, --port <n>", `where to listen; 0: any free port (default: ${DEV_PORT} or one of the next nine; for a command any)`, port)
     .option("--endpoint <url>", "keep the locks in the DynamoDB there, not in memory; not AWS. --table names the table")
+    .option("--like-dynamodb", "give the locks in memory DynamoDB's latency, units and throttles, for a load test")
     .option("--seed <file>", "begin with the locks and runs of a JSON file")
     .option("--allow-host <name>", "a name of this machine that requests may come by, beside localhost; repeat it for more", also)
     .option("-v, --verbose", "log on stderr while the command runs")
@@ -41,10 +43,13 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const command = commandOf(words, host.argv);
       const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
       if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
-      const { endpoint, seed, port: given, allowHost: allowedHosts = [], verbose = false } = options;
+      const { endpoint, likeDynamodb = false, seed, port: given, allowHost: allowedHosts = [], verbose = false } = options;
+      if (likeDynamodb && endpoint !== undefined)
+        throw new CliError("usage", "--like-dynamodb: keeps the locks in memory, not at --endpoint");
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
-      const storage = endpoint === undefined ? undefined : { endpoint, tableName: table };
+      const inMemory = likeDynamodb ? "like-dynamodb" : undefined;
+      const storage = endpoint === undefined ? inMemory : { endpoint, tableName: table };
       const ports = portsFrom(DEV_PORT, given ?? (command.length > 0 ? 0 : undefined));
       host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, verbose, command }, context));
     });

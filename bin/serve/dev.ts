@@ -21,7 +21,7 @@ export interface DevArgs {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];
   /** @default memory */
-  readonly table: LocalTable | undefined;
+  readonly table: LocalTable | "like-dynamodb" | undefined;
   readonly seedFile: string | undefined;
   /** Names of this machine that requests may come by, besides those of the loopback interface. */
   readonly allowedHosts: readonly string[];
@@ -42,7 +42,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
   const { ports, table, seedFile, allowedHosts, command } = args;
   const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
-  if (table) silenceNodeWarning();
+  if (typeof table === "object") silenceNodeWarning();
   const print = logFor(args, context);
   const lines = new RecentLines(Date.now());
   let isReady = false; // The seed is not logged: it is there before anybody looks.
@@ -89,7 +89,7 @@ function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, 
   const taken = first !== 0 && port !== first ? `; port ${first} is in use` : "";
   const rows = [
     [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
-    ["Locks", table ? `table ${table.tableName} at ${table.endpoint}` : "in memory: gone when this ends"],
+    ["Locks", placeOf(table)],
     ["Console", `${url}${CONSOLE_PATH}`],
     ["Set", `export HOLDFAST_URL=${url}`],
     ["Try", "npx holdfast lock demo -- sleep 5"],
@@ -98,7 +98,12 @@ function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, 
   return `${rows.map(([name = "", text = ""]) => name.padEnd(width) + text).join("\n")}\n\nPress Ctrl-C to stop. Lock activity:\n`;
 }
 
-function readyLine(url: string, table: LocalTable | undefined, { version }: ProcessContext): string {
+function placeOf(table: DevArgs["table"]): string {
+  if (typeof table === "object") return `table ${table.tableName} at ${table.endpoint}`;
+  return table ? "in memory, with DynamoDB's latency, units and throttles" : "in memory: gone when this ends";
+}
+
+function readyLine(url: string, table: DevArgs["table"], { version }: ProcessContext): string {
   return `${JSON.stringify({ event: "ready", url, pid: process.pid, version, locks: table ?? "memory" })}\n`;
 }
 

@@ -9,6 +9,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";
 import type { Log } from "../../lib/service/log.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
+import type { LockStore } from "../../lib/store/port.js";
 import { type Gateway, type GatewayOptions, startGateway } from "./gateway.js";
 import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { PortTaken } from "./start-error.js";
@@ -23,8 +24,11 @@ export interface LocalTable {
 export interface LocalServiceOptions {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];
-  /** @default none: the records are in memory, and gone when the process ends */
-  readonly table?: LocalTable | undefined;
+  /**
+   * `"like-dynamodb"`: a table in memory that has DynamoDB's latency, units and throttles.
+   * @default none: the records are in memory, and gone when the process ends
+   */
+  readonly table?: LocalTable | "like-dynamodb" | undefined;
   /** Names of this machine that requests may come by, besides those of the loopback interface. @default none */
   readonly allowedHosts?: readonly string[] | undefined;
   /** `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, where sleepers' targets are told. @default none: requests to sleep are refused */
@@ -38,7 +42,10 @@ export interface LocalServiceOptions {
 export async function startLocalService(options: LocalServiceOptions): Promise<Gateway> {
   const { ports, table, allowedHosts, wakesAt = {}, log, onFailure } = options;
   const agentEnv = agentEnvironment(wakesAt);
-  const { handler, sweep } = table ? await serviceOn(table, agentEnv, log, onFailure) : serviceInMemory(agentEnv, log, onFailure);
+  const { handler, sweep } =
+    typeof table === "object"
+      ? await serviceOn(table, agentEnv, log, onFailure)
+      : serviceInMemory(await storeInMemory(table), agentEnv, log, onFailure);
   const agent = sweep && withAgent(handler, sweep, onFailure);
   const gateway = await startOnOneOf(ports, { handler: agent?.handler ?? handler, allowedHosts, onError: onFailure });
   if (!agent) return gateway;
@@ -59,8 +66,14 @@ interface LocalParts {
   readonly sweep?: (() => Promise<unknown>) | undefined;
 }
 
-function serviceInMemory(agentEnv: Environment | undefined, log: Log, onFailure: (error: unknown) => void): LocalParts {
-  const store = createMemoryStore({ policy: createPolicy() });
+async function storeInMemory(table: "like-dynamodb" | undefined): Promise<LockStore> {
+  const policy = createPolicy();
+  if (!table) return createMemoryStore({ policy });
+  const { createServedStore } = await import("../../lib/testing/served-table.js");
+  return createServedStore({ policy });
+}
+
+function serviceInMemory(store: LockStore, agentEnv: Environment | undefined, log: Log, onFailure: (error: unknown) => void): LocalParts {
   const sleepers = createMemorySleepers();
   const deps = { store, clock: systemClock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs };
   if (!agentEnv) return { handler: createHandler(deps) };

@@ -1,6 +1,7 @@
 /**
  * `npm start`: the whole service on localhost. It runs the real handler behind a local gateway, on an embedded DynamoDB, an external one
- * (`DYNAMODB_ENDPOINT`) or memory (`HOLDFAST_ENGINE=memory`). A start error is one line on stderr; Ctrl-C ends everything.
+ * (`DYNAMODB_ENDPOINT`), memory (`HOLDFAST_ENGINE=memory`) or a table in memory that is served like DynamoDB (`like-dynamodb`). A start error
+ * is one line on stderr; Ctrl-C ends everything.
  */
 import { randomBytes } from "node:crypto";
 import { RecentLines } from "../../bin/console/recent-lines.js";
@@ -16,6 +17,7 @@ import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import type { Log } from "../../lib/service/log.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
+import { createServedStore } from "../../lib/testing/served-table.js";
 import { createTable } from "./create-table.js";
 import { engineClient, engineEnvironment } from "./engine-client.js";
 import { type EmbeddedEngine, type Engine, EMBEDDED_ENGINES, startEngine } from "./engine.js";
@@ -25,7 +27,7 @@ import { NoEngineHere, StartError } from "./start-error.js";
 
 const DEFAULT_PORT = 8787;
 const DEFAULT_TABLE = "holdfast";
-const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory"];
+const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory", "like-dynamodb"];
 /** The lease in the examples, in ms: long enough to paste the next command. */
 const EXAMPLE_LEASE_MS = 120_000;
 /** The interval of the console's polls, in ms: on one machine they cost nothing. */
@@ -104,6 +106,7 @@ async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> 
     throw new StartError(`HOLDFAST_ENGINE=${choice} is not an engine: it may be ${ENGINE_NAMES.join(", ")}`);
   }
   if (choice === "memory") return inMemory(env, "memory", log);
+  if (choice === "like-dynamodb") return inMemory(env, "memory, with DynamoDB's latency, units and throttles", log, createServedStore);
   try {
     const engine = await startEngine({ endpoint: given(env["DYNAMODB_ENDPOINT"]), kind: choice as EmbeddedEngine | undefined });
     return await onEngine(env, engine, log);
@@ -113,8 +116,8 @@ async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> 
   }
 }
 
-function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log): Service {
-  const records = { store: createMemoryStore({ policy: policyOf(env) }), sleepers: createMemorySleepers() };
+function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log, createStore: typeof createServedStore = createMemoryStore): Service {
+  const records = { store: createStore({ policy: policyOf(env) }), sleepers: createMemorySleepers() };
   const agentEnv = agentEnvironment(env);
   if (!agentEnv) return { handler: compose(env, { store: records.store, log }), runsOn };
   const sweep = sweepInMemory(records, agentEnv, log, (error) => console.error(firstLine(error)));

@@ -4,7 +4,7 @@
  * long it takes, and an engine on this machine shows none of it.
  */
 import type { Clock } from "../core/time.js";
-import { ServiceError } from "../store/dynamo/service-error.js";
+import { serviceError, transactionCanceled } from "./table/errors.js";
 
 type Range = readonly [least: number, most: number];
 
@@ -53,7 +53,7 @@ export interface ServedRequest {
 }
 
 /** The table, its clock and its chance. */
-interface Deps {
+export interface TableServiceDeps {
   readonly clock: Pick<Clock, "monotonicMs" | "after">;
   /** Returns 0 to 1. */
   readonly random: () => number;
@@ -73,12 +73,12 @@ interface Left {
 
 /** Serves the requests to one table. */
 export class TableService {
-  readonly #deps: Deps;
+  readonly #deps: TableServiceDeps;
   readonly #behaviour: TableBehaviour;
   readonly #left = new Map<string, Left>();
   readonly #inTransaction = new Set<string>();
 
-  constructor(deps: Deps) {
+  constructor(deps: TableServiceDeps) {
     this.#deps = deps;
     this.#behaviour = { ...LIKE_DYNAMODB, ...deps.behaviour };
   }
@@ -140,7 +140,7 @@ export class TableService {
     }
   }
 
-  #refusal(outcome: "throttled" | "conflict"): ServiceError {
+  #refusal(outcome: "throttled" | "conflict"): Error {
     if (outcome === "conflict") return serviceError("TransactionConflictException", "Transaction is ongoing for the item");
     // The first is what a table on demand says, the second what one with provisioned capacity says.
     return this.#deps.random() < 0.5
@@ -148,15 +148,13 @@ export class TableService {
       : serviceError("ProvisionedThroughputExceededException", THROTTLED);
   }
 
-  #cancelled(items: readonly string[], conflicts: readonly string[], throttled: readonly string[]): ServiceError {
+  #cancelled(items: readonly string[], conflicts: readonly string[], throttled: readonly string[]): Error {
     const slowDown = this.#deps.random() < 0.5 ? "ThrottlingError" : "ProvisionedThroughputExceeded";
-    const CancellationReasons = items.map((item) => {
+    const reasons = items.map((item) => {
       if (conflicts.includes(item)) return { Code: "TransactionConflict", Message: "Transaction is ongoing for the item" };
       return throttled.includes(item) ? { Code: slowDown, Message: THROTTLED } : { Code: "None" };
     });
-    const codes = CancellationReasons.map(({ Code }) => Code).join(", ");
-    const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`;
-    return new ServiceError("TransactionCanceledException", { message, CancellationReasons }, { httpStatusCode: 400 });
+    return transactionCanceled(reasons);
   }
 
   #leftOf(item: string): Left {
@@ -184,7 +182,3 @@ export class TableService {
 }
 
 const THROTTLED = "Throughput exceeds the current capacity of your table or index";
-
-function serviceError(name: string, message: string): ServiceError {
-  return new ServiceError(name, { message }, { httpStatusCode: 400 });
-}

@@ -128,6 +128,13 @@ describe("holdfast dev", () => {
     await printed(/granted +k/);
   });
 
+  it("serves the locks like DynamoDB with --like-dynamodb, and says so", async () => {
+    const { url, ready, printed } = await dev(["--like-dynamodb"]);
+    expect(ready).toContain("in memory, with DynamoDB's latency, units and throttles\n");
+    await createLockClient({ url }).tryAcquire("k", { heartbeat: false });
+    await printed(/granted +k/);
+  });
+
   it("refuses a port that is taken, by name, and takes the next free one if none was named", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
@@ -147,6 +154,7 @@ describe("holdfast dev", () => {
     [["dev", "npm", "test"], 64, "dev: put -- before the command\nholdfast dev -- npm test\n"],
     [["dev", "4660"], 64, 'dev: unexpected argument "4660"\nDid you mean --port 4660?\n'],
     [["--url", "http://x", "dev"], 64, "--url: dev serves the API itself\nLeave it out, or say --port.\n"],
+    [["dev", "--like-dynamodb", "--endpoint", "http://x"], 64, "--like-dynamodb: keeps the locks in memory, not at --endpoint\n"],
     [["dev", "--endpoint", "nowhere"], 78, "--endpoint is not a URL: nowhere (it should look like http://127.0.0.1:8000)\n"],
     [["dev", "--endpoint", "http://127.0.0.1:9"], 78, "No DynamoDB answers at --endpoint http://127.0.0.1:9: nothing listens there\n"],
     [["dev", "--allow-host", "a:1"], 78, "--allow-host a:1 is not a host name: give it without scheme and port\n"],

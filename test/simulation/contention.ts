@@ -15,7 +15,7 @@ import { sdkCalls } from "../support/sdk-calls.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { NAMESPACE, POLICY } from "./backend.js";
-import { DynamoTable } from "./dynamo/table.js";
+import { DynamoTable } from "../../lib/testing/table/table.js";
 import { TableClient } from "./dynamo/table-client.js";
 import { drawFaults } from "./faults.js";
 import { Random } from "./random.js";

@@ -10,10 +10,10 @@ import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type Backend, type Surroundings, NAMESPACE, POLICY } from "./backend.js";
-import { DynamoTable } from "./dynamo/table.js";
+import { DynamoTable } from "../../lib/testing/table/table.js";
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { droppedFrom, newerClient } from "./newer-version.js";
-import { type ValueMap, isList, isMap, membersSize } from "./dynamo/values.js";
+import { type ValueMap, isList, isMap, membersSize } from "../../lib/testing/table/values.js";
 import { drawClockError } from "./faults.js";
 import type { Process } from "./world.js";
 

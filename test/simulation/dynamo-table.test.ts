@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
 import { sdkClientOf } from "./dynamo/sdk-client.js";
-import { DynamoTable } from "./dynamo/table.js";
+import { DynamoTable } from "../../lib/testing/table/table.js";
 
 const TOKEN_LASTS_MS = 10 * 60_000;
 

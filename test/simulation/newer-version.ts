@@ -3,7 +3,7 @@
  * hold and every queue entry. The older version must accept the field and preserve it.
  */
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
-import { type Value, type ValueMap, isList, isMap } from "./dynamo/values.js";
+import { type Value, type ValueMap, isList, isMap } from "../../lib/testing/table/values.js";
 import type { Process } from "./world.js";
 
 /** The field that the older version doesn't know. */

@@ -13,7 +13,8 @@ import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { LockRecord } from "../../lib/core/record.js";
 import { NAMESPACE, POLICY } from "./backend.js";
 import { isThrottled } from "../../lib/store/dynamo/unavailable.js";
-import { ServedTable, TABLE_NAME } from "./dynamo/served-table.js";
+import { TABLE_NAME } from "../../lib/testing/served-table.js";
+import { ServedTable } from "./dynamo/served-table.js";
 import { Random } from "./random.js";
 import { Process, World } from "./world.js";
 

@@ -27,7 +27,7 @@ import { decisionsIn } from "../core/decisions.js";
 import { IN_S, permits, READER } from "../core/kinds-key.js";
 import type { QueueKey, QueueOptions } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, record, run, start } from "../core/run-parts.js";
-import { DynamoTable } from "../simulation/dynamo/table.js";
+import { DynamoTable } from "../../lib/testing/table/table.js";
 import { expectSame } from "../support/same.js";
 import { leaseId, LEASE_MS, POLICY } from "./fixture.js";
 

@@ -9,7 +9,7 @@ import { type LimitRecord, type Rate, decideTake } from "../../lib/core/rate.js"
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { LimitStore } from "../../lib/store/port.js";
-import { type Input, DynamoTable } from "../simulation/dynamo/table.js";
+import { type Input, DynamoTable } from "../../lib/testing/table/table.js";
 import { Random } from "../simulation/random.js";
 import { isThorough, sized } from "../support/tier.js";
 import { dynamoStoreOn, START_MS } from "./fixture.js";

@@ -7,7 +7,7 @@ import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type LimitStore, KeyContended } from "../../lib/store/port.js";
-import { DynamoTable } from "../simulation/dynamo/table.js";
+import { DynamoTable } from "../../lib/testing/table/table.js";
 import { Random } from "../simulation/random.js";
 import { Process, World } from "../simulation/world.js";
 import { POLICY, START_MS } from "./fixture.js";

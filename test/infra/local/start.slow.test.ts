@@ -54,6 +54,7 @@ describe("npm start", () => {
   it.each([
     ["the embedded engine", {}],
     ["memory", { HOLDFAST_ENGINE: "memory" }],
+    ["a table like DynamoDB's", { HOLDFAST_ENGINE: "like-dynamodb" }],
     ["an engine of one's own", { DYNAMODB_ENDPOINT: inject("engineEndpoint") }],
   ])("serves on %s, and says so", async (what, env) => {
     const child = start({ PORT: "0", ...env });
@@ -62,7 +63,11 @@ describe("npm start", () => {
     const [, engine] = /^engine: (.*)$/m.exec(printed) ?? [];
     expect(printed).toMatch(/^namespace: default$/m);
     expect(engine).toMatch(
-      { memory: /^memory/, "the embedded engine": /^(dynoxide|dynamodb-local|memory)/ }[what] ?? /^your own DynamoDB at http/,
+      {
+        memory: /^memory$/,
+        "a table like DynamoDB's": /^memory, with DynamoDB's latency/,
+        "the embedded engine": /^(dynoxide|dynamodb-local|memory)/,
+      }[what] ?? /^your own DynamoDB at http/,
     );
     expect((await fetch(`${url}/v1/health?deep=1`)).status).toBe(200);
     expect((await fetch(`${url}/v1/nothing`)).headers.get("content-type")).toBe("application/problem+json");
@@ -137,7 +142,10 @@ describe("what keeps it from starting", () => {
   it.each([
     [{ DYNAMODB_ENDPOINT: "http://127.0.0.1:1" }, "No DynamoDB answers at DYNAMODB_ENDPOINT http://127.0.0.1:1: nothing listens there"],
     [{ DYNAMODB_ENDPOINT: "dynamo" }, "DYNAMODB_ENDPOINT is not a URL: dynamo (it should look like http://127.0.0.1:8000)"],
-    [{ HOLDFAST_ENGINE: "postgres" }, "HOLDFAST_ENGINE=postgres is not an engine: it may be dynoxide, dynamodb-local, memory"],
+    [
+      { HOLDFAST_ENGINE: "postgres" },
+      "HOLDFAST_ENGINE=postgres is not an engine: it may be dynoxide, dynamodb-local, memory, like-dynamodb",
+    ],
     [{ HOLDFAST_ENGINE: "dynamodb-local", PATH: "" }, "AWS's DynamoDB Local needs Java, and there is none on the path"],
     [
       { HOLDFAST_ENGINE: "memory", HOLDFAST_ALLOWED_HOSTS: "box.test,http://a" },

@@ -16,7 +16,7 @@ import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { NAMESPACE, POLICY } from "../backend.js";
-import { type Input, DynamoTable } from "../dynamo/table.js";
+import { type Input, DynamoTable } from "../../../lib/testing/table/table.js";
 import { Random } from "../random.js";
 import { clash, holdersIn, isKeptFor } from "../oracles/sharing.js";
 import type { Bench } from "../oracles/verdict.js";

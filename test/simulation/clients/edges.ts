@@ -22,7 +22,7 @@ import type { ClockReading } from "../../../lib/core/time.js";
 import { leaseId, START_MS } from "../../store/fixture.js";
 import { QueueScene, READER } from "../../store/queue-fixture.js";
 import { NAMESPACE, POLICY } from "../backend.js";
-import { type Input, DynamoTable } from "../dynamo/table.js";
+import { type Input, DynamoTable } from "../../../lib/testing/table/table.js";
 import type { Bench } from "../oracles/verdict.js";
 import { Random } from "../random.js";
 import { Process, World } from "../world.js";

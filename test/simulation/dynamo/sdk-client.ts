@@ -5,8 +5,9 @@
 import { type DynamoDBClientConfig, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { plainItem } from "../../../lib/store/dynamo/attribute-value.js";
 import type { WireItem } from "../../../lib/store/dynamo/calls.js";
-import type { DynamoTable, Input } from "./table.js";
-import { type ValueMap, itemToWire } from "./values.js";
+import { carryOut } from "../../../lib/testing/served-table.js";
+import type { DynamoTable, Input } from "../../../lib/testing/table/table.js";
+import { type ValueMap, itemToWire } from "../../../lib/testing/table/values.js";
 
 interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
@@ -41,24 +42,6 @@ function answerTo(table: DynamoTable, operation: string, input: Input): readonly
     const { name, message, $metadata, ...fields } = error as Error & { readonly $metadata?: { readonly httpStatusCode?: number } };
     if (!$metadata) throw error;
     return [$metadata.httpStatusCode ?? 400, { ...fields, message, __type: `com.amazonaws.dynamodb.v20120810#${name}` }];
-  }
-}
-
-/** Carries out one operation of DynamoDB on values of JavaScript. */
-export function carryOut(table: DynamoTable, operation: string, input: Input): object {
-  switch (operation) {
-    case "GetItem":
-      return table.get(input);
-    case "UpdateItem":
-      return table.update(input);
-    case "PutItem":
-      return table.put(input);
-    case "Query":
-      return table.query(input);
-    case "TransactWriteItems":
-      return table.transactWrite(input);
-    default:
-      throw new Error(`this table does not know the operation ${operation}`);
   }
 }
 

@@ -1,49 +1,8 @@
 /**
- * The replacement of the AWS SDK in the simulation's bundle: its exceptions, and commands that carry their input to
- * their client. The SDK's own work for one command takes longer than everything else in a request.
+ * The replacement of the AWS SDK in the simulation's bundle: commands that carry their input to their client. The SDK's own work for one
+ * command takes longer than everything else in a request.
  */
-import type { Input } from "./table.js";
-
-/** The metadata of every response. */
-interface Metadata {
-  attempts?: number;
-  httpStatusCode?: number;
-}
-
-/** An error response, with the name that the service gave it. */
-export class DynamoDBServiceException extends Error {
-  readonly $metadata: Metadata;
-  constructor({ name, message, $metadata }: { readonly name: string; readonly message: string; readonly $metadata: Metadata }) {
-    super(message);
-    this.name = name;
-    this.$metadata = $metadata;
-  }
-}
-
-/** The condition was false. */
-export class ConditionalCheckFailedException extends DynamoDBServiceException {
-  readonly Item: unknown;
-  constructor({ Item, ...error }: { readonly message: string; readonly $metadata: Metadata; readonly Item?: unknown }) {
-    super({ ...error, name: "ConditionalCheckFailedException" });
-    this.Item = Item;
-  }
-}
-
-/** The transaction did not happen. */
-export class TransactionCanceledException extends DynamoDBServiceException {
-  readonly CancellationReasons: unknown;
-  constructor({
-    CancellationReasons,
-    ...error
-  }: {
-    readonly message: string;
-    readonly $metadata: Metadata;
-    readonly CancellationReasons: unknown;
-  }) {
-    super({ ...error, name: "TransactionCanceledException" });
-    this.CancellationReasons = CancellationReasons;
-  }
-}
+import type { Input } from "../../../lib/testing/table/table.js";
 
 class Command {
   constructor(

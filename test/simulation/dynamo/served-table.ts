@@ -7,13 +7,11 @@ import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { sendUntilAnswered, standardRetries } from "../../../lib/store/dynamo/retries.js";
 import { TABLE, TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
 import { type TableTime, answerWatcher } from "../../../lib/store/dynamo/table-clock.js";
-import { type ServedRequest, type TableBehaviour, TableService } from "../../../lib/testing/like-dynamodb.js";
+import type { ServedRequest, TableBehaviour } from "../../../lib/testing/like-dynamodb.js";
+import { type Send, TABLE_NAME, callsBy, senderTo } from "../../../lib/testing/served-table.js";
 import type { Random } from "../random.js";
 import { type World, Process } from "../world.js";
-import { carryOut } from "./sdk-client.js";
-import { type Input, DynamoTable } from "./table.js";
-
-export const TABLE_NAME = "simulated";
+import { DynamoTable } from "../../../lib/testing/table/table.js";
 
 /** The requests that a table served. */
 export interface TableCounts {
@@ -40,16 +38,15 @@ export class ServedTable {
   readonly table: DynamoTable;
   readonly #world: World;
   readonly #random: Random;
-  readonly #service: TableService;
+  readonly #serve: Send;
   readonly #counts = { writes: 0, reads: 0, refused: 0, throttled: 0, conflicts: 0, writeUnits: 0, readUnits: 0 };
 
   constructor(world: World, random: Random, behaviour: Partial<TableBehaviour> = {}) {
     this.#world = world;
     this.#random = random;
     this.table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
-    this.#service = new TableService({
+    this.#serve = senderTo(this.table, {
       ...{ clock: new Process(world), random: () => random.unit(), behaviour },
-      bytesOf: (item) => this.table.bytesOf(item),
       onServed: (served) => this.#count(served),
     });
   }
@@ -62,34 +59,19 @@ export class ServedTable {
   callsOf(clock: Clock): ProcessCalls {
     const watcher = answerWatcher(clock);
     const retries = standardRetries(TABLE_CALLS.maxAttempts, { clock, random: () => this.#random.unit() });
-    const send = <Answer extends object>(operation: string, input: object): Promise<Answer> => {
+    const send: Send = (operation, input) => {
       const asked = operation === "TransactWriteItems" ? { ClientRequestToken: this.#random.bytes(8).join("-"), ...input } : input;
       const attempt = async (): Promise<object> => {
         const answered = watcher.sending();
         try {
-          return await this.#serve(operation, asked as Input);
+          return await this.#serve(operation, asked);
         } finally {
           answered(new Date(this.#world.nowMs).toUTCString());
         }
       };
-      return sendUntilAnswered(attempt, retries, clock) as Promise<Answer>;
+      return sendUntilAnswered(attempt, retries, clock);
     };
-    const calls: TableCalls = {
-      updateItem: (input) => send("UpdateItem", input),
-      getItem: (input) => send("GetItem", input),
-      query: (input) => send("Query", input),
-      transactWriteItems: (input) => send("TransactWriteItems", input),
-    };
-    return { calls, time: watcher.time };
-  }
-
-  #serve(operation: string, input: Input): Promise<object> {
-    const act = (): object => carryOut(this.table, operation, input);
-    if (operation === "Query") return this.#service.serve({ kind: "read", items: [], carryOut: act });
-    if (operation === "TransactWriteItems")
-      return this.#service.serve({ kind: "transaction", items: this.table.idsOf(input), carryOut: act });
-    const kind = operation === "GetItem" ? "read" : "write";
-    return this.#service.serve({ kind, items: [this.table.idOf(input)], carryOut: act });
+    return { calls: callsBy(send), time: watcher.time };
   }
 
   #count({ kind, outcome, units }: ServedRequest): void {

@@ -7,8 +7,8 @@ import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";
-import { serviceError, transactionCanceled } from "./errors.js";
-import type { DynamoTable, Input } from "./table.js";
+import { serviceError, transactionCanceled } from "../../../lib/testing/table/errors.js";
+import type { DynamoTable, Input } from "../../../lib/testing/table/table.js";
 
 /** A command in the form that the SDK's stand-in produces. */
 export interface Sent {

@@ -4,15 +4,15 @@ import { systemClock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import type { FreshTable } from "../../support/engine.js";
-import { carryOut, sdkClientOf } from "./sdk-client.js";
-import { type Input, DynamoTable } from "./table.js";
+import { sdkClientOf } from "./sdk-client.js";
+import { TABLE_NAME, callsBy, carryOut } from "../../../lib/testing/served-table.js";
+import { type Input, DynamoTable } from "../../../lib/testing/table/table.js";
 
 /** Returns a new table in memory. A store on it passes the conformance suite, as on an engine. */
 export function tableInMemory(): Pick<FreshTable, "client" | "calls" | "tableName"> {
-  const tableName = "simulated";
-  const table = new DynamoTable({ tableName, ...TABLE }, () => systemClock.wallMs());
+  const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => systemClock.wallMs());
   const client = sdkClientOf(table);
-  return { client, calls: callsOf(table, client), tableName };
+  return { client, calls: callsOf(table, client), tableName: TABLE_NAME };
 }
 
 type Handler = (args: { readonly input: object }) => Promise<{ readonly output: object }>;
@@ -30,12 +30,7 @@ function callsOf(table: DynamoTable, { middlewareStack }: DynamoDBClient): Table
     const atTable: Handler = async ({ input }) => ({ output: copied(carryOut(table, operation, input as Input)) });
     return (await added.reduceRight((next, middleware) => middleware(next), atTable)({ input: request })).output;
   };
-  return {
-    updateItem: (input) => send("UpdateItem", input),
-    getItem: (input) => send("GetItem", input),
-    query: (input) => send("Query", input),
-    transactWriteItems: (input) => send("TransactWriteItems", input),
-  };
+  return callsBy(send);
 }
 
 function copied(answer: object): object {

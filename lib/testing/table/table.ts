@@ -3,8 +3,9 @@
  * supports the store's requests and no others; anything else is an explicit error. Each operation is atomic. Its time
  * comes from outside: for TTL, and for the memory of transaction tokens.
  */
+import type { CancellationReason } from "../../store/dynamo/calls.js";
 import { type Condition, checkPlaceholders, parseCondition } from "./conditions.js";
-import { type Reason, conditionFailed, serviceError, transactionCanceled, validationError } from "./errors.js";
+import { conditionFailed, serviceError, transactionCanceled, validationError } from "./errors.js";
 import { Placeholders } from "./paths.js";
 import { type Update, parseUpdate } from "./updates.js";
 import { type Value, type ValueMap, bytesOf, itemToWire, membersSize, order, valueOf } from "./values.js";
@@ -55,6 +56,7 @@ const TOKEN_LASTS_MS = 10 * 60_000;
 /** The largest number of cached parsed expressions. */
 const MAX_PARSED = 4000;
 
+/** The table. */
 export class DynamoTable {
   readonly #items = new Map<string, ValueMap>();
   readonly #tokens = new Map<string, Token>();
@@ -118,27 +120,27 @@ export class DynamoTable {
   transactWrite(input: Input): Record<string, never> {
     if (this.#seen(input)) return {};
     const writes = this.#transaction(input);
-    const befores = writes.map(({ id }) => this.#items.get(id));
-    const nexts: ValueMap[] = [];
-    const reasons = writes.map((write, index): Reason => {
-      const before = befores[index];
+    const done: (Written & { readonly id: string })[] = [];
+    const reasons = writes.map((write): CancellationReason => {
+      const { id } = write;
+      const before = this.#items.get(id);
       if (!this.#holds(write, before)) {
         const seen = write.returnsOld && before ? { Item: itemToWire(before) } : {};
         return { Code: "ConditionalCheckFailed", Message: "The conditional request failed", ...seen };
       }
       try {
-        nexts.push(write.next(before));
+        done.push({ id, before, after: write.next(before) });
         return { Code: "None" };
       } catch (error) {
         return { Code: "ValidationError", Message: (error as Error).message };
       }
     });
     if (reasons.some(({ Code }) => Code !== "None")) throw transactionCanceled(reasons);
-    const bytes = nexts.reduce((sum, next) => sum + membersSize(next), 0);
+    const bytes = done.reduce((sum, { after }) => sum + membersSize(after), 0);
     if (bytes > MAX_TRANSACTION_BYTES) throw validationError("Transaction request cannot include more than 4 MB of data");
-    for (const [index, { id }] of writes.entries()) this.#write(id, befores[index], nexts[index]!);
+    for (const { id, before, after } of done) this.#write(id, before, after);
     const token = input["ClientRequestToken"];
-    if (typeof token === "string") this.#tokens.set(token, { input: textOf(input), untilMs: this.nowMs() + TOKEN_LASTS_MS });
+    if (typeof token === "string") this.#remember(token, textOf(input));
     return {};
   }
 
@@ -256,6 +258,15 @@ export class DynamoTable {
         "The request uses the same client token as a previous, but non-identical request",
       );
     return true;
+  }
+
+  /** Keeps a token, and drops those that are over. */
+  #remember(token: string, input: string): void {
+    for (const [old, { untilMs }] of this.#tokens) {
+      if (untilMs > this.nowMs()) break;
+      this.#tokens.delete(old);
+    }
+    this.#tokens.set(token, { input, untilMs: this.nowMs() + TOKEN_LASTS_MS });
   }
 
   #sized(item: ValueMap): ValueMap {

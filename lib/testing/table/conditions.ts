@@ -154,7 +154,7 @@ class Parser {
     });
     return (item, given) => {
       const value = valueOf(left, item, given);
-      return COMPARE[">="]!(value, valueOf(low, item, given)) && COMPARE["<="]!(value, valueOf(high, item, given));
+      return AT_LEAST(value, valueOf(low, item, given)) && AT_MOST(value, valueOf(high, item, given));
     };
   }
 
@@ -247,13 +247,15 @@ function byOrder(holds: (between: number) => boolean): Comparison {
   };
 }
 
+const AT_LEAST = byOrder((between) => between >= 0);
+const AT_MOST = byOrder((between) => between <= 0);
 const COMPARE: Readonly<Record<string, Comparison>> = {
   "=": (left, right) => left !== undefined && isEqual(left, right),
   "<>": (left, right) => !isEqual(left, right),
   "<": byOrder((between) => between < 0),
-  "<=": byOrder((between) => between <= 0),
+  "<=": AT_MOST,
   ">": byOrder((between) => between > 0),
-  ">=": byOrder((between) => between >= 0),
+  ">=": AT_LEAST,
 };
 
 /** Refuses names and values that no expression used, and undefined ones. @throws ValidationException */

@@ -2,7 +2,7 @@
  * Attribute values of the in-memory table, as plain JavaScript: a string is an S, a number an N, and so on. Only the
  * types that the store uses exist; a set or a binary is refused by name. Values are immutable.
  */
-import type { AttributeValue } from "@aws-sdk/client-dynamodb";
+import type { WireItem, WireValue } from "../../store/dynamo/calls.js";
 import { validationError } from "./errors.js";
 
 /** An attribute's value. */
@@ -123,7 +123,7 @@ export function membersSize(map: ValueMap): number {
 }
 
 /** The wire form of a value. */
-export function toWire(value: Value): AttributeValue {
+export function toWire(value: Value): WireValue {
   if (typeof value === "string") return { S: value };
   if (typeof value === "number") return { N: String(value) };
   if (typeof value === "boolean") return { BOOL: value };
@@ -132,8 +132,8 @@ export function toWire(value: Value): AttributeValue {
 }
 
 /** The wire form of an item. */
-export function itemToWire(item: ValueMap): Record<string, AttributeValue> {
-  const wire: Record<string, AttributeValue> = {};
+export function itemToWire(item: ValueMap): WireItem {
+  const wire: Record<string, WireValue> = {};
   for (const name of Object.keys(item)) define(wire, name, toWire(item[name] ?? null));
   return wire;
 }

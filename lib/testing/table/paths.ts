@@ -48,6 +48,7 @@ function readStep(reader: Reader, used: Set<string>): string {
   return kind === "#" ? text : reader.name(text);
 }
 
+/** Returns the value at the path; undefined if there is none. */
 export function lookUp(item: ValueMap | undefined, path: Path, { names }: Placeholders): Value | undefined {
   let value: Value | undefined = item;
   for (const step of path) {

@@ -1,0 +1,74 @@
+/**
+ * A table in memory whose requests are served like DynamoDB's, and a store on it: the production code down to the conditions of its writes.
+ * This is the switch of `holdfast dev`, `npm start` and `holdfast/testing`.
+ */
+import { randomNumber } from "../core/random.js";
+import type { LockPolicy } from "../core/record.js";
+import { type Clock, systemClock } from "../core/time.js";
+import type { TableCalls } from "../store/dynamo/calls.js";
+import { createDynamoStore } from "../store/dynamo/dynamo-store.js";
+import { TABLE } from "../store/dynamo/table.js";
+import type { LockStore } from "../store/port.js";
+import { type TableRequest, type TableServiceDeps, TableService } from "./like-dynamodb.js";
+import { type Input, DynamoTable } from "./table/table.js";
+
+/** The name of a table in memory. */
+export const TABLE_NAME = "in-memory";
+
+/** Sends one operation of DynamoDB, with values of JavaScript. */
+export type Send = (operation: string, input: object) => Promise<object>;
+
+/** Carries out one operation of DynamoDB, on values of JavaScript. */
+export function carryOut(table: DynamoTable, operation: string, input: Input): object {
+  switch (operation) {
+    case "GetItem":
+      return table.get(input);
+    case "UpdateItem":
+      return table.update(input);
+    case "PutItem":
+      return table.put(input);
+    case "Query":
+      return table.query(input);
+    case "TransactWriteItems":
+      return table.transactWrite(input);
+    default:
+      throw new Error(`this table does not know the operation ${operation}`);
+  }
+}
+
+/** Returns a sender to `table`, which is served like DynamoDB. */
+export function senderTo(table: DynamoTable, deps: Omit<TableServiceDeps, "bytesOf">): Send {
+  const service = new TableService({ ...deps, bytesOf: (item) => table.bytesOf(item) });
+  const target = (operation: string, input: Input): Pick<TableRequest<object>, "kind" | "items"> => {
+    if (operation === "Query") return { kind: "read", items: [] };
+    if (operation === "TransactWriteItems") return { kind: "transaction", items: table.idsOf(input) };
+    return { kind: operation === "GetItem" ? "read" : "write", items: [table.idOf(input)] };
+  };
+  return (operation, input) =>
+    service.serve({ ...target(operation, input as Input), carryOut: () => carryOut(table, operation, input as Input) });
+}
+
+/** Returns the operations of a store, each of them sent by `send`. */
+export function callsBy(send: Send): TableCalls {
+  return {
+    updateItem: (input) => send("UpdateItem", input),
+    getItem: (input) => send("GetItem", input),
+    query: (input) => send("Query", input),
+    transactWriteItems: (input) => send("TransactWriteItems", input),
+  };
+}
+
+/** Creates a store on a new table in memory that is served like DynamoDB. */
+export function createServedStore({
+  policy,
+  clock = systemClock,
+  random = randomNumber,
+}: {
+  readonly policy: LockPolicy;
+  readonly clock?: Clock;
+  /** Returns 0 to 1: for latencies and jitter. */
+  readonly random?: () => number;
+}): LockStore {
+  const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => clock.wallMs());
+  return createDynamoStore({ calls: callsBy(senderTo(table, { clock, random })), tableName: TABLE_NAME, policy, clock, random });
+}
