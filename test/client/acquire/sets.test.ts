@@ -109,6 +109,21 @@ describe("acquiring a set", () => {
     expect((await clock.settle(waiting)).isHeld()).toBe(true);
   });
 
+  it("gives the turns back that it keeps when its wait ends", async () => {
+    const { clock, locks, rival } = createHarness();
+    const [first, second] = [await rival.acquire("A"), await rival.acquire("B")];
+    const outcome = locks.acquireAll(["A", "B"], { waitMs: 3500 }).catch((error: unknown) => error);
+    await clock.advance(1000);
+    await first.release();
+    await clock.advance(1000);
+    await rival.acquire("A");
+    await second.release();
+    await clock.advance(1000);
+    expect(await rival.tryAcquire("B")).toBeNull();
+    expect(await clock.settle(outcome)).toMatchObject({ name: "LockTimeoutError" });
+    expect((await rival.tryAcquire("B"))?.isHeld()).toBe(true);
+  });
+
   it.each([
     ["", ["A"], ["B"]],
     [", and lets those go on that wait for these keys while they hold another of the set", ["A", "B"], ["B"]],
