@@ -1,6 +1,6 @@
 /**
  * The use of AWS by an open tab of the console: its own data and its own polls, in simulated time, on a table that has what the case says.
- * Ten minutes are counted, and an hour is six times that: a tab does the same again and again.
+ * Five minutes are counted, after which a tab does the same again: an hour is twelve times that.
  */
 import { type AttributeValue, BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
 import { type Face, faceOf, PAID_POLL_MS } from "../../bin/console/face.js";
@@ -12,7 +12,7 @@ import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type Counts, type Meter, type MeterOptions, meterOnTable, meterOverHttp } from "./meter.js";
 
 const MINUTE_MS = 60_000;
-const COUNTED_MS = 10 * MINUTE_MS;
+const COUNTED_MS = 5 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 /** The largest number of items that one request writes. */
 const BATCH = 25;
