@@ -73,6 +73,8 @@ const SDK_GIVES_UP_MS = TABLE_CALLS.maxAttempts * (TABLE_CALLS.requestHandler.re
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
+/** What is played after the history's own world, each in a world of its own that the seed alone decides. */
+const SCENES = [checkConditions, checkWays, checkComparedWays, checkCrowds, checkEdges, checkEndsOfWaits, checkLimits, checkSleepers];
 
 /** The part of a history to simulate, and to tell. */
 export interface Extent {
@@ -80,6 +82,8 @@ export interface Extent {
   readonly untilViolated?: boolean | Property;
   /** The faults and groups of clients to leave out. @default none */
   readonly without?: readonly Part[];
+  /** True to play the scenes alone, without the world before them. @default false */
+  readonly scenesAlone?: boolean;
   /** True to tell what led to the first violation. @default false */
   readonly withTimeline?: boolean;
 }
@@ -105,7 +109,10 @@ export async function simulate(seed: number, extent: Extent = {}): Promise<Histo
   }
 }
 // Over 60 lines: one model or one server, whose parts share its state.
-async function lived(seed: number, { untilViolated = false, without = [], withTimeline = false }: Extent): Promise<History> {
+async function lived(
+  seed: number,
+  { untilViolated = false, without = [], scenesAlone = false, withTimeline = false }: Extent,
+): Promise<History> {
   const leftOut: ReadonlySet<string> = new Set(without);
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
@@ -169,16 +176,15 @@ async function lived(seed: number, { untilViolated = false, without = [], withTi
   jump();
 
   try {
-    await spells();
-    await healed();
-    await checkConditions(seed, oracle);
-    await checkWays(seed, oracle);
-    await checkComparedWays(seed, oracle);
-    await checkCrowds(seed, oracle);
-    await checkEdges(seed, { fail: (property, what) => oracle.fail(property, what) });
-    await checkEndsOfWaits(seed, { fail: (property, what) => oracle.fail(property, what) });
-    await checkLimits(seed, oracle);
-    await checkSleepers(seed, oracle);
+    if (!scenesAlone) {
+      await spells();
+      await healed();
+    }
+    const { coverage } = oracle;
+    for (const scene of SCENES) {
+      await scene(seed, { coverage, fail: (property, what) => oracle.fail(property, what) });
+      if (world.isOver()) break;
+    }
   } catch (error) {
     if (!(error instanceof EndOfWorld)) throw error;
   }
