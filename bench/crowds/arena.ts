@@ -21,6 +21,7 @@ import type { TableBehaviour } from "../../lib/testing/like-dynamodb.js";
 import { TABLE_NAME } from "../../lib/testing/served-table.js";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpResult } from "../../lambda/http.js";
+import type { DynamoTable } from "../../lib/testing/table/table.js";
 import { type TableCounts, ServedTable } from "../../test/simulation/dynamo/served-table.js";
 import { eventOf, responseOf } from "../../test/simulation/network.js";
 import { Random } from "../../test/simulation/random.js";
@@ -47,6 +48,9 @@ type Handler = ReturnType<typeof createHandler>;
 const DUTY_OF = new Map<string, string>(
   Object.entries(ROUTES).map(([operation, route]) => [route, DUTIES[operation as keyof typeof DUTIES]]),
 );
+
+/** Watches or changes the calls of a process. */
+type Through = (calls: TableCalls) => TableCalls;
 
 /** A caller, who has a client or makes one for each call. */
 export interface Caller {
@@ -82,15 +86,20 @@ export class Arena {
     return { ...this.#served.counts(), overHttp: this.#requests };
   }
 
+  /** The table itself, past its service. */
+  get table(): DynamoTable {
+    return this.#served.table;
+  }
+
   /** Returns the calls of a new process, for what isn't a lock client. */
   calls(): TableCalls {
     return this.#served.callsOf(new Process(this.world)).calls;
   }
 
-  /** Returns a client in a new process. */
-  client(way: Way, options: ClientOptions = {}): LockClient {
+  /** Returns a client in a new process. Straight on the table, its requests go through what `through` makes of the process's calls. */
+  client(way: Way, options: ClientOptions = {}, through: Through = (calls) => calls): LockClient {
     const process = new Process(this.world, { wallErrorMs: this.random.between(...CLOCK_ERROR_MS) });
-    const api = way === "http" ? httpApi({ url: "http://simulated", fetch: this.#fetch }) : this.#onTable(process);
+    const api = way === "http" ? httpApi({ url: "http://simulated", fetch: this.#fetch }) : this.#onTable(process, through);
     const ids = new LeaseIds(process, (count) => this.random.bytes(count));
     return createClient({ api, clock: process, random: () => this.random.unit(), ids }, options);
   }
@@ -131,10 +140,10 @@ export class Arena {
     };
   }
 
-  #onTable(process: Process): ServiceApi {
+  #onTable(process: Process, through: Through): ServiceApi {
     const { calls, time } = this.#served.callsOf(process);
     const caller = { principal: "direct", namespace: NAMESPACE, requestId: "direct" };
-    const deps = { store: this.#store(calls, process), log: NO_LOG, clock: process, exposeCause: true };
+    const deps = { store: this.#store(through(calls), process), log: NO_LOG, clock: process, exposeCause: true };
     return lockService(deps, caller, tableClocks(process, time));
   }
 

@@ -64,7 +64,7 @@ describe("the optimisers of contention", { timeout: 120_000 }, () => {
       });
       return `## ${what}\n\n${markdownTable([["", "writes a lease", "reads a lease", "calls a lease", "until all are done"], ...rows])}`;
     });
-    const page = `# What each optimiser of contention earns\n\nDirect clients of one table in simulated time, without faults; the calls are what a client over HTTP would send. Made by \`npx vitest run test/simulation/optimisers -u\`.\n\n${parts.join("\n\n")}\n`;
+    const page = `# What each optimiser of contention earns\n\nClients over HTTP in simulated time, without faults; the calls are their requests. Made by \`npx vitest run test/simulation/optimisers -u\`.\n\n${parts.join("\n\n")}\n`;
     await expect(page).toMatchFileSnapshot("optimisers.md");
   });
 });

@@ -4,7 +4,7 @@ import { campaign, PLAYED } from "./campaign.js";
 import { simulate } from "./history.js";
 
 export { clicks } from "../../bench/crowds/scenes.js";
-export { contend, hold, takeTurns } from "./contention.js";
+export { contend, hold } from "./contention.js";
 export { PARTS, simulate } from "./history.js";
 
 /** The seeds that a worker simulates. */

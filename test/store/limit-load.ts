@@ -1,21 +1,18 @@
 /**
- * Takes from one limit in simulated time. Each process has a store of its own, and the table answers in 4 to 8 ms. Counts the writes of each
- * take. The figures are the same in every run.
+ * Takes from one limit in simulated time, on the arena of the benchmark of crowds. Each process has a store of its own. Counts the writes of
+ * each take. The figures are the same in every run.
  */
+import { Arena } from "../../bench/crowds/arena.js";
 import type { Rate } from "../../lib/core/rate.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type LimitStore, KeyContended } from "../../lib/store/port.js";
-import { DynamoTable } from "../../lib/testing/table/table.js";
-import { Random } from "../simulation/random.js";
-import { Process, World } from "../simulation/world.js";
-import { POLICY, START_MS } from "./fixture.js";
+import { TABLE_NAME } from "../../lib/testing/served-table.js";
+import type { Random } from "../simulation/random.js";
+import { Process } from "../simulation/world.js";
+import { POLICY } from "./fixture.js";
 
-const TABLE_NAME = "simulated";
 const NAME = { namespace: "limits", key: "partner" };
-/** The time of a request to the table, and of its answer, in ms. */
-const WAY_MS = [2, 4] as const;
 
 /** Takes at random times, or all at once again and again. */
 export interface Load {
@@ -40,31 +37,18 @@ export interface Counts {
 }
 
 /** Plays a load. `change` is applied to each condition on its way. */
-// Over 60 lines: one world, whose parts share its state.
 export async function play(load: Load, change: (condition: string) => string = (condition) => condition): Promise<Counts> {
-  const world = new World(START_MS);
-  const random = new Random(1);
-  const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
-  let writes = 0;
-  const unused = (): never => {
-    throw new Error("a take only writes");
-  };
+  const arena = new Arena(1);
+  const { world, random } = arena;
   function newProcess(): { readonly limits: LimitStore; readonly sent: { writes: number } } {
     const sent = { writes: 0 };
+    const sending = arena.calls();
     const calls: TableCalls = {
-      async updateItem(input: UpdateInput) {
-        writes++;
+      ...sending,
+      updateItem(input: UpdateInput) {
         sent.writes++;
-        await world.sleep(random.between(...WAY_MS));
-        try {
-          return table.update({ ...input, ConditionExpression: change(input.ConditionExpression) });
-        } finally {
-          await world.sleep(random.between(...WAY_MS));
-        }
+        return sending.updateItem({ ...input, ConditionExpression: change(input.ConditionExpression) });
       },
-      getItem: unused,
-      query: unused,
-      transactWriteItems: unused,
     };
     const unit = (): number => random.unit();
     return {
@@ -102,7 +86,7 @@ export async function play(load: Load, change: (condition: string) => string = (
         ),
     );
   await world.run(Number.POSITIVE_INFINITY, () => ended === takes);
-  return { writesPerTake: writes / takes, ...counts };
+  return { writesPerTake: arena.counts().writes / takes, ...counts };
 }
 
 function timesOf({ rates, perSec, takes, processes }: Load, random: Random): readonly number[] {
