@@ -1,14 +1,17 @@
-/** docs/performance.md: its generated parts and its plots come from a run, which is stored beside this file. */
+/** docs/performance.md, and the crowds of docs/costs.md: what is generated there comes from a run, which is stored beside this file. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
-import { readPage, withParts } from "../test/docs/generated.js";
+import { partsOf, readPage, withParts } from "../test/docs/generated.js";
+import type { PlayedRow } from "./crowds/crowds.js";
+import { unitsTable } from "./crowds/units.js";
 import { type Report, type Run, markdownOf } from "./report/report.js";
 import { targetsOf, targetsTable } from "./targets.js";
 
 const ROOT = join(import.meta.dirname, "..");
-/** The page, its plots, and the run that they show, from the root of the repository. */
+/** The page, the one that has a table of the same run, the plots, and the run that they show, from the root of the repository. */
 export const PAGE = "docs/performance.md";
+export const COSTS = "docs/costs.md";
 export const PLOTS = "docs/plots";
 export const FIGURES = "bench/figures.json";
 
@@ -50,6 +53,11 @@ function partOf(report: Report, isFirstTableOnly: boolean): string {
   return [markdownOf({ ...report, tables }), ...images].join("\n\n");
 }
 
+/** Returns docs/costs.md with the crowds of a run. */
+export function costsPageOf({ reports }: Run, page = readPage(COSTS)): Promise<string> {
+  return withParts(page, { ...partsOf(page), crowds: unitsTable(reports["crowds"]?.figures as PlayedRow[]) });
+}
+
 /** Writes the plots of a run. */
 export async function writePlots(directory: string, { reports }: Run): Promise<void> {
   const { svgOf } = await import("./report/plots.js");
@@ -58,12 +66,13 @@ export async function writePlots(directory: string, { reports }: Run): Promise<v
     await writeFile(join(directory, `${plot.name}.svg`), svgOf(plot));
 }
 
-/** Writes a run, its page and its plots. @throws Error as {@link pageOf} */
+/** Writes a run, its pages and its plots. @throws Error as {@link pageOf} */
 export async function record(run: Run): Promise<void> {
-  const page = await pageOf(run);
+  const [page, costs] = [await pageOf(run), await costsPageOf(run)];
   const figures = await format(JSON.stringify(run), { ...(await resolveConfig(join(ROOT, FIGURES))), parser: "json" });
   await writeFile(join(ROOT, FIGURES), figures);
   await writeFile(join(ROOT, PAGE), page);
+  await writeFile(join(ROOT, COSTS), costs);
   await writePlots(join(ROOT, PLOTS), run);
 }
 

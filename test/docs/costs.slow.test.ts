@@ -18,7 +18,7 @@ import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
 import { type DeployedStack, deployedStack } from "../../bench/cost/stack.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
 import { ROOT } from "../tidy/tree.js";
-import { readPage, withParts } from "./generated.js";
+import { partsOf, readPage, withParts } from "./generated.js";
 
 const PATH = "docs/costs.md";
 const PAGE = readPage(PATH);
@@ -54,6 +54,8 @@ const tablesOf = (counted: readonly CostRow[]): Readonly<Record<string, string>>
   asleep: asleepTable(asleep, stack),
   tab: tabTable(tabs, stack),
   memory: memoryTable(footprint()),
+  // bench/page.ts makes it.
+  crowds: partsOf(PAGE)["crowds"] ?? "",
 });
 
 const TENTH = 0.1;

@@ -12,14 +12,22 @@ export function readPage(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-const PART = /(<!-- made from [^\n]*: ([\w -]+) -->\n)[\s\S]*?(<!-- until here -->)/g;
+const PART = /(<!-- made from [^\n]*: ([\w -]+) -->\n)([\s\S]*?)(<!-- until here -->)/g;
+
+/** The page's parts as they are, by their names. */
+export function partsOf(page: string): Readonly<Record<string, string>> {
+  return Object.fromEntries([...page.matchAll(PART)].map(([, , name = "", text = ""]) => [name, text.trim()]));
+}
 
 /** Replaces the page's parts with generated ones. @throws Error if the page has other parts, or lacks one. */
 export async function withParts(page: string, parts: Readonly<Record<string, string>>): Promise<string> {
   const there = [...page.matchAll(PART)].map(([, , name = ""]) => name);
   if (there.toSorted().join() !== Object.keys(parts).toSorted().join())
     throw new Error(`The page has the parts ${there.join(", ")} and not ${Object.keys(parts).join(", ")}`);
-  const filled = page.replaceAll(PART, (_, start: string, name: string, end: string) => `${start}\n${parts[name]}\n\n${end}`);
+  const filled = page.replaceAll(
+    PART,
+    (_, start: string, name: string, _before: string, end: string) => `${start}\n${parts[name]}\n\n${end}`,
+  );
   return format(filled, { ...(await resolveConfig(join(ROOT, "README.md"))), parser: "markdown" });
 }
 

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { FIGURES, ON_PAGE, PAGE, PLOTS, pageOf, readRun } from "../../bench/page.js";
+import { COSTS, FIGURES, ON_PAGE, PAGE, PLOTS, costsPageOf, pageOf, readRun } from "../../bench/page.js";
 import { svgOf } from "../../bench/report/plots.js";
 import { type Target, isMet, targetsOf, targetsTable } from "../../bench/targets.js";
 import { ROOT } from "../tidy/tree.js";
@@ -27,6 +27,10 @@ function unexplained(page: string, targets: readonly Target[]): readonly string[
 describe("the page of the performance", () => {
   it("is the one that its figures make", async () => {
     expect(await pageOf(run)).toBe(text);
+  });
+
+  it("and the crowds of the costs are those of the same figures", async () => {
+    expect(await costsPageOf(run)).toBe(readPage(COSTS));
   });
 
   it("has the plots that its figures make", () => {
