@@ -1,6 +1,5 @@
 /** The simulation as one module, with a bug patched into the production source on request. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildContext, type Plugin, context } from "esbuild";
@@ -12,6 +11,8 @@ import { OPTIMISERS, STORM, WRITES_FIRST } from "./optimisers.js";
 import type * as Bundled from "./worker.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Below node_modules, so that vitest imports a bundle as it is: to transform it takes longer than to make it. */
+const CACHE = path.join(ROOT, "node_modules/.cache");
 /** The bundle's replacement for the AWS SDK. */
 const SDK = path.join(ROOT, "test/simulation/dynamo/sdk-stand-in.ts");
 /** The bundle's replacement for the storage that tracks call chains. */
@@ -79,7 +80,8 @@ export function endBundling(): Promise<void> {
 
 /** Writes the bundle to a file. Returns its URL and a function that removes it. */
 export async function bundleSimulation(bug: Bug | undefined): Promise<{ readonly url: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(path.join(tmpdir(), "holdfast-simulation-"));
+  await mkdir(CACHE, { recursive: true });
+  const folder = await mkdtemp(path.join(CACHE, "simulation-"));
   const file = path.join(folder, "history.mjs");
   await writeFile(file, await bundler.bundle(bug));
   return { url: pathToFileURL(file).href, remove: () => rm(folder, { recursive: true }) };
