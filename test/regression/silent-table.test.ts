@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { engineClient } from "../../infra/local/engine-client.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { sdkCalls } from "../support/sdk-calls.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/http-sender.js";
 import { A, dynamoStoreOn, Fixture } from "../store/fixture.js";
 import { engineCalls } from "../support/engine.js";
 

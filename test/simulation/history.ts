@@ -4,7 +4,7 @@
  * production code.
  */
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/http-sender.js";
 import { makeActor } from "./actor.js";
 import { live, withLocks } from "./clients/application.js";
 import { type Backend, memoryBackend } from "./backend.js";
@@ -73,7 +73,7 @@ const SDK_GIVES_UP_MS = TABLE_CALLS.maxAttempts * (TABLE_CALLS.requestHandler.re
 const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
-/** What is played after the history's own world, each in a world of its own that the seed alone decides. */
+/** The parts that are played after the history's own world, each in a world of its own that the seed alone decides. */
 const SCENES = [checkConditions, checkWays, checkComparedWays, checkCrowds, checkEdges, checkEndsOfWaits, checkLimits, checkSleepers];
 
 /** The part of a history to simulate, and to tell. */

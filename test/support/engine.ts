@@ -15,7 +15,7 @@ import type { AllCalls, TableCalls } from "../../lib/store/dynamo/calls.js";
 import { environmentSettings } from "../../lib/store/dynamo/environment-settings.js";
 import { standardRetries } from "../../lib/store/dynamo/retries.js";
 import { sdkCalls } from "./sdk-calls.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/table.js";
+import { TABLE_CALLS } from "../../lib/store/dynamo/http-sender.js";
 
 declare module "vitest" {
   /** The values that globalSetup provides to the tests. */

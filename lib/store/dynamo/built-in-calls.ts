@@ -7,11 +7,10 @@ import { type Clock, systemClock } from "../../core/time.js";
 import { plainItem } from "./attribute-value.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
-import { type Endpoint, type Reply, type SendBounds, send } from "./http-sender.js";
+import { type Endpoint, type Reply, type SendBounds, TABLE_CALLS, send } from "./http-sender.js";
 import { type RetryStrategy, sendUntilAnswered } from "./retries.js";
 import { type ErrorMetadata, bodyOf } from "./service-error.js";
 import type { Sign } from "./signature.js";
-import { TABLE_CALLS } from "./table.js";
 import type { AnswerWatcher } from "./table-clock.js";
 import { itemText } from "./wire-text.js";
 

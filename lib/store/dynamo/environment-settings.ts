@@ -4,9 +4,8 @@
  */
 import type { Clock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
-import { TABLE_CALLS } from "./table.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
-import { connections, endpointAt } from "./http-sender.js";
+import { TABLE_CALLS, connections, endpointAt } from "./http-sender.js";
 import { standardRetries } from "./retries.js";
 import { signer } from "./signature.js";
 

@@ -24,6 +24,16 @@ export type Connections = Readonly<Record<Endpoint["protocol"], Agent>>;
 /** The AWS SDK's limit. */
 const MAX_SOCKETS = 50;
 
+/**
+ * Limits of a call to the table, in the AWS SDK's form: its requests for credentials have them too. All attempts together end well before a
+ * function's time limit.
+ * Without `throwOnRequestTimeout` the SDK only warns at the end of `requestTimeout`, and waits on.
+ */
+export const TABLE_CALLS = {
+  maxAttempts: 3,
+  requestHandler: { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true },
+} as const;
+
 /** Returns connections that are open on demand. */
 export function connections(): Connections {
   const options = { keepAlive: true, maxSockets: MAX_SOCKETS };

@@ -6,10 +6,9 @@ import type * as Client from "@aws-sdk/client-dynamodb";
 import { VERSION } from "../../core/version.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
 import type { TableCalls } from "./calls.js";
-import { connections, endpointAt } from "./http-sender.js";
+import { TABLE_CALLS, connections, endpointAt } from "./http-sender.js";
 import { type Documents, sdkCalls } from "./sdk-calls.js";
 import { signer } from "./signature.js";
-import { TABLE_CALLS } from "./table.js";
 
 /** The place of the table and the caller's identity, as far as the environment doesn't say it. */
 export interface TableLocation {

@@ -10,13 +10,3 @@ export const TABLE = {
   /** Epoch seconds. Garbage collection only: a lease's own deadline decides when it ends. */
   ttlAttribute: "x",
 } as const;
-
-/**
- * Limits of a call to the table, in the AWS SDK's form: its requests for credentials have them too. All attempts together end well before a
- * function's time limit.
- * Without `throwOnRequestTimeout` the SDK only warns at the end of `requestTimeout`, and waits on.
- */
-export const TABLE_CALLS = {
-  maxAttempts: 3,
-  requestHandler: { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true },
-} as const;

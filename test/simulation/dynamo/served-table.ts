@@ -5,7 +5,8 @@
 import type { Clock } from "../../../lib/core/time.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { sendUntilAnswered, standardRetries } from "../../../lib/store/dynamo/retries.js";
-import { TABLE, TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
+import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
+import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { type TableTime, answerWatcher } from "../../../lib/store/dynamo/table-clock.js";
 import type { ServedRequest, TableBehaviour } from "../../../lib/testing/like-dynamodb.js";
 import { type Send, TABLE_NAME, callsBy, senderTo } from "../../../lib/testing/served-table.js";

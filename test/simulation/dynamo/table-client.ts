@@ -3,7 +3,7 @@
  * late, be throttled or conflict with a transaction. Requests that the SDK would retry are sent again, even if the write had succeeded.
  * Other errors are thrown, with the SDK's names and its count of attempts.
  */
-import { TABLE_CALLS } from "../../../lib/store/dynamo/table.js";
+import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";
