@@ -221,6 +221,7 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["notify", false, { sequence: 1 }],
   ["notify", false, { condition: "x", sequence: 0 }],
   ["notify", false, { condition: "x", sequence: 1, all: "yes" }],
+  ["notify", false, { condition: "x", mode: "exclusive" }],
   ["break", true, { ...BREAK, drainMs: 0 }],
   ["break", true, { ...BREAK, fencingToken: Number.MAX_SAFE_INTEGER }],
   ["break", false, { ...BREAK, reason: "" }],
