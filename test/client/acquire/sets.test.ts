@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../../lib/core/renewal.js";
 import { refuse } from "../../../lib/core/errors.js";
-import { locked, LockLostError, LockUnavailableError } from "../../../lib/index.js";
+import { type SetOptions, locked, LockLostError, LockUnavailableError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
 const KEYS = ["A", "B", "C"];
@@ -109,19 +109,37 @@ describe("acquiring a set", () => {
     expect((await clock.settle(waiting)).isHeld()).toBe(true);
   });
 
-  it("gives the turns back that it keeps when its wait ends", async () => {
+  /** Lets a set keep its turn at B, while it waits for A, which blocked it before. */
+  async function keepingATurn(options: SetOptions) {
     const { clock, locks, rival } = createHarness();
     const [first, second] = [await rival.acquire("A"), await rival.acquire("B")];
-    const outcome = locks.acquireAll(["A", "B"], { waitMs: 3500 }).catch((error: unknown) => error);
+    const outcome = locks.acquireAll(["A", "B"], options).catch((error: unknown) => error);
     await clock.advance(1000);
     await first.release();
     await clock.advance(1000);
     await rival.acquire("A");
     await second.release();
+    return { clock, outcome, isKept: async () => (await rival.tryAcquire("B")) === null };
+  }
+
+  it("gives the turns back that it keeps when its wait ends", async () => {
+    const { clock, outcome, isKept } = await keepingATurn({ waitMs: 3500 });
     await clock.advance(1000);
-    expect(await rival.tryAcquire("B")).toBeNull();
+    expect(await isKept()).toBe(true);
     expect(await clock.settle(outcome)).toMatchObject({ name: "LockTimeoutError" });
-    expect((await rival.tryAcquire("B"))?.isHeld()).toBe(true);
+    expect(await isKept()).toBe(false);
+  });
+
+  it.each([
+    [9000, 2000],
+    [2000, 1000],
+  ])("with a lease of %i ms keeps a turn for %i ms while it waits for another", async (leaseMs, keptMs) => {
+    const { clock, outcome, isKept } = await keepingATurn({ leaseMs, waitMs: 8000 });
+    await clock.advance(keptMs - 100);
+    expect(await isKept()).toBe(true);
+    await clock.advance(600);
+    expect(await isKept()).toBe(false);
+    expect(await clock.settle(outcome)).toMatchObject({ name: "LockTimeoutError" });
   });
 
   it.each([
