@@ -17,16 +17,16 @@ const encoder = new TextEncoder();
 /** The bytes that one write unit of DynamoDB pays for. */
 const WRITE_UNIT_BYTES = 1024;
 /** The longest primary key, a full set of tombstones, and every attribute that no holder, waiter or run owns. */
-const FIXED_BYTES = 1281;
+const FIXED_BYTES = 1141;
 /** A hold without its owner, scope and meta. */
-const HOLD_BYTES = 142;
+const HOLD_BYTES = 128;
 /** The token of a reader or a permit that joined others, which stands apart from its hold. */
 const JOINED_BYTES = 25;
 const SCOPE_BYTES = 3;
 /** The name and the kind of a detail. */
 const DETAIL_BYTES = 3;
 /** A waiter for an exclusive lease, without its owner; then its optional attributes. */
-const WAITER_BYTES = 113;
+const WAITER_BYTES = 96;
 const SHARED_BYTES = 6;
 const PERMITS_BYTES = 5;
 const PRIORITY_BYTES = 5;
@@ -38,7 +38,7 @@ const NOTIFIED_BYTES = 32;
 /** The order of a member of the wait set, and the attribute itself. */
 const MEMBER_BYTES = 12;
 /** A run without its fingerprint, checkpoint and outcome; and a payload without its digest and text. */
-const RUN_BYTES = 113;
+const RUN_BYTES = 99;
 const PAYLOAD_BYTES = 42;
 /** The owner of an outcome without its text, and two times: less than the hold that ends with it. */
 const RECORDED_BYTES = 24;

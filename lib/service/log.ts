@@ -54,8 +54,8 @@ interface KeyOfKind {
   readonly key: string;
 }
 
-/** Matches leaseIds in an engine's error message, which may quote anything. */
-const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+/** Matches leaseIds in an engine's error message, which may quote anything; as they are stored too, which begin so until 2109. */
+const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![\w-])-[\w-]{21}(?![\w-])/g;
 
 /** The longest printed part of an engine's message. */
 const MESSAGE_MAX_CHARS = 500;

@@ -11,7 +11,8 @@ import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { freshTable } from "../support/engine.js";
 import { type DynamoRequest, type Fault, type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { type EventParts, httpEvent } from "../support/http-event.js";
-import { LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
+import { ANY_LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
+import { storedId } from "../../lib/store/dynamo/stored-id.js";
 import { replyOf } from "../support/reply.js";
 import { type Owned, MATRIX, own } from "./authorization-matrix.js";
 
@@ -94,7 +95,7 @@ async function askEverything(
 
 /** The secrets that were printed or answered. */
 function leaksOf({ owned, printed, answers }: Observed): readonly string[] {
-  const isSecret = (text: string): boolean => text.includes(MARK) || text.includes(owned.scope) || text.search(LEASE_ID) >= 0;
+  const isSecret = (text: string): boolean => text.includes(MARK) || text.includes(owned.scope) || ANY_LEASE_ID.test(text);
   const leaks = printed.filter(isSecret).map((line) => `printed: ${line}`);
   for (const { event, result } of answers) {
     const { headers, text, body } = replyOf(result);
@@ -111,8 +112,11 @@ const canonicalRequest = ({ headers, body }: DynamoRequest): string =>
   Object.entries({ ...headers, body: JSON.stringify(body) })
     .map(([name, value]) => `${name}:${String(value)}`)
     .join("\n");
-/** A record in which every number is text: a leaseId. */
-const damaged = ({ leaseId }: Owned) => ({ v: { S: leaseId }, f: { S: leaseId }, x: { S: leaseId }, h: { M: {} } });
+/** A record in which every number is text: a leaseId, as it is stored. */
+const damaged = ({ leaseId }: Owned) => {
+  const S = storedId(leaseId);
+  return { v: { S }, f: { S }, x: { S }, h: { M: {} } };
+};
 
 const FAILURES: readonly (readonly [what: string, fault: (of: Owned) => Fault])[] = [
   [

@@ -29,6 +29,7 @@ import type { QueueKey, QueueOptions } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, record, run, start } from "../core/run-parts.js";
 import { DynamoTable } from "../../lib/testing/table/table.js";
 import { expectSame } from "../support/same.js";
+import { storedId } from "../../lib/store/dynamo/stored-id.js";
 import { leaseId, LEASE_MS, POLICY } from "./fixture.js";
 
 /** One command on the record of a key. */
@@ -564,7 +565,10 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
 };
 
 /** So many leases ended, and are listed. Their ids are below those of the commands: the core, which has no list, knows them by the watermark. */
-export const listed = (count: number): Item => ({ rl: Array.from({ length: count }, (_, order) => leaseId(order, -90_000)), rz: NOW_MS });
+export const listed = (count: number): Item => ({
+  rl: Array.from({ length: count }, (_, order) => storedId(leaseId(order, -90_000))),
+  rz: NOW_MS,
+});
 
 /** The item with a left place here, in place of so many others. */
 export const leftAt = (item: Item, place: number, instead = 0): Item => {
@@ -579,7 +583,7 @@ export const leftAt = (item: Item, place: number, instead = 0): Item => {
 /** Items that this version would not write, or not on a key of so few leases. */
 const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "this id ended, and is listed": (item, id) =>
-    JSON.stringify([item["h"], item["q"]]).includes(id) ? item : { ...item, rl: [LOWER, id], rz: NOW_MS },
+    JSON.stringify([item["h"], item["q"]]).includes(storedId(id)) ? item : { ...item, rl: [storedId(LOWER), storedId(id)], rz: NOW_MS },
   "one ended and is listed": (item) => ({ ...item, ...listed(1) }),
   "a place was left before all others": (item) => leftAt(item, 0),
   "a place was left behind all others": (item) => leftAt(item, (item["qi"] as readonly string[]).length),

@@ -1,8 +1,10 @@
 /** The layout of an item: every attribute, in both directions, with what an older or a newer version may leave in it. */
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { leaseIdFrom } from "../../lib/core/lease-id.js";
 import type { Hold, LockRecord } from "../../lib/core/record.js";
 import { addTombstone } from "../../lib/store/dynamo/predicates.js";
-import { shortId } from "../../lib/store/dynamo/crowd-item.js";
+import { leaseIdOf, storedId } from "../../lib/store/dynamo/stored-id.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, NO_TOMBSTONE, payloadKey, shardKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import { markOf } from "../../lib/store/dynamo/lists.js";
@@ -46,10 +48,10 @@ const FULL: LockRecord = {
   heldMs: 40,
   heldBeforeMs: 41,
   tombstones: [
-    { leaseId: "c", ending: "broken", fencingToken: 5 },
-    { leaseId: "d", ending: "taken", outcome: "digest" },
+    { leaseId: leaseId(11), ending: "broken", fencingToken: 5 },
+    { leaseId: leaseId(12), ending: "taken", outcome: "digest" },
   ],
-  lowWatermark: "b",
+  lowWatermark: leaseId(10),
   run: {
     state: "running",
     attempt: 2,
@@ -77,36 +79,36 @@ describe("an item", () => {
     const held = { p: "P", o: "checkout-7", n: 3, t: 9_007_199_254_740_991, l: 1, a: 2, e: 3, g: 0, ph: "" };
     expect(toItem(FULL)).toStrictEqual({
       h: {
-        [A]: { ...held, m: "x", sc: "s", b: 1 },
-        [B]: { ...held, m: "s", b: 2, mt: '{"step":1}', nt: { t: 7, s: 2, n: 3 } },
-        [leaseId(9)]: { ...asked, m: "s", a: 4 },
-        [C]: { ...asked, n: 2, pr: 9, c: "ready", a: 5 },
+        [storedId(A)]: { ...held, m: "x", sc: "s", b: 1 },
+        [storedId(B)]: { ...held, m: "s", b: 2, mt: '{"step":1}', nt: { t: 7, s: 2, n: 3 } },
+        [storedId(leaseId(9))]: { ...asked, m: "s", a: 4 },
+        [storedId(C)]: { ...asked, n: 2, pr: 9, c: "ready", a: 5 },
       },
       cw: {
-        [leaseId(8)]: { g: { [leaseId(8)]: { ...asked, n: 2, pr: 9, c: "not 8" } }, u: 9, s: 15_000, n: 0 },
-        [leaseId(7)]: { g: { [leaseId(7)]: { ...asked, n: 2, pr: 9, c: "not 7" } }, u: 9, s: 15_000, n: 1 },
+        [storedId(leaseId(8))]: { g: { [storedId(leaseId(8))]: { ...asked, n: 2, pr: 9, c: "not 8" } }, u: 9, s: 15_000, n: 0 },
+        [storedId(leaseId(7))]: { g: { [storedId(leaseId(7))]: { ...asked, n: 2, pr: 9, c: "not 7" } }, u: 9, s: 15_000, n: 1 },
       },
       f: 9_007_199_254_740_991,
       ff: 6,
       lim: 3,
       v: 7,
-      fl: "b",
-      r0: { i: "c", w: "broken", t: 5 },
-      r1: { i: "d", w: "taken", o: "digest" },
+      fl: storedId(leaseId(10)),
+      r0: { i: storedId(leaseId(11)), w: "broken", t: 5 },
+      r1: { i: storedId(leaseId(12)), w: "taken", o: "digest" },
       ...Object.fromEntries(TOMBSTONES.slice(2).map((name) => [name, { i: "", w: "" }])),
       q: [
-        { g: { [D]: { ...asked, m: "s" } }, u: 9, s: 15_000, m: "s" },
-        { g: { [leaseId(5)]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
+        { g: { [storedId(D)]: { ...asked, m: "s" } }, u: 9, s: 15_000, m: "s" },
+        { g: { [storedId(leaseId(5))]: { ...asked, n: 2, pr: 9 } }, u: 8, s: 16_000 },
       ],
       qi: [markOf(D), markOf(leaseId(5))],
       hl: 40,
       hp: 41,
       x: 8,
       fv: FORMAT_VERSION,
-      ug: { i: B, u: 4 },
+      ug: { i: storedId(B), u: 4 },
       rn: {
         ...{ s: "running", a: 2, t: true, ph: "f", k: 60_000, c: { d: "c", n: 1, t: "1", q: 4 } },
-        ...{ b: C, p: "P", w: "w", g: 1, e: 2, o: { d: "o", n: 5_000, x: 77 }, om: true, u: 6 },
+        ...{ b: storedId(C), p: "P", w: "w", g: 1, e: 2, o: { d: "o", n: 5_000, x: 77 }, om: true, u: 6 },
       },
     });
     expect(fromItem(toItem(FULL))).toStrictEqual(FULL);
@@ -127,14 +129,14 @@ describe("an item", () => {
     const item = toItem(record);
     expect(item).toMatchObject({ cv: 9, cp: 6, cb: recordBytes(record), jt: {} });
     expect(fromItem(item)).toStrictEqual(record);
-    const joined = { [shortId(A)]: 9, [shortId(B)]: 3 };
+    const joined = { [storedId(A)]: 9, [storedId(B)]: 3 };
     expect(Object.values(fromItem({ ...item, jt: joined }).holds).map(({ fencingToken }) => fencingToken)).toEqual([9, 8]);
     expect(toItem({ ...record, holds: { [A]: HOLD } })).not.toHaveProperty("cv");
   });
 
   it("has a mark for each sleeper, and one while the key is offered to a sleeper", () => {
     const queued: LockRecord = { ...EMPTY, waiters: [FULL.waiters[1]!, { ...FULL.waiters[0]!, ttlMs: 0, asleep: true }] };
-    expect(toItem(queued)).toMatchObject({ q: [{}, { z: 1, g: { [D]: { z: 1 } } }] });
+    expect(toItem(queued)).toMatchObject({ q: [{}, { z: 1, g: { [storedId(D)]: { z: 1 } } }] });
     expect(toItem(queued)).not.toHaveProperty("dl");
     expect(fromItem(toItem(queued))).toStrictEqual(queued);
     const offered: LockRecord = { ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", asleep: true, offeredAtMs: 5 }] };
@@ -148,7 +150,7 @@ describe("an item", () => {
     const item = toItem(FULL);
     const turned = (part: unknown) => Object.fromEntries(Object.entries(part as object).reverse());
     expect(fromItem({ ...item, h: turned(item["h"]), cw: turned(item["cw"]) })).toStrictEqual({ ...FULL, holds: turned(FULL.holds) });
-    expect(Object.keys(turned(item["cw"]))).toEqual([leaseId(7), leaseId(8)]);
+    expect(Object.keys(turned(item["cw"]))).toEqual([storedId(leaseId(7)), storedId(leaseId(8))]);
   });
 
   it.each<[string, NonNullable<LockRecord["run"]>]>([
@@ -181,8 +183,8 @@ describe("an item", () => {
     ["beside it, before the waiter was last seen", { ox: 7, ol: 9 }],
   ])("has the time of an offer that a release made %s", (_how, times) => {
     const { h, ...rest } = toItem({ ...EMPTY, offers: [{ leaseId: C, ...ASKS, mode: "exclusive", offeredAtMs: 5 }] });
-    const { a: _own, ...offer } = (h as Record<string, Record<string, unknown>>)[C]!;
-    expect(fromItem({ ...rest, h: { [C]: offer }, ...times }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
+    const { a: _own, ...offer } = (h as Record<string, Record<string, unknown>>)[storedId(C)]!;
+    expect(fromItem({ ...rest, h: { [storedId(C)]: offer }, ...times }).offers).toMatchObject([{ leaseId: C, offeredAtMs: 9 }]);
   });
 
   it("says that a queue may become too large, for a long waiter's sake or since the rest of the record is large", () => {
@@ -254,6 +256,20 @@ describe("the key of an item", () => {
   });
 });
 
+describe("a leaseId", () => {
+  it("is stored in 22 characters that compare as the ids do, and read back", () => {
+    const some = fc.tuple(fc.nat(2 ** 48 - 1), fc.uint8Array({ minLength: 10, maxLength: 10 })).map(([ms, random]) => leaseIdFrom(ms, random));
+    fc.assert(
+      fc.property(some, some, (one, other) => {
+        expect(storedId(one)).toMatch(/^[-\w]{22}$/);
+        expect(leaseIdOf(storedId(one))).toBe(one);
+        expect(storedId(one) < storedId(other)).toBe(one < other);
+      }),
+    );
+    expect([storedId(""), leaseIdOf("")]).toEqual(["", ""]);
+  });
+});
+
 describe("the end of a lease", () => {
   it("shifts the tombstones by one and puts this lease first", () => {
     expect(addTombstone(A)).toEqual({
@@ -261,10 +277,10 @@ describe("the end of a lease", () => {
         "fl = if_not_exists(r7.i, :nofloor), r0 = :ended, r1 = if_not_exists(r0, :nil), r2 = if_not_exists(r1, :nil), " +
         "r3 = if_not_exists(r2, :nil), r4 = if_not_exists(r3, :nil), r5 = if_not_exists(r4, :nil), r6 = if_not_exists(r5, :nil), " +
         "r7 = if_not_exists(r6, :nil)",
-      values: { ":ended": { i: A, w: "released" }, ":nil": NO_TOMBSTONE, ":nofloor": "" },
+      values: { ":ended": { i: storedId(A), w: "released" }, ":nil": NO_TOMBSTONE, ":nofloor": "" },
     });
-    expect(addTombstone(A, "digest").values[":ended"]).toStrictEqual({ i: A, w: "released", o: "digest" });
-    expect(addTombstone(A).values[":ended"]).toStrictEqual({ i: A, w: "released" });
+    expect(addTombstone(A, "digest").values[":ended"]).toStrictEqual({ i: storedId(A), w: "released", o: "digest" });
+    expect(addTombstone(A).values[":ended"]).toStrictEqual({ i: storedId(A), w: "released" });
   });
 });
 

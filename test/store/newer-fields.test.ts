@@ -7,6 +7,7 @@ import { GetCommand, PutCommand, DynamoDBDocumentClient } from "@aws-sdk/lib-dyn
 import { describe, expect, it } from "vitest";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { fromItem, itemKey, toItem } from "../../lib/store/dynamo/item.js";
+import { storedId } from "../../lib/store/dynamo/stored-id.js";
 import { freshTable } from "../support/engine.js";
 import { QueueScene } from "./queue-fixture.js";
 import { A, B, C, D, dynamoStoreOn, LEASE_MS, MARGIN_MS } from "./fixture.js";
@@ -61,7 +62,7 @@ async function newer(...waiters: readonly string[]) {
 }
 
 const isStored = (part: unknown): boolean => (part as Item | undefined)?.["zz"] === NEWER.zz;
-const member = (of: unknown, name: string): unknown => (of as Item)[name];
+const member = (of: unknown, leaseId: string): unknown => (of as Item)[storedId(leaseId)];
 
 describe("a record with fields of a newer version in all its parts", () => {
   it("lets a waiter leave, and the others keep their fields", async () => {

@@ -6,7 +6,7 @@ import { A, B, dynamoStoreOn, outcomeOf } from "./fixture.js";
 import { QueueScene } from "./queue-fixture.js";
 
 /** A later id than B that ends as B does. */
-const TWIN = B.replace(/.{3}-(?=.{12}$)/, "fff-");
+const TWIN = B.replace(/..(?=.-.{12}$)/, "ff");
 
 it("have places of their own, and each leaves or claims its own", async () => {
   expect([TWIN > B, markOf(TWIN)]).toEqual([true, markOf(B)]);

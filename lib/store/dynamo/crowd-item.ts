@@ -1,6 +1,5 @@
 /** The attributes of a crowd: sums over its leases, and the tokens of those that joined. */
 import { permitsOut } from "../../core/lock/compatibility.js";
-import type { LeaseId } from "../../core/lease-id.js";
 import { recordBytes } from "../../core/record-bytes.js";
 import type { LockRecord } from "../../core/record.js";
 
@@ -18,9 +17,4 @@ export function sumsOf(record: LockRecord): {
 } {
   const { holds, offers } = record;
   return { cp: permitsOut([...Object.values(holds), ...offers]), cb: recordBytes(record), co: offers.length, jt: {} };
-}
-
-/** The name of a lease's token in `jt`: its id in 22 characters. */
-export function shortId(leaseId: LeaseId): string {
-  return Buffer.from(leaseId.replaceAll("-", ""), "hex").toString("base64url");
 }

@@ -14,16 +14,17 @@ import { LIMITS } from "../../core/limits.js";
 import { holdBytes, waitersBytes } from "../../core/record-bytes.js";
 import type { Hold, LockPolicy, LockRecord } from "../../core/record.js";
 import type { ClockReading } from "../../core/time.js";
-import { LARGE_CROWD, shortId } from "./crowd-item.js";
+import { LARGE_CROWD } from "./crowd-item.js";
 import { FORMAT_VERSION } from "./item.js";
 import { type Lists, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "./lists.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
+import { storedId } from "./stored-id.js";
 
 /** The lease is the caller's and live. Others stay, or nobody waits. */
 export function leave(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath {
   const lists = Object.keys(seen.holds).length > LARGE_CROWD || listsOf(seen).listed.length > 0;
-  const ended = lists ? listed([command.leaseId], reading) : shifted(command, reading, stays(seen));
+  const ended = lists ? listed([storedId(command.leaseId)], reading) : shifted(command, reading, stays(seen));
   const condition = [is.LEAVES_THE_QUEUE, ...ended.condition];
   return removal(command, reading, policy, seen, { ...ended, condition, values: { ...ended.values, ":zero": 0 } });
 }
@@ -35,7 +36,7 @@ export function leave(command: Release, reading: ClockReading, policy: LockPolic
 export function endAnyway(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath | undefined {
   const hold = holdOf(seen, command.leaseId);
   if (hold?.principal !== command.principal || hold.broken || seen.run || isSkewed(reading) || !isLive(hold, reading)) return undefined;
-  return removal(command, reading, policy, seen, listed([command.leaseId], reading));
+  return removal(command, reading, policy, seen, listed([storedId(command.leaseId)], reading));
 }
 
 /** A waiter leaves its place, which stays without it: nobody else's moves. */
@@ -43,13 +44,13 @@ export function leavePlace(command: Release, reading: ClockReading, policy: Lock
   const { leaseId, principal } = command;
   const slot = listsOf(seen).places.indexOf(leaseId);
   const waiter = seen.waiters[placeOf(seen, leaseId)];
-  const ended = listed([leaseId, LEFT], reading);
+  const ended = listed([storedId(leaseId), LEFT], reading);
   const bytes = isCrowd(seen) && waiter && waitersBytes([waiter]) - LEFT_BYTES - ended.bytes;
   const counted = bytes ? ["cb = cb - :bytes", "cv = cv + :one"] : [];
   return {
     condition: [is.waitsAt(slot), is.TTL_STANDS, ...(bytes ? [is.COUNTED] : []), is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${[`qi[${slot}] = :left`, `q[${slot}] = :empty`, ended.update, "v = v + :one", ...counted].join(", ")}`,
-    names: { "#me": leaseId },
+    names: { "#me": storedId(leaseId) },
     values: {
       ":by": principal,
       ":left": LEFT,
@@ -88,8 +89,7 @@ function removal(command: Release, reading: ClockReading, policy: LockPolicy, se
   );
   return {
     ...write,
-    names: { ...write.names, ...(isCounted && { "#in": shortId(leaseId) }) },
-    update: `${write.update} REMOVE h.#me${isCounted ? ", jt.#in" : ""}`,
+    update: `${write.update} REMOVE h.#me${isCounted ? ", jt.#me" : ""}`,
     outcome: (before) => endOnly(before, command, reading, policy),
     lists: ({ places, ...lists }) => ({ places, listed: ended.after(lists) }),
   };
@@ -112,7 +112,7 @@ export function ending(
   return {
     condition: [is.MINE, is.LIVE, is.NOT_BROKEN, ...ended.condition, ...condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${["v = v + :one", ended.update, ...update].join(", ")}`,
-    names: { "#me": leaseId },
+    names: { "#me": storedId(leaseId) },
     values: { ":principal": principal, ":earlier": reading.earliestMs, ":one": 1, ":format": FORMAT_VERSION, ...ended.values, ...values },
   };
 }
@@ -141,19 +141,19 @@ export function shifted({ leaseId }: Pick<Release, "leaseId">, reading: ClockRea
   return {
     condition: [is.NONE_LISTED, lowWatermark],
     update,
-    values: { ...values, ":reach": highestLowWatermark(reading) },
+    values: { ...values, ":reach": storedId(highestLowWatermark(reading)) },
     bytes: 0,
     after: ({ listed: none }) => none,
   };
 }
 
 /** The lease is listed, until a write of the whole record, or of one that joins, makes a tombstone of it. */
-function listed(ids: readonly string[], { earliestMs }: ClockReading): Ended {
+function listed(entries: readonly string[], { earliestMs }: ClockReading): Ended {
   return {
     condition: [],
     update: "rl = list_append(if_not_exists(rl, :none), :ids), rz = :endedAt",
-    values: { ":none": [], ":ids": ids, ":endedAt": earliestMs },
-    bytes: listBytes(ids),
-    after: (before) => [...before.listed, ...ids],
+    values: { ":none": [], ":ids": entries, ":endedAt": earliestMs },
+    bytes: listBytes(entries),
+    after: (before) => [...before.listed, ...entries],
   };
 }

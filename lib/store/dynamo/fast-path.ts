@@ -24,16 +24,16 @@ import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
 import { transition } from "../../core/transition.js";
 import type { ClockReading } from "../../core/time.js";
-import type { Item } from "./layout.js";
 import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
 import { endAnyway, ending, leave, leavePlace, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
-import { CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
+import { type Item, CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import { markOf } from "./lists.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
+import { storedId } from "./stored-id.js";
 
 /** Returns the fast path of `command`, if its common case needs no read. The recent record shows which case is likely. */
 export function fastPath(
@@ -152,9 +152,9 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
   return {
     condition: [...room, is.NEW_HERE, is.NEVER_ENDED, is.SAME_LIMIT, is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
     update: `SET q = list_append(q, :waiters), qi = list_append(qi, :ids), v = v + :one${isCounted ? ", cb = cb + :bytes, cv = cv + :one" : ""}`,
-    names: { "#me": command.leaseId },
+    names: { "#me": storedId(command.leaseId) },
     values: {
-      ":me": command.leaseId,
+      ":me": storedId(command.leaseId),
       ...{ ":waiters": [waiterToItem(waiter)], ":ids": [mark], ":mark": mark },
       ":most": LIMITS.waitersMax,
       ...(isCounted
@@ -178,7 +178,7 @@ function fastClaim(command: Acquire, reading: ClockReading, policy: LockPolicy, 
   return {
     condition: [is.OFFERED_ALONE, is.CLOCK_ABOVE_FENCE, ttl.condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${["h.#me = :hold", "f = :token", "ff = :token", "v = v + :one", ...ttl.update].join(", ")} REMOVE ug`,
-    names: { "#me": leaseId },
+    names: { "#me": storedId(leaseId) },
     values: {
       ":by": principal,
       ":params": requestHash,
@@ -211,10 +211,10 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
       (crowd
         ? ", cv = :one + if_not_exists(v, :now), cp = :cp, cb = :cb, co = :zero, jt = :jt REMOVE ug"
         : " REMOVE cv, cp, cb, co, jt, ug"),
-    names: members === is.NO_MEMBER ? { "#me": leaseId } : {},
+    names: members === is.NO_MEMBER ? { "#me": storedId(leaseId) } : {},
     values: {
-      ":h": { [leaseId]: HOLD.toItem(hold) },
-      ":me": leaseId,
+      ":h": { [storedId(leaseId)]: HOLD.toItem(hold) },
+      ":me": storedId(leaseId),
       ":token": hold.fencingToken,
       ":now": hold.grantedAtMs,
       ":limit": limit,
@@ -272,7 +272,7 @@ function renewal(
   return {
     condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LENGTHENED, ...sameLength, ...also.condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${["h.#me.e = :expires", "h.#me.l = :length", "h.#me.g = :margin", ...NEXT_VERSION, ...also.update].join(", ")}`,
-    names: { "#me": leaseId },
+    names: { "#me": storedId(leaseId) },
     values: {
       ":principal": principal,
       ":earlier": reading.earliestMs,
@@ -342,7 +342,7 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
       ":zero": 0,
       ":lately": reading.latestMs - policy.retentionMs,
       ":state": state,
-      ":me": command.leaseId,
+      ":me": storedId(command.leaseId),
       ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
       // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
       ...(omitted && { ":true": true }),

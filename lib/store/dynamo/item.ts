@@ -20,13 +20,15 @@
  *   cv   the version for which the sums of a crowd of readers or permits are right
  *   cp   their permits, with those offered  cb   bytes of the record
  *   co   number of offers
- *   jt   short leaseId → token of a lease that joined. Then the hold's own `t` is lower
+ *   jt   leaseId → token of a lease that joined. Then the hold's own `t` is lower
  *
  * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
  * read. It writes its own time to `ox`, and the time at which the waiter was last seen to `ol`: the later one counts.
  * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
  * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
  * waiters are long, 2 if the rest of the record leaves little room.
+ *
+ * Each leaseId is stored in 22 characters (stored-id.ts).
  *
  * A place of the queue that was left has no leaseId and an empty entry (lists.ts).
  *
@@ -43,9 +45,10 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import { NewerFormat } from "../port.js";
-import { shortId, sumsOf } from "./crowd-item.js";
+import { sumsOf } from "./crowd-item.js";
 import { LEFT, markOf, withListed, withLists } from "./lists.js";
 import { type Item, HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
+import { leaseIdOf, storedId } from "./stored-id.js";
 import { TABLE } from "./table.js";
 
 export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
@@ -75,8 +78,8 @@ export const LONG_WAITERS = 1;
 export function toItem(record: LockRecord): Item {
   return {
     h: Object.fromEntries([
-      ...Object.entries(record.holds).map(([leaseId, hold]) => [leaseId, HOLD.toItem(hold)]),
-      ...record.offers.map((offer) => [offer.leaseId, { ...OFFER.toItem(offer), a: offer.offeredAtMs }]),
+      ...Object.entries(record.holds).map(([leaseId, hold]) => [storedId(leaseId), HOLD.toItem(hold)]),
+      ...record.offers.map((offer) => [storedId(offer.leaseId), { ...OFFER.toItem(offer), a: offer.offeredAtMs }]),
     ]) as Item,
     f: record.fencingToken,
     ...(record.fenceFloor > 0 && { ff: record.fenceFloor }),
@@ -87,7 +90,7 @@ export function toItem(record: LockRecord): Item {
     q: record.waiters.map(waiterToItem),
     qi: record.waiters.map(({ leaseId }) => markOf(leaseId)),
     ...(record.waitSet && {
-      cw: Object.fromEntries(record.waitSet.map((member, index) => [member.leaseId, { ...waiterToItem(member), n: index }])),
+      cw: Object.fromEntries(record.waitSet.map((member, index) => [storedId(member.leaseId), { ...waiterToItem(member), n: index }])),
     }),
     ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
@@ -105,13 +108,16 @@ export function endedToItem({ tombstones, lowWatermark }: LockRecord): Item {
     const ended = tombstones[index];
     return [name, ended ? TOMBSTONE.toItem(ended) : NO_TOMBSTONE] as const;
   });
-  return { fl: lowWatermark, ...Object.fromEntries(ring) };
+  return { fl: storedId(lowWatermark), ...Object.fromEntries(ring) };
 }
 
 /** A waiter's entry in `q`. It includes, as `g`, the `h` that an offer to it has. */
 export function waiterToItem(waiter: Waiter): Item {
   const { leaseId, unknown: _ofOffer, unknownOfPlace, ...place } = waiter;
-  return { ...PLACE.toItem({ ...place, ...(unknownOfPlace && { unknown: unknownOfPlace }) }), g: { [leaseId]: OFFER.toItem(waiter) } };
+  return {
+    ...PLACE.toItem({ ...place, ...(unknownOfPlace && { unknown: unknownOfPlace }) }),
+    g: { [storedId(leaseId)]: OFFER.toItem(waiter) },
+  };
 }
 
 /**
@@ -138,14 +144,14 @@ export function fromItem(item: Item): LockRecord {
     fenceFloor: safeInteger(item["ff"] ?? 0),
     limit: safeInteger(item["lim"] ?? 1),
     ...(item["hl"] !== undefined && { heldMs: safeInteger(item["hl"]), heldBeforeMs: safeInteger(item["hp"]) }),
-    holds: Object.fromEntries(holds.map(([leaseId, hold]) => [leaseId, holdFromItem(hold, joined[shortId(leaseId)])])),
+    holds: Object.fromEntries(holds.map(([id, hold]) => [leaseIdOf(id), holdFromItem(hold, joined[id])])),
     offers: offers
-      .map(([leaseId, offer]) => ({ leaseId, ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
+      .map(([id, offer]) => ({ leaseId: leaseIdOf(id), ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
       .sort(inOrder),
     waiters: places.filter((waiter) => waiter !== undefined),
     ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
     tombstones: ring.map(TOMBSTONE.fromItem),
-    lowWatermark: (item["fl"] as string | undefined) ?? "",
+    lowWatermark: leaseIdOf((item["fl"] as string | undefined) ?? ""),
     ...(item["ug"] !== undefined && { upgrading: UPGRADING.fromItem(item["ug"] as Item) }),
     ...(item["rn"] !== undefined && { run: RUN.fromItem(item["rn"] as Item) }),
     ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
@@ -170,9 +176,9 @@ function holdFromItem(item: Item, joined: unknown = 0): Hold {
 
 function waiterFromItem(waiter: Item): Waiter {
   // Stryker disable next-line ArrayDeclaration: there is one entry, and the default is for the compiler
-  const [[leaseId, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
+  const [[id, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
   const { unknown, aliveUntilMs, ttlMs } = PLACE.fromItem(waiter);
-  return { leaseId, ...OFFER.fromItem(offer), aliveUntilMs, ttlMs, ...(unknown && { unknownOfPlace: unknown }) };
+  return { leaseId: leaseIdOf(id), ...OFFER.fromItem(offer), aliveUntilMs, ttlMs, ...(unknown && { unknownOfPlace: unknown }) };
 }
 
 function waitSetFromItem(members: Readonly<Record<string, Item>>): readonly Member[] {

@@ -14,12 +14,13 @@ import { LIMITS } from "../../core/limits.js";
 import { holdBytes, waitersBytes } from "../../core/record-bytes.js";
 import type { Hold, LockPolicy, LockRecord, Waiter } from "../../core/record.js";
 import type { ClockReading } from "../../core/time.js";
-import { LISTED_MAX, shortId } from "./crowd-item.js";
+import { LISTED_MAX } from "./crowd-item.js";
 import { endedToItem, FORMAT_VERSION } from "./item.js";
 import { HOLD } from "./layout.js";
 import { type Lists, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "./lists.js";
 import * as is from "./predicates.js";
 import type { FastPath, Write } from "./predicates.js";
+import { storedId } from "./stored-id.js";
 
 /** The number of left places at the front of the queue, the claimed one among them, that a claim removes. Other places move then. */
 const LEFT_MAX = 4;
@@ -45,7 +46,7 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
   const parts = [partOf(command, seen, reading), ...compaction(seen)];
   const bytes = parts.reduce((sum, part) => sum + part.bytes, holdBytes(hold, limit));
   const ttl = ttlOf(hold, policy, seen);
-  const token = counts ? "jt.#in = f + :one, f = f + :one" : "f = :now";
+  const token = counts ? "jt.#me = f + :one, f = f + :one" : "f = :now";
   const set = ["h.#me = :joined", token, ...parts.flatMap((part) => part.set), "cb = cb + :bytes", "cv = cv + :one", "v = v + :one"];
   const remove = parts.flatMap((part) => part.remove);
   return {
@@ -54,7 +55,7 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
       ...[counts ? is.LATELY : is.LONG_AGO, ttl.condition, is.KNOWN_FORMAT],
     ].join(" AND "),
     update: `SET ${[...set, ...ttl.update].join(", ")}${remove.length > 0 ? ` REMOVE ${remove.join(", ")}` : ""}`,
-    names: { "#me": leaseId, ...(counts && { "#in": shortId(leaseId) }) },
+    names: { "#me": storedId(leaseId) },
     values: {
       ...Object.fromEntries(parts.flatMap(({ values }) => Object.entries(values))),
       ":joined": HOLD.toItem(hold),
@@ -150,7 +151,7 @@ function atOnce(command: Acquire, seen: LockRecord, reading: ClockReading): Part
     remove: [],
     bytes: 0,
     values: {
-      ":me": command.leaseId,
+      ":me": storedId(command.leaseId),
       ...(places.length === 0 ? { ":zero": 0 } : { ":places": places.length, ...queue.values }),
       ...room.values,
     },
@@ -172,7 +173,7 @@ function roomFor(
       ":most": LIMITS.leasesMax - waiters.length,
       // Readers take no permits: there is room for as many of them as for leases.
       ":room": (limit > 1 ? limit : LIMITS.leasesMax) - permits - permitsOut(waiters),
-      ...(left === undefined ? { ":earlier": earliestMs } : { ":upgrader": left }),
+      ...(left === undefined ? { ":earlier": earliestMs } : { ":upgrader": storedId(left) }),
     },
   };
 }

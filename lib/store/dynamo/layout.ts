@@ -17,6 +17,8 @@ import type {
   Upgrading,
   Waiter,
 } from "../../core/record.js";
+import type { LeaseId } from "../../core/lease-id.js";
+import { leaseIdOf, storedId } from "./stored-id.js";
 
 /** An item's attributes as plain values, without its key. */
 export type Item = Readonly<Record<string, unknown>>;
@@ -78,6 +80,11 @@ function integer(name: string, byDefault?: number): Attribute<number> {
 /** The mode of a waiter, stored if it is shared. */
 const WAITING_MODE: Attribute<Mode> = { name: "m", to: (mode) => (mode === "shared" ? "s" : undefined), from: modeFrom };
 
+/** A leaseId. */
+function idOfLease(name: string): Attribute<LeaseId> {
+  return { name, to: storedId, from: (stored) => leaseIdOf(stored as string) };
+}
+
 /** A member that may be absent. */
 function optional<Value>({ name, to, from }: Attribute<Value>): Attribute<Value | undefined> {
   return { name, to, from: (stored) => (stored === undefined ? undefined : from(stored)) };
@@ -138,14 +145,14 @@ export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode" | "
 );
 
 export const TOMBSTONE = layoutOf<Tombstone>({
-  leaseId: plain("i"),
+  leaseId: idOfLease("i"),
   ending: plain("w"),
   fencingToken: optional(integer("t")),
   outcome: optional(plain("o")),
 });
 
 /** The reader that waits to upgrade. */
-export const UPGRADING = layoutOf<Upgrading>({ leaseId: plain("i"), untilMs: integer("u") });
+export const UPGRADING = layoutOf<Upgrading>({ leaseId: idOfLease("i"), untilMs: integer("u") });
 
 const PAYLOAD_MEMBERS: Members<Payload> = {
   digest: plain("d"),
@@ -160,7 +167,7 @@ export const PAYLOAD = layoutOf(PAYLOAD_MEMBERS);
 export const CHECKPOINT = layoutOf<Checkpoint>({ ...PAYLOAD_MEMBERS, sequence: optional(integer("q")) });
 
 const OUTCOME = layoutOf<Outcome>({
-  recordedBy: plain("b"),
+  recordedBy: idOfLease("b"),
   principal: plain("p"),
   owner: plain("w"),
   startedAtMs: integer("g"),

@@ -11,6 +11,7 @@
 import { endLease } from "../../core/lock/tombstones.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
+import { leaseIdOf, storedId } from "./stored-id.js";
 
 /** The mark of a place that was left, in `qi`; and after the leaseId of a waiter that left without the key, in `rl`. */
 export const LEFT = "-";
@@ -22,10 +23,10 @@ export const NO_ENTRY = {};
  * apart by a read.
  */
 export function markOf(leaseId: LeaseId): string {
-  return leaseId.slice(-MARK_CHARS);
+  return storedId(leaseId).slice(-MARK_CHARS);
 }
 
-const MARK_CHARS = 12;
+const MARK_CHARS = 9;
 
 /** The bytes of a place that was left. */
 export const LEFT_BYTES = 6;
@@ -33,7 +34,7 @@ export const LEFT_BYTES = 6;
 export interface Lists {
   /** The leaseId at each place of the queue, or {@link LEFT}. */
   readonly places: readonly string[];
-  /** The leases that ended, in the order of their ends. */
+  /** The leases that ended, as they are stored, in the order of their ends. */
   readonly listed: readonly string[];
 }
 
@@ -63,8 +64,8 @@ export function hasLeftPlaces(record: LockRecord): boolean {
 /** Makes tombstones of the listed leases, in the order in which they ended. */
 export function withListed(record: LockRecord, listed: readonly string[], endedAtMs: number): LockRecord {
   const reading = { earliestMs: endedAtMs, latestMs: endedAtMs };
-  return listed.reduce((now, leaseId: LeaseId, index) => {
-    if (leaseId === LEFT) return now;
-    return endLease(now, leaseId, listed[index + 1] === LEFT ? "cancelled" : "released", reading);
+  return listed.reduce((now, id, index) => {
+    if (id === LEFT) return now;
+    return endLease(now, leaseIdOf(id), listed[index + 1] === LEFT ? "cancelled" : "released", reading);
   }, record);
 }

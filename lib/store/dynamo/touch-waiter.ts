@@ -5,6 +5,7 @@ import { FORMAT_VERSION } from "./item.js";
 import { listsOf } from "./lists.js";
 import * as is from "./predicates.js";
 import type { Write } from "./predicates.js";
+import { storedId } from "./stored-id.js";
 
 /**
  * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
@@ -23,7 +24,7 @@ export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRe
   return {
     condition: [...condition, is.KNOWN_FORMAT].join(" AND "),
     update: `SET ${update.join(", ")}`,
-    names: { "#me": leaseId },
+    names: { "#me": storedId(leaseId) },
     values: {
       ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
       ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),

@@ -9,6 +9,7 @@ import { digestOfPrincipal } from "../../../lib/service/caller.js";
 import { DEFAULTS, LIMITS } from "../../../lib/core/limits.js";
 import { itemKey } from "../../../lib/store/dynamo/item.js";
 import { markOf } from "../../../lib/store/dynamo/lists.js";
+import { leaseIdOf } from "../../../lib/store/dynamo/stored-id.js";
 import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { freshTable } from "../../support/engine.js";
 import { itemBytes } from "../../support/item-bytes.js";
@@ -174,7 +175,7 @@ describe.runIf(isThorough())("two hundred who come at once, of whom a hundred fi
     expect([count("waiting"), count("queue-full")]).toEqual([queued, arrivals - queued]);
     const { q, qi } = await itemOf(first);
     expect(new Set(qi as string[]).size).toBe(queued);
-    expect((q as { g: object }[]).map(({ g }) => markOf(Object.keys(g)[0]!))).toEqual(qi);
+    expect((q as { g: object }[]).map(({ g }) => markOf(leaseIdOf(Object.keys(g)[0]!)))).toEqual(qi);
     return { requests, refusedWrites };
   }
 
@@ -277,8 +278,8 @@ describe.runIf(isThorough())("a queue that is as long as it may be", () => {
     });
     await annotate(`a full queue that waits for a minute: ${JSON.stringify(minute)}`);
     expect((await lock.standing()).waiters).toEqual(IDS.slice(1, MOST + 1));
-    // It takes 117 for 32 places: a place in front is seen more often, and more of them are in front than when there were a hundred.
-    expect(minute.writes).toBeLessThan(3.7 * MOST);
+    // It takes 122 for 32 places: a place in front is seen more often, and who is next tries to claim before it says that it is there.
+    expect(minute.writes).toBeLessThan(4 * MOST);
   });
 });
 
