@@ -52,5 +52,5 @@ export const WRITES_FIRST: Bug = {
   name: "tryAcquire writes first",
   why: "who only tries takes the write units that the holder's heartbeats need",
   file: "lib/store/dynamo/fast-path.ts",
-  edits: [["seen.isLarge || (seen.isInUse && !wait)", "seen.isLarge"]],
+  edits: [["return seen.isInUse ? undefined", "return seen.isInUse && wait ? undefined"]],
 };

@@ -258,7 +258,9 @@ describe("the key of an item", () => {
 
 describe("a leaseId", () => {
   it("is stored in 22 characters that compare as the ids do, and read back", () => {
-    const some = fc.tuple(fc.nat(2 ** 48 - 1), fc.uint8Array({ minLength: 10, maxLength: 10 })).map(([ms, random]) => leaseIdFrom(ms, random));
+    const some = fc
+      .tuple(fc.nat(2 ** 48 - 1), fc.uint8Array({ minLength: 10, maxLength: 10 }))
+      .map(([ms, random]) => leaseIdFrom(ms, random));
     fc.assert(
       fc.property(some, some, (one, other) => {
         expect(storedId(one)).toMatch(/^[-\w]{22}$/);

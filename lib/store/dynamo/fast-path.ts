@@ -116,9 +116,9 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
     const isFull = (seen.record?.waiters.length ?? 0) >= LIMITS.waitersMax;
     return isFull ? undefined : append(command, reading, policy, seen.record);
   }
-  // DynamoDB charges a refused write by the item's size too. Who only tries, and would most likely be refused, reads: holders and waiters
-  // need the item's write units, and a read takes none of them.
-  return seen.isLarge || (seen.isInUse && !wait) ? undefined : fastGrant(command, reading, policy);
+  // DynamoDB charges a refused write by the item's size too. Who would most likely be refused reads: holders and waiters need the item's
+  // write units, and a read takes none of them.
+  return seen.isInUse ? undefined : fastGrant(command, reading, policy);
 }
 
 /** This id waits or is offered the key, and others hold it. */

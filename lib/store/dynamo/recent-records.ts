@@ -16,8 +16,6 @@ export interface RecentRecord {
   readonly holds: number;
   /** True if the key has a holder, an offer or a waiter. */
   readonly isInUse: boolean;
-  /** True if a refused write would cost more than a read. */
-  readonly isLarge: boolean;
   readonly offered: ReadonlySet<LeaseId>;
   readonly waiting: ReadonlySet<LeaseId>;
   /** Those of the offered and the waiting that sleep. */
@@ -28,7 +26,7 @@ export interface RecentRecord {
 
 /** The entry of a key that is not in the cache. */
 export const NOTHING_SEEN: RecentRecord = {
-  ...{ holds: 0, isInUse: false, isLarge: false },
+  ...{ holds: 0, isInUse: false },
   ...{ offered: new Set(), waiting: new Set(), asleep: new Set() },
 };
 
@@ -36,8 +34,6 @@ export const NOTHING_SEEN: RecentRecord = {
 const FRESH_MS = 5000;
 const CROWD_MS = 60_000;
 const MOST_KEYS = 256;
-/** Length of the queue from which a read costs less than a refused write. */
-const LARGE_QUEUE = 8;
 
 /** The cache of recent records, by address. */
 export class RecentRecords {
@@ -78,7 +74,6 @@ function recentRecordOf(record: LockRecord): RecentRecord {
     record,
     holds: count,
     isInUse: count + offers.length + waiters.length > 0,
-    isLarge: waiters.length >= LARGE_QUEUE,
     offered: new Set(offers.map(({ leaseId }) => leaseId)),
     waiting: new Set([...waiters, ...waitSet].map(({ leaseId }) => leaseId)),
     asleep: new Set([...offers, ...waiters].filter(({ asleep }) => asleep).map(({ leaseId }) => leaseId)),
