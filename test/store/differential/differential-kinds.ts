@@ -2,7 +2,6 @@
  * Histories of all kinds of locks through two stores at once: the core behind conditional writes in memory, and the table with its fast
  * paths. Both must give the same answers and store the same records.
  */
-import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
 import type { Address } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
 import { type History, resolver } from "./kind-histories.js";
@@ -35,19 +34,4 @@ export function kindsStorePair({ client, calls, tableName }: EngineTable): Play<
     }
     expectSame(await dynamo.read(address), await memory.read(address), asked);
   };
-}
-
-/** Makes the table receive `instead` in place of a part of a fast path's write. Returns a function for the number of changed writes. */
-export function distort(client: DynamoDBClient, written: string, instead: string): () => number {
-  let distorted = 0;
-  client.middlewareStack.add(
-    (next) => (args) => {
-      const { UpdateExpression: update = "" } = args.input as Partial<UpdateItemCommandInput>;
-      if (!update.includes(written)) return next(args);
-      distorted++;
-      return next({ ...args, input: { ...args.input, UpdateExpression: update.replace(written, instead) } });
-    },
-    { step: "initialize" },
-  );
-  return () => distorted;
 }

@@ -27,7 +27,6 @@ import { type History, PROCESSES, resolver } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
-import { mutate } from "../mutate.js";
 
 /** The part of its update expression by which each fast path is recognised among the writes. */
 export const FAST_PATHS = {
@@ -171,19 +170,4 @@ function watchWrites(client: DynamoDBClient): <T>(act: () => Promise<T>) => Prom
     const updates: string[] = [];
     return { result: await current.run(updates, act), updates };
   };
-}
-
-/** Like {@link mutate}, for writes with this update only. */
-export function mutateWhere(client: DynamoDBClient, updates: string, ...predicates: readonly string[]): () => number {
-  type Send = (args: { readonly input: object }) => Promise<never>;
-  const add = (weakening: (next: Send) => Send): void =>
-    client.middlewareStack.add(
-      (next) => {
-        const weakened = weakening(next as unknown as Send);
-        return (args) =>
-          (args.input as Partial<UpdateItemCommandInput>).UpdateExpression?.includes(updates) ? weakened(args) : next(args);
-      },
-      { step: "initialize" },
-    );
-  return mutate({ middlewareStack: { add } } as unknown as DynamoDBClient, ...predicates);
 }

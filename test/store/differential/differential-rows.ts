@@ -4,12 +4,12 @@ import { type History as KindHistory, kindHistories, permitHistories, readerHist
 import { type Mistake, type Row, row } from "./differential.js";
 import { commandsOf, histories } from "./histories.js";
 import { conditionCommandsOf, conditionHistories } from "./condition-histories.js";
-import { distort, kindsStorePair } from "./differential-kinds.js";
+import { kindsStorePair } from "./differential-kinds.js";
 import { queueHistories, sleeperHistories, writerHistories } from "./queue-histories.js";
-import { FAST_PATHS, queueStorePair, mutateWhere } from "./differential-queue.js";
+import { FAST_PATHS, queueStorePair } from "./differential-queue.js";
 import { runCommandsOf, runHistories } from "./run-histories.js";
 import { storePair } from "./differential-pair.js";
-import { mutate } from "../mutate.js";
+import { distort, mutate, mutateWhere } from "../mutate.js";
 
 const without = <H>(predicate: string, played: Mistake<H>["histories"]): Mistake<H> => ({
   when: `without ${predicate}`,
