@@ -7,33 +7,6 @@ const SHARED = { mode: "shared" } as const;
 
 export function describeKindsModes(fixture: Fixture): void {
   describe("readers and writers", () => {
-    it("readers hold together; a writer holds alone", async () => {
-      const name = fixture.fresh();
-      const readers = [await fixture.locks.acquire(name, SHARED), (await fixture.rival.tryAcquire(name, SHARED))!];
-      expect(readers.map(({ mode, state }) => [mode, state])).toEqual([
-        ["shared", "held"],
-        ["shared", "held"],
-      ]);
-      expect(await fixture.rival.tryAcquire(name)).toBeNull();
-      await readers[0]!.release();
-      expect(await fixture.rival.tryAcquire(name)).toBeNull();
-      await readers[1]!.release();
-      const writer = (await fixture.rival.tryAcquire(name))!;
-      expect(await fixture.locks.tryAcquire(name, SHARED)).toBeNull();
-      await writer.release();
-    });
-
-    it("come and go as a crowd: 40 readers at once, then 40 permits, and nobody is turned away", async () => {
-      for (const options of [SHARED, { limit: 40 }]) {
-        const name = fixture.fresh();
-        const clients = Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? fixture.locks : fixture.rival));
-        const crowd = await fixture.backend.passing(Promise.all(clients.map((locks) => locks.acquire(name, options))));
-        expect(new Set(crowd.map(({ fencingToken }) => fencingToken)).size).toBe(40);
-        expect(await fixture.backend.passing(Promise.all(crowd.map((lease) => lease.release())))).toEqual(crowd.map(() => "released"));
-        await (await fixture.locks.acquire(name)).release();
-      }
-    });
-
     it("the only reader becomes the writer, and a reader again: a larger token each time, the same lease", async () => {
       const name = fixture.fresh();
       const lease = await fixture.locks.acquire(name, SHARED);
@@ -64,18 +37,6 @@ export function describeKindsModes(fixture: Fixture): void {
       await fixture.backend.passing(upgrading);
       expect([lease.mode, lease.isHeld()]).toEqual(["exclusive", true]);
       await lease.release();
-    });
-
-    it("of two readers that want to write, the second is told of the conflict; it goes, and the first has it", async () => {
-      const name = fixture.fresh();
-      const [first, second] = [await fixture.locks.acquire(name, SHARED), await fixture.rival.acquire(name, SHARED)];
-      await expect(fixture.backend.passing(first.upgrade({ waitMs: 0 }))).rejects.toBeInstanceOf(LockTimeoutError);
-      await expect(fixture.backend.passing(second.upgrade())).rejects.toMatchObject({ code: "upgrade-conflict", definite: true });
-      expect([second.mode, second.isHeld()]).toEqual(["shared", true]);
-      await second.release();
-      await fixture.backend.passing(first.upgrade({ waitMs: 0 }));
-      expect(first.mode).toBe("exclusive");
-      await first.release();
     });
   });
 }

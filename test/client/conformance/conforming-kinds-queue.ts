@@ -30,17 +30,5 @@ export function describeKindsQueue(fixture: Fixture): void {
       await aborted.close();
       expect(await (await fixture.rival.tryAcquire(name))?.release()).toBe("released");
     });
-
-    it("keeps who needs many permits from being passed by those who need few", async () => {
-      const name = fixture.fresh();
-      const held = await fixture.locks.acquire(name, { limit: 3, permits: 2 });
-      const many = await queued(name, 0, { limit: 3, permits: 3 });
-      expect(await fixture.rival.tryAcquire(name, { limit: 3 })).toBeNull();
-      await held.release();
-      const all = await fixture.backend.passing(many.lease);
-      expect(all.permits).toBe(3);
-      await all.release();
-      await many.close();
-    });
   });
 }

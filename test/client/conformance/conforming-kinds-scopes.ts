@@ -52,20 +52,6 @@ export function describeKindsScopes(fixture: Fixture): void {
       await outer.release();
     });
 
-    it("nests what withLock runs, across processes", async () => {
-      const [name, id] = [fixture.fresh(), fixture.freshScope()];
-      const stranger = fixture.backend.client();
-      const levels = await fixture.locks.scope(id).withLock(name, (outer) =>
-        fixture.rival.scope(id).withLock(name, async (inner) => {
-          expect(await stranger.tryAcquire(name)).toBeNull();
-          return [outer.fencingToken === inner.fencingToken, inner.holdCount];
-        }),
-      );
-      expect(levels).toEqual([true, 2]);
-      await stranger.close();
-      expect((await fixture.rival.inspect(name)).holders).toEqual([]);
-    });
-
     it("is a view of its client: closed by itself it gives back its own leases, and with the client all of them", async () => {
       const client = fixture.backend.client();
       const [mine, viewed, kept] = [fixture.fresh(), fixture.fresh(), fixture.fresh()];

@@ -1,6 +1,6 @@
 /** Conformance: limits, by every way. */
 import { describe, expect, it, vi } from "vitest";
-import { InvalidRequestError, limitAll, LimitExceededError, LockError, LockTimeoutError } from "../../../lib/index.js";
+import { InvalidRequestError, limitAll, LimitExceededError, LockTimeoutError } from "../../../lib/index.js";
 import type { Limiter, Rate } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
@@ -28,29 +28,12 @@ export function describeLimits(fixture: Fixture): void {
       expect((refused as LimitExceededError).retryAfterMs).toBeLessThanOrEqual(201_000);
     });
 
-    it("by several rates at once: a take that doesn't fit one of them takes from none", async () => {
-      const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [SLOW, { ...SLOW, count: 9, burst: 5 }] });
-      expect((await limiter.take({ cost: 2 })).remaining).toEqual([1, 3]);
-      await expect(limiter.take({ cost: 2 })).rejects.toThrow(LimitExceededError);
-      await remaining(limiter, [1, 3]);
-    });
-
     it("with a start in the future for a take that waits, each later than the one before", async () => {
       const limiter = fixture.locks.limiter(fixture.fresh(), { rates: [{ count: 10, perMs: 1000, burst: 1 }] });
       await limiter.take();
       const waited = await fixture.backend.passing(Promise.all([1, 2, 3].map(() => limiter.take({ waitMs: 60_000 }))));
       const waits = waited.map(({ waitedMs }) => waitedMs).sort((a, b) => a - b);
       expect(waits[2]! - waits[0]!).toBeGreaterThan(100);
-    });
-
-    it("at the same rates alone, until it is full again", async () => {
-      const name = fixture.fresh();
-      await fixture.locks.limiter(name, { rates: [SLOW] }).take();
-      const other = fixture.rival.limiter(name, { rates: [{ ...SLOW, count: 4 }] });
-      const refused = await other.take().catch((error: unknown) => error);
-      expect(refused).toBeInstanceOf(LockError);
-      expect(refused).toMatchObject({ code: "limit-mismatch", definite: true });
-      await remaining(other, [0]);
     });
 
     it("and how much runs at once: work holds a permit, and starts when it may", async () => {

@@ -7,8 +7,6 @@ import type { Fixture } from "./conformance.js";
 const KB = 1024;
 /** Text of that many bytes as JSON, with its quotes. */
 const textOf = (bytes: number): string => "x".repeat(bytes - 2);
-/** Nested objects, `depth` levels deep. */
-const nested = (depth: number): unknown => (depth === 1 ? {} : { in: nested(depth - 1) });
 
 /** A few that JSON has, and that it hasn't. test/client/run/json-codec has every kind. */
 const VALUES: readonly (readonly [what: string, value: unknown])[] = [
@@ -53,13 +51,6 @@ export function describeRunValues(fixture: Fixture): void {
       const name = fixture.fresh();
       const text = "ü".repeat(128 * KB);
       expect(await thrownBy(fixture.locks.runOnce(name, () => text))).toMatchObject({ code: "result-omitted" });
-    });
-
-    it.each([99, 100])("nested %d deep", async (depth) => {
-      const name = fixture.fresh();
-      const value = nested(depth);
-      await fixture.locks.runOnce(name, () => value);
-      expect(await replay(name)).toMatchObject({ value, replayed: true });
     });
   });
 
