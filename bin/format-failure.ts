@@ -181,8 +181,8 @@ function inOptions(message: string): string {
   return message
     .replace(/; key\((.*)\) makes one$/, (_, parts: string) => keyFrom(parts))
     .replace(/^(\w+):/, (whole, field: string) => (OPTIONS[field] === undefined ? whole : `${OPTIONS[field]}:`))
-    .replace(IN_MILLISECONDS, (_, given: string, from: string, to?: string) => {
+    .replace(IN_MILLISECONDS, (_, ms: string, from: string, to?: string) => {
       const bounds = to !== undefined ? ` from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}` : "";
-      return `${formatDuration(Number(given))} given; it must be a duration${bounds}`;
+      return `${formatDuration(Number(ms))} given; it must be a duration${bounds}`;
     });
 }

@@ -66,8 +66,8 @@ export function ratesText(rates: readonly Rate[]): string {
 const PORTS = 10;
 
 /** Returns the ports to try: the given one, or else some from `first` on. */
-export function portsFrom(first: number, given?: number): readonly number[] {
-  return given !== undefined ? [given] : Array.from({ length: PORTS }, (_, at) => first + at);
+export function portsFrom(first: number, only?: number): readonly number[] {
+  return only !== undefined ? [only] : Array.from({ length: PORTS }, (_, at) => first + at);
 }
 
 /** Returns the number of words after `--`. */

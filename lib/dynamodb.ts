@@ -8,7 +8,7 @@ import { type ClientOptions, checkClient } from "./client/calls/client-options.j
 import { type Checks, ms, must, ofType, unchecked } from "./client/wire/checks.js";
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
-import { environment, fromEnvironment, givenOrSet } from "./client/wire/environment.js";
+import { environment, fromEnvironment, optionOrVariable } from "./client/wire/environment.js";
 import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
 import { tellQuietly } from "./client/wire/events.js";
@@ -92,7 +92,7 @@ const checkTable = must((name) => typeof name === "string" && /^[\w.:/-]{1,1024}
  */
 export function createLockClient(options: DynamoClientOptions = {}): LockClient {
   checkClient(options, OPTIONS);
-  const tableName = givenOrSet("tableName", options.tableName, "HOLDFAST_TABLE");
+  const tableName = optionOrVariable("tableName", options.tableName, "HOLDFAST_TABLE");
   checkTable("tableName", tableName);
   const namespaceGiven = options.namespace ?? fromEnvironment("HOLDFAST_NAMESPACE");
   const namespace = namespaceGiven ?? SHARED_NAMESPACE;
@@ -136,7 +136,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
 
 /** Returns the operations over HTTP; undefined without a URL. @throws InvalidRequestError if `via` needs one, or it is invalid */
 function serviceOf(options: DynamoClientOptions, via: Via): ServiceApi | undefined {
-  const url = via === "table" ? options.url : givenOrSet("url", options.url, "HOLDFAST_URL");
+  const url = via === "table" ? options.url : optionOrVariable("url", options.url, "HOLDFAST_URL");
   if (url === undefined) return undefined;
   checkUrl("url", url);
   return httpApi({ ...options, url });

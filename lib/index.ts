@@ -5,7 +5,7 @@
 import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
-import { givenOrSet } from "./client/wire/environment.js";
+import { optionOrVariable } from "./client/wire/environment.js";
 import type { HttpOptions } from "./client/wire/http-options.js";
 import { callersOf, httpApi } from "./client/wire/http.js";
 import { checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
@@ -70,7 +70,7 @@ export interface HttpClientOptions extends ClientOptions, Omit<HttpOptions, "url
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkClient(options, HTTP_OPTIONS);
-  const url = givenOrSet("url", options.url, "HOLDFAST_URL");
+  const url = optionOrVariable("url", options.url, "HOLDFAST_URL");
   checkUrl("url", url);
   const http = { ...options, url };
   return createClient({ ...systemRuntime(httpApi(http)), callers: callersOf(http) }, options);

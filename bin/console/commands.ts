@@ -27,7 +27,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .option("--allow-changes", "let the page break holds, and reset runs and limits")
     .option("--log-group <name>", "the service's log group (output LogGroupName), to read a key's history (default: HOLDFAST_LOG_GROUP)")
     .addHelpText("after", EXAMPLES)
-    .action(async ({ port: given, allowChanges = false, logGroup }: UiOptions) => {
+    .action(async ({ port: requestedPort, allowChanges = false, logGroup }: UiOptions) => {
       const globals = program.opts<GlobalOptions>();
       const context = await host.context(globals, "looks");
       const { url, table } = whereOf(globals, context.env);
@@ -36,6 +36,6 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
       const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
       const deployedLog = group === undefined ? undefined : await (await import("./insights.js")).deployedLog(group, globals, context.env);
-      host.ends(await ui({ ports: portsFrom(UI_PORT, given), where, canChange: allowChanges, cliOptions, deployedLog }, context));
+      host.ends(await ui({ ports: portsFrom(UI_PORT, requestedPort), where, canChange: allowChanges, cliOptions, deployedLog }, context));
     });
 }

@@ -35,9 +35,9 @@ export interface DeployedLog {
 }
 
 /** Answers a request for data. A list sends no further request once `reader` has aborted. */
-export type Answer = (given: URLSearchParams, reader: AbortSignal) => Promise<unknown>;
+export type Answer = (query: URLSearchParams, reader: AbortSignal) => Promise<unknown>;
 /** Makes a change. */
-export type Change = (given: Readonly<Record<string, unknown>>) => Promise<unknown>;
+export type Change = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
 /** The answers and changes by the last part of their path. */
 export interface Face {
@@ -80,24 +80,24 @@ export function faceOf(options: FaceOptions): Face {
       const { version } = await locks.health();
       return { version, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
     },
-    locks: (given, reader) => lists.locks(given, reader),
-    lock: async (given): Promise<KeyView> => lists.withParts(await locks.inspect(keyIn(given))),
-    runs: (given, reader) => lists.runs(given, reader),
+    locks: (query, reader) => lists.locks(query, reader),
+    lock: async (query): Promise<KeyView> => lists.withParts(await locks.inspect(keyIn(query))),
+    runs: (query, reader) => lists.runs(query, reader),
     exhausted: (_given, reader) => lists.exhausted(reader),
-    limits: (given, reader) => lists.limits(given, reader),
-    async run(given): Promise<{ readonly run: RunOfKey | null }> {
-      const run = await locks.runs.get(keyIn(given));
+    limits: (query, reader) => lists.limits(query, reader),
+    async run(parameters): Promise<{ readonly run: RunOfKey | null }> {
+      const run = await locks.runs.get(keyIn(parameters));
       return { run: run && lists.runOfKey(run) };
     },
-    async lines(given): Promise<Lines> {
+    async lines(parameters): Promise<Lines> {
       if (!lines) return { lines: [], next: 0, fromMs: 0 };
-      return lines.since(Number(given.get("from") ?? 0) || 0, await namespaceHere());
+      return lines.since(Number(parameters.get("from") ?? 0) || 0, await namespaceHere());
     },
-    async history(given): Promise<History> {
-      const query = historyQuery(keyIn(given), (await namespaceHere()) || undefined);
-      const sinceMs = Number(given.get("since") ?? 0);
+    async history(parameters): Promise<History> {
+      const query = historyQuery(keyIn(parameters), (await namespaceHere()) || undefined);
+      const sinceMs = Number(parameters.get("since") ?? 0);
       if (!deployedLog) return { query, canRun: false };
-      const found = sinceMs > 0 ? await deployedLog.linesOf(keyIn(given), query, sinceMs) : undefined;
+      const found = sinceMs > 0 ? await deployedLog.linesOf(keyIn(parameters), query, sinceMs) : undefined;
       return { query, canRun: true, logGroup: deployedLog.logGroup, lines: found };
     },
   };
@@ -125,7 +125,7 @@ function changesOf(locks: Operator): Face["changes"] {
 }
 
 /** The part of a query that a page adds. */
-interface Asked {
+interface PageQuery {
   readonly prefix?: string;
   readonly max: number;
   readonly cursor?: string;
@@ -154,39 +154,39 @@ class Lists {
     return { ...this.withParts(shown), checkpoint: textOf(checkpoint), result: textOf(result), error: textOf(error) };
   }
 
-  async locks(given: URLSearchParams, reader: AbortSignal): Promise<Locks> {
+  async locks(query: URLSearchParams, reader: AbortSignal): Promise<Locks> {
     let namespace: string | undefined;
-    const page = async (asked: Asked) => {
-      const listed = await this.#locks.list(asked);
+    const page = async (pageQuery: PageQuery) => {
+      const listed = await this.#locks.list(pageQuery);
       ({ namespace } = listed);
       return listed;
     };
-    const { items, ...look } = await this.#look(page, given, reader);
-    const order = ORDERS.find((name) => name === given.get("order")) ?? "wait";
-    const search = { find: findIn(given), order, onlyWaited: given.get("only") === "waited", rowsMax: rowsIn(given) };
+    const { items, ...look } = await this.#look(page, query, reader);
+    const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
+    const search = { find: findIn(query), order, onlyWaited: query.get("only") === "waited", rowsMax: rowsIn(query) };
     const views = items.map((view) => this.withParts(view));
     return { ...locksOf(views, search), ...look, namespace };
   }
 
-  async runs(given: URLSearchParams, reader: AbortSignal): Promise<Listed<RunOfKey>> {
-    const state = (given.get("state") || undefined) as RunInspection["state"] | undefined;
-    const { items, ...look } = await this.#look((asked) => this.#locks.runs.list({ ...asked, state }), given, reader);
+  async runs(query: URLSearchParams, reader: AbortSignal): Promise<Listed<RunOfKey>> {
+    const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
+    const { items, ...look } = await this.#look((pageQuery) => this.#locks.runs.list({ ...pageQuery, state }), query, reader);
     const all = items.map((run) => this.runOfKey(run));
-    return { ...rowsOf(findIn(given) === "" ? bySchedule(all, hasUsedUp) : all, given), ...look };
+    return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
   }
 
-  async limits(given: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {
-    const taken = await this.#look((asked) => this.#locks.limits.list(asked), given, reader);
-    const held = await this.#look((asked) => this.#locks.list(asked), given, reader);
+  async limits(query: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {
+    const taken = await this.#look((pageQuery) => this.#locks.limits.list(pageQuery), query, reader);
+    const held = await this.#look((pageQuery) => this.#locks.list(pageQuery), query, reader);
     const all = limitsInUse(taken.items, held.items).map((limit) => this.withParts(limit));
     const requests = taken.requests && held.requests && taken.requests + held.requests;
-    return { ...rowsOf(all, given), read: all.length, more: taken.more || held.more, requests };
+    return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
   }
 
   /** Lists the runs that have used up their attempts. A page of failed runs alone reads sixteen times as many records as one of all. */
   async exhausted(reader: AbortSignal): Promise<Exhausted> {
     const { runs } = this.#locks;
-    const page = (asked: Asked) => runs.list({ ...asked, state: "failed" });
+    const page = (pageQuery: PageQuery) => runs.list({ ...pageQuery, state: "failed" });
     const { items, more, requests } = await this.#look(page, new URLSearchParams(), reader);
     const usedUp = items.filter(hasUsedUp);
     const named = await Promise.all(usedUp.slice(0, ERRORS_MAX).map(async ({ key }) => runs.get(key)));
@@ -204,45 +204,45 @@ class Lists {
    * search, which may come far behind.
    */
   async #look<T extends { readonly key: string }>(
-    page: (asked: Asked) => Promise<Page<T>>,
-    given: URLSearchParams,
+    page: (pageQuery: PageQuery) => Promise<Page<T>>,
+    query: URLSearchParams,
     signal: AbortSignal,
   ): Promise<Pick<Listed<T>, "items" | "read" | "more" | "requests">> {
-    const isAll = this.#isFree || given.get("all") !== null;
+    const isAll = this.#isFree || query.get("all") !== null;
     const first = await firstOf(isAll ? ALL_KEYS : LOOK_KEYS, page, { signal, requestsMax: isAll ? undefined : LOOK_REQUESTS });
     const { items, more } = first;
     let { requests } = first;
-    const prefix = findIn(given);
+    const prefix = findIn(query);
     const found = [...items];
     if (more && canBeKey(prefix)) {
-      const near = await firstOf(ROWS, (asked) => page({ ...asked, prefix }), { signal, requestsMax: 1 });
-      const known = new Set(items.map(({ key }) => key));
-      found.push(...near.items.filter(({ key }) => !known.has(key)));
+      const near = await firstOf(ROWS, (pageQuery) => page({ ...pageQuery, prefix }), { signal, requestsMax: 1 });
+      const listedKeys = new Set(items.map(({ key }) => key));
+      found.push(...near.items.filter(({ key }) => !listedKeys.has(key)));
       requests += near.requests;
     }
     return { items: found, read: items.length, more, requests: this.#isFree ? undefined : requests };
   }
 }
 
-function keyIn(given: URLSearchParams): string {
-  return given.get("key") ?? "";
+function keyIn(query: URLSearchParams): string {
+  return query.get("key") ?? "";
 }
 
-function findIn(given: URLSearchParams): string {
-  return (given.get("find") ?? "").trim();
+function findIn(query: URLSearchParams): string {
+  return (query.get("find") ?? "").trim();
 }
 
 /** Returns the first rows of those that fit the search, and how many fit. */
 function rowsOf<T extends Parameters<typeof thatFit>[0][number]>(
   all: readonly T[],
-  given: URLSearchParams,
+  query: URLSearchParams,
 ): Pick<Listed<T>, "items" | "fits"> {
-  const fitting = thatFit(all, findIn(given));
-  return { items: fitting.slice(0, rowsIn(given)), fits: fitting.length };
+  const fitting = thatFit(all, findIn(query));
+  return { items: fitting.slice(0, rowsIn(query)), fits: fitting.length };
 }
 
-function rowsIn(given: URLSearchParams): number {
-  return Math.min(ROWS_MAX, Math.max(1, Number(given.get("max") ?? ROWS) || ROWS));
+function rowsIn(query: URLSearchParams): number {
+  return Math.min(ROWS_MAX, Math.max(1, Number(query.get("max") ?? ROWS) || ROWS));
 }
 
 /** Returns a stored value as text, cut if it is long. */

@@ -96,7 +96,7 @@ export function withPresent(
 ): readonly Lane[] {
   const shown = new Set(lanes.map(({ hold }) => hold?.fencingToken));
   const tokens = new Set(present.map(({ fencingToken }) => fencingToken));
-  const known = lanes.map((lane): Lane => {
+  const closed = lanes.map((lane): Lane => {
     const { hold, moments } = lane;
     if (!hold || hold.toMs !== undefined || hold.fencingToken === undefined || tokens.has(hold.fencingToken)) return lane;
     const { lapsedAtMs, heldAtMs = 0, goneAtMs = nowMs } = goneOf(hold.fencingToken) ?? {};
@@ -113,7 +113,7 @@ export function withPresent(
       hold: { fromMs: nowMs - heldMs, fencingToken },
       moments: [],
     }));
-  return [...known, ...others].sort((a, b) => beginning(a) - beginning(b));
+  return [...closed, ...others].sort((a, b) => beginning(a) - beginning(b));
 }
 
 /** The largest number of waiters that have a lane each. */

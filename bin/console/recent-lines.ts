@@ -44,9 +44,9 @@ export class RecentLines {
     const end = Math.min(this.#next, first + MOST);
     const lines: Line[] = [];
     for (let seq = first; seq < end; seq++) {
-      const kept = this.#ring[seq % this.#capacity];
-      if (kept?.namespace !== namespace) continue;
-      const { namespace: _own, ...line } = kept;
+      const found = this.#ring[seq % this.#capacity];
+      if (found?.namespace !== namespace) continue;
+      const { namespace: _own, ...line } = found;
       lines.push(line);
     }
     return { lines, next: end, fromMs: this.#fromMs };

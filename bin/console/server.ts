@@ -91,8 +91,8 @@ export function consoleOf(options: ConsoleOptions): Console {
   async function change(name: string, request: IncomingMessage): Promise<Reply> {
     const make = Object.hasOwn(face.changes, name) ? face.changes[name] : undefined;
     if (!make) return refused("This console may only read: start it with --allow-changes to make changes");
-    const given = await bodyOf(request);
-    return given ? json(200, await make(given)) : json(400, { code: "console", message: "The body must be a JSON object" });
+    const body = await bodyOf(request);
+    return body ? json(200, await make(body)) : json(400, { code: "console", message: "The body must be a JSON object" });
   }
 }
 

@@ -19,8 +19,8 @@ export function sessionOf(secret: string): Session {
   const cookie = randomBytes(24).toString("base64url");
   let isExchanged = false;
   return {
-    open(given, request) {
-      if (isExchanged || !isSame(given, secret)) return undefined;
+    open(candidate, request) {
+      if (isExchanged || !isSame(candidate, secret)) return undefined;
       isExchanged = true;
       return `${nameOf(request)}=${cookie}; Path=/console; HttpOnly; SameSite=Strict`;
     },
@@ -39,9 +39,9 @@ function cookiesOf({ headers }: IncomingMessage): ReadonlyMap<string, string> {
 }
 
 /** Compares hashes, so that the time tells nothing about the secret. */
-function isSame(given: unknown, secret: string): boolean {
+function isSame(candidate: unknown, expected: string): boolean {
   const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
-  return typeof given === "string" && timingSafeEqual(hash(given), hash(secret));
+  return typeof candidate === "string" && timingSafeEqual(hash(candidate), hash(expected));
 }
 
 /**

@@ -89,8 +89,8 @@ function addOnce(program: Command, host: CliHost): void {
       throw new CliError("usage", "--fingerprint: not with --tick, whose input is the time");
     return async (context) => {
       const { once } = await import("./once.js");
-      const kept = { keepResultMs: keep, finalStatuses: final, largeOutput };
-      return once({ ...args, ...kept, maxAttempts, fingerprint, tickMs: tick }, context);
+      const stored = { keepResultMs: keep, finalStatuses: final, largeOutput };
+      return once({ ...args, ...stored, maxAttempts, fingerprint, tickMs: tick }, context);
     };
   })
     .summary("run a command once per key")
@@ -141,11 +141,11 @@ type Prepare<Options> = (options: Options, args: CommandArgs, called: Command) =
 
 /** Gives a command the arguments and options of all three, and its action. */
 function withCommon<Options extends RunOptions>(command: Command, host: CliHost, prepare: Prepare<Options>): Command {
-  const said = new Set<string>();
+  const names = new Set<string>();
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
     command.on(`option:${name}`, () => {
-      if (said.add(name).size > 1) throw new CliError("usage", "use either --wait or --no-wait");
+      if (names.add(name).size > 1) throw new CliError("usage", "use either --wait or --no-wait");
     });
   }
   return command

@@ -22,10 +22,10 @@ export type LockArgs = CommandArgs & Pick<AcquireOptions, "mode" | "limit" | "pe
 
 /** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
-  const { key, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...asked } = args;
+  const { key, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...options } = args;
   const { locks } = context;
   return runWhenGranted(args, context, {
-    grant: (signal, work) => locks.withLock(key, { ...asked, signal }, work),
+    grant: (signal, work) => locks.withLock(key, { ...options, signal }, work),
     tellWaiting: (end) => tellWaiting(key, context, end),
     refusalOf: async (error) => (error instanceof LockTimeoutError ? notGot(key, args.waitMs, locks, conflictStatus) : undefined),
   });

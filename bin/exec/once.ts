@@ -11,9 +11,9 @@ import {
 import { CliError } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
-import type { Kept } from "./kept-output.js";
+import type { CommandResult } from "./stored-output.js";
 import { type CommandArgs, waitFor } from "./lock.js";
-import { Output, replayOf } from "./kept-output.js";
+import { Output, replayOf } from "./stored-output.js";
 import type { RunContext } from "../context.js";
 import { plainLines } from "../plain-text.js";
 import type { Outcome } from "./supervise.js";
@@ -79,7 +79,7 @@ async function begun(
   args: OnceArgs,
   locks: LockClient,
   signal: AbortSignal,
-  work: (run: Run) => Promise<Kept>,
+  work: (run: Run) => Promise<CommandResult>,
 ): Promise<RunResult<unknown>> {
   // In an invocation, a run ends when its outcome is recorded or can't be any more: with this process, its record would end too early.
   const view = locks.forInvocation({ getRemainingTimeInMillis: () => Number.POSITIVE_INFINITY });
@@ -116,7 +116,12 @@ function stillRun({ key, tickMs, waitMs, conflictStatus: status }: OnceArgs): Cl
 }
 
 /** Makes one attempt. Returns the result to store. @throws Failed if the command is to be tried again */
-async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunContext, course: { outcome?: Outcome }): Promise<Kept> {
+async function attemptOf(
+  run: Run,
+  args: OnceArgs,
+  { env, signals, print }: RunContext,
+  course: { outcome?: Outcome },
+): Promise<CommandResult> {
   const { command, killAfterMs, finalStatuses } = args;
   const output = new Output();
   const onOutput = async (chunk: Buffer): Promise<void> => {
@@ -129,7 +134,7 @@ async function attemptOf(run: Run, args: OnceArgs, { env, signals, print }: RunC
   if (!outcome.started) throw new Failed(outcome.why);
   if (outcome.by) throw new Failed(`ended by ${outcome.by}`);
   if (outcome.status !== 0 && !finalStatuses.includes(outcome.status)) throw new Failed(`exit status ${outcome.status}`);
-  return output.kept(outcome.status);
+  return output.result(outcome.status);
 }
 
 function environmentOf({ idempotencyKey, attempt, takeover, fencingToken }: Run): NodeJS.ProcessEnv {

@@ -15,9 +15,9 @@ const INTERVAL = { leastMs: 200, mostMs: 3_600_000 };
 
 /** Returns what makes an action of a function that uses the locks. */
 function withLocks(program: Command, host: CliHost, mode: "changes" | "looks") {
-  return <Given extends readonly unknown[]>(act: (context: CommandContext, ...given: Given) => Promise<number>) =>
-    async (...given: Given): Promise<void> =>
-      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...given));
+  return <Args extends readonly unknown[]>(act: (context: CommandContext, ...args: Args) => Promise<number>) =>
+    async (...args: Args): Promise<void> =>
+      host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...args));
 }
 
 /** Adds the commands that inspect. */

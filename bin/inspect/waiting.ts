@@ -10,11 +10,11 @@ const NEXT_LOOK_MS = 2000;
 
 /** Prints the key's holder and this process's place in the queue to stderr, at first and after every change, until `end` aborts. */
 export async function tellWaiting(key: string, { locks, say, owner }: Pick<RunContext, "locks" | "say" | "owner">, end: AbortSignal) {
-  let said: string | undefined;
+  let lastState: string | undefined;
   for (let lookMs = FIRST_LOOK_MS; await passes(lookMs, end); lookMs = NEXT_LOOK_MS) {
     const found = await waitedFor(key, locks, owner).catch(() => undefined); // The wait itself reports errors.
-    if (!found || end.aborted || found.state === said) continue;
-    said = found.state;
+    if (!found || end.aborted || found.state === lastState) continue;
+    lastState = found.state;
     say(found.line);
   }
 }

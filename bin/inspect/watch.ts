@@ -64,14 +64,14 @@ async function looks(
   end: AbortSignal,
 ): Promise<void> {
   const { locks, screen, asJson, print, warn } = context;
-  let seen: readonly HoldView[] | undefined;
-  let seenAtMs = 0;
+  let before: readonly HoldView[] | undefined;
+  let readAtMs = 0;
   let failures = 0;
   let news = "";
   const isOver = (): boolean => end.aborted;
   const aging = setInterval(() => {
-    const ageMs = performance.now() - seenAtMs;
-    if (!seen || (news === "" && ageMs < intervalMs + LATE_MS)) return;
+    const ageMs = performance.now() - readAtMs;
+    if (!before || (news === "" && ageMs < intervalMs + LATE_MS)) return;
     display?.note(plain(`as of ${formatSeconds(ageMs)} ago: ${news || "no answer yet"}`));
   }, AGING_MS);
   end.addEventListener("abort", () => clearInterval(aging));
@@ -79,19 +79,19 @@ async function looks(
     try {
       const { items, more } = await firstOf<Inspection>(max, (page) => locks.list({ prefix, ...page }));
       if (isOver()) return;
-      [failures, news, seenAtMs] = [0, "", performance.now()];
+      [failures, news, readAtMs] = [0, "", performance.now()];
       const holds = holdsOf(items);
       if (display) display.draw(linesOf(holds, more, prefix, intervalMs, screen));
       else {
-        for (const change of changesBetween(seen ?? [], holds)) {
-          const told = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;
-          await print(`${asJson ? jsonOf(told, new Date()) : lineOf(told, new Date(), seen === undefined)}\n`);
+        for (const change of changesBetween(before ?? [], holds)) {
+          const reported = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;
+          await print(`${asJson ? jsonOf(reported, new Date()) : lineOf(reported, new Date(), before === undefined)}\n`);
         }
       }
-      seen = holds;
+      before = holds;
     } catch (error) {
       const mayPass = error instanceof LockError && error.retry !== "never";
-      if (!seen || !mayPass) throw error;
+      if (!before || !mayPass) throw error;
       failures += 1;
       if (display) news = failureOf(error, "looks", undefined, "watch").message;
       else if (failures === 1) warn(error);

@@ -43,14 +43,14 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const command = commandOf(words, host.argv);
       const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
       if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
-      const { endpoint, likeDynamodb = false, seed, port: given, allowHost: allowedHosts = [], verbose = false } = options;
+      const { endpoint, likeDynamodb = false, seed, port: requestedPort, allowHost: allowedHosts = [], verbose = false } = options;
       if (likeDynamodb && endpoint !== undefined)
         throw new CliError("usage", "--like-dynamodb: keeps the locks in memory, not at --endpoint");
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
       const inMemory = likeDynamodb ? "like-dynamodb" : undefined;
       const storage = endpoint === undefined ? inMemory : { endpoint, tableName: table };
-      const ports = portsFrom(DEV_PORT, given ?? (command.length > 0 ? 0 : undefined));
+      const ports = portsFrom(DEV_PORT, requestedPort ?? (command.length > 0 ? 0 : undefined));
       host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, verbose, command }, context));
     });
 }

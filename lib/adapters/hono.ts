@@ -58,13 +58,13 @@ export function idempotent<Context extends HonoContext = HonoContext>({
   const serve = serveOnce(options);
   return async (c, next) => {
     const { method, routePath: pattern, raw, url } = c.req;
-    const asked = { method, pattern, idempotencyKey: headerIn("idempotency-key", raw.headers) };
-    if (!serve.covers(c, asked)) return next();
+    const head = { method, pattern, idempotencyKey: headerIn("idempotency-key", raw.headers) };
+    if (!serve.covers(c, head)) return next();
     const body = options.fingerprint ? undefined : await bodyOf(c, maxBodyBytes);
     if (body === "too-large") return void replace(c, responseOf(problemAnswer("too-large"), c.res.headers));
     const { pathname, search } = new URL(url);
     const parts = partsFrom(pathname + search, {
-      ...asked,
+      ...head,
       readContent: () => body && contentOf(body, raw.headers.get("content-type") ?? undefined),
     });
     await new Promise<void>((streams, reject) => {

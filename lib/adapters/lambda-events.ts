@@ -206,16 +206,16 @@ export function scheduleHandler<T, Event extends ScheduleEvent = ScheduleEvent>(
 /** Returns the time for which the schedule wanted the event. @throws InvalidRequestError if the event doesn't say it */
 function timeOf(event: ScheduleEvent): Date {
   const { scheduledTime, time, "detail-type": type = SCHEDULED } = (event as ScheduleEvent | null | undefined) ?? {};
-  const [field, given] = scheduledTime === undefined ? ["time", time] : ["scheduledTime", scheduledTime];
-  if (given === undefined)
+  const [field, value] = scheduledTime === undefined ? ["time", time] : ["scheduledTime", scheduledTime];
+  if (value === undefined)
     throw new InvalidRequestError(
       'event: names no time of its schedule; a rule of EventBridge sends it as time, and EventBridge Scheduler with the input {"scheduledTime": "<aws.scheduler.scheduled-time>"}',
       "event",
     );
   if (scheduledTime === undefined && type !== SCHEDULED)
     throw refused("detail-type", type, `it must be ${JSON.stringify(SCHEDULED)}: other events of one second have the same time`);
-  if (typeof given !== "string" || !isTime(given)) throw refused(field, given, "it must be a time in UTC as 2027-01-01T03:00:00Z");
-  return new Date(given);
+  if (typeof value !== "string" || !isTime(value)) throw refused(field, value, "it must be a time in UTC as 2027-01-01T03:00:00Z");
+  return new Date(value);
 }
 
 /** True for a time in UTC, as AWS sends it. Without a zone it would be of this machine's, and a day that isn't would be of the next month. */

@@ -63,8 +63,8 @@ export function requestOf(event: unknown): RequestParts | undefined {
 }
 
 /** Returns the first of these that is text. */
-function textOf(...given: readonly unknown[]): string | undefined {
-  return given.find((one) => typeof one === "string");
+function textOf(...values: readonly unknown[]): string | undefined {
+  return values.find((one) => typeof one === "string");
 }
 
 /**
@@ -106,8 +106,8 @@ export function withHeaders(answer: unknown, added: Readonly<Record<string, stri
 export function withoutCookies(response: unknown): unknown {
   if (statusOf(response) === undefined) return response;
   const { cookies: _cookies, headers, multiValueHeaders, ...rest } = response as Readonly<Record<string, unknown>>;
-  const kept = Object.entries({ headers, multiValueHeaders }).filter(([, named]) => named !== undefined);
-  return { ...rest, ...Object.fromEntries(kept.map(([name, named]) => [name, isObject(named) ? withoutCookie(named) : named])) };
+  const fields = Object.entries({ headers, multiValueHeaders }).filter(([, named]) => named !== undefined);
+  return { ...rest, ...Object.fromEntries(fields.map(([name, named]) => [name, isObject(named) ? withoutCookie(named) : named])) };
 }
 
 function withoutCookie(headers: object): object {

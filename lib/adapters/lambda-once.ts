@@ -83,7 +83,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
   return async (event, context, work) => {
     const request = requestOf(event);
     if (request && !key && !isCovered(request)) return { how: "answered", ran: true, response: await work(undefined) };
-    const outcome = await run({ asked: [event, context], request, locks: locks.forInvocation(invocationOf(context)) }, work);
+    const outcome = await run({ args: [event, context], request, locks: locks.forInvocation(invocationOf(context)) }, work);
     return outcome.how === "answered" && !outcome.ran ? { ...outcome, response: replayOf(outcome.response, event) } : outcome;
   };
 }

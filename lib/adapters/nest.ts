@@ -333,7 +333,7 @@ async function resolveOnce<Request extends NodeRequest>(
   const run = once<readonly [Request], unknown>({ ...options, compared: fingerprint, comparedBy: "fingerprint", isRecorded: () => true });
   const path = `${parts.path.replace(/\/$/, "")}/${field}`;
   const call = {
-    asked: [request],
+    args: [request],
     request: { ...parts, path, pattern: path, content: () => content },
     locks: options.locks.forInvocation(ENDLESS),
   } as const;

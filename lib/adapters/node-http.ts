@@ -160,8 +160,8 @@ export class HeldResponse {
     this.#response.statusCode = status;
     const hasMessage = typeof message === "string";
     if (hasMessage) this.#response.statusMessage = message;
-    const given = hasMessage ? headers : message;
-    setHeaders(this.#response, Array.isArray(given) ? byName(given) : ((given ?? {}) as OutgoingHttpHeaders));
+    const fields = hasMessage ? headers : message;
+    setHeaders(this.#response, Array.isArray(fields) ? byName(fields) : ((fields ?? {}) as OutgoingHttpHeaders));
   }
 
   #flushHeaders(): void {

@@ -47,7 +47,7 @@ interface OnceRules<Asked extends readonly unknown[], Response> extends OnceOpti
 
 /** A request or an event, as its host reads it. */
 interface Call<Asked extends readonly unknown[]> {
-  readonly asked: Asked;
+  readonly args: Asked;
   /** Undefined for an event that is no request: nobody waits for an answer, so a refusal is thrown. */
   readonly request: RequestParts | undefined;
   /** The client's view for this call. */
@@ -123,17 +123,17 @@ export function once<Asked extends readonly unknown[], Response>({
   } = options;
   const keys = requestKeys({ service, caller });
 
-  function runOf({ asked, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
+  function runOf({ args, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
     if (!keyFor && !request)
       throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
-    const own: unknown = keyFor ? keyFor(...asked) : keyInHeader(request?.idempotencyKey);
+    const own: unknown = keyFor ? keyFor(...args) : keyInHeader(request?.idempotencyKey);
     checkMade("idempotency", own);
-    const made = compared?.(...asked);
+    const made = compared?.(...args);
     // JSON would be {} of every promise; the caller can't help it, so this is no refusal of the request.
     if (typeof (made as { readonly then?: unknown } | null | undefined)?.then === "function")
       throw new InvalidRequestError(`${comparedBy}: returned a promise; it must return the content itself`, "options");
     if (!request) return { key: keys.ofEvent(own), payload: made };
-    return { key: keys.ofRequest(asked, request, own), payload: comparedOf(request, compared ? { content: made } : request.content()) };
+    return { key: keys.ofRequest(args, request, own), payload: comparedOf(request, compared ? { content: made } : request.content()) };
   }
 
   return (call, work) => {
@@ -252,6 +252,6 @@ export function checkClient(locks: unknown): asserts locks is LockClient {
 }
 
 /** @throws InvalidRequestError unless `given` is a function that runs when it is called (a generator function doesn't). */
-export function checkFunction(name: string, given: unknown): void {
-  checkWork(name, name, given, "must be a function");
+export function checkFunction(name: string, value: unknown): void {
+  checkWork(name, name, value, "must be a function");
 }

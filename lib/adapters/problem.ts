@@ -44,12 +44,12 @@ export function problemAnswer(
 ): HttpAnswer {
   const { status, retry, title } = PROBLEMS[code];
   const isLater = retry === "later";
-  const told = { type: `/problems/${code}`, title, status, code, detail, definite: !INDEFINITE.has(code), retry };
+  const problem = { type: `/problems/${code}`, title, status, code, detail, definite: !INDEFINITE.has(code), retry };
   const retryAfter = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
   return {
     statusCode: status,
     headers: { "content-type": PROBLEM_TYPE, ...(isLater && { "retry-after": retryAfter }) },
-    body: JSON.stringify({ ...told, ...(isLater && { retryAfterMs }) }),
+    body: JSON.stringify({ ...problem, ...(isLater && { retryAfterMs }) }),
   };
 }
 

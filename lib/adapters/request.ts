@@ -139,11 +139,11 @@ function callerOf(name: unknown): string {
  */
 function placeOf({ path, pattern = "" }: Target): { readonly route: string; readonly path: string } {
   const sent = segmentsOf(path);
-  const known = segmentsOf(pattern);
-  const mountedAt = sent.length - known.length;
+  const patternParts = segmentsOf(pattern);
+  const mountedAt = sent.length - patternParts.length;
   if (pattern === "" || WILDCARD.test(pattern) || mountedAt < 0) return { route: textOf(sent).toLowerCase() || "/", path };
   const spelled = sent.map((segment, at) => {
-    const own = known[at - mountedAt];
+    const own = patternParts[at - mountedAt];
     return own !== undefined && !PARAMETER.test(own) && own.toLowerCase() === segment.toLowerCase() ? own : segment;
   });
   return { route: textOf(sent.slice(0, mountedAt)).toLowerCase() + pattern, path: textOf(spelled) };

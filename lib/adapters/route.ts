@@ -74,7 +74,7 @@ export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<R
 
   async function serve(request: Request, parts: RequestParts, respond: () => Promise<MadeResponse>) {
     let isMade = false as boolean;
-    const outcome = await run({ asked: [request], request: parts, locks }, async () => {
+    const outcome = await run({ args: [request], request: parts, locks }, async () => {
       const response = await respond();
       isMade = true;
       return response;

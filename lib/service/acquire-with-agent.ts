@@ -21,8 +21,8 @@ export async function acquireWithAgent(
   const { sleepers } = requests.deps;
   if (!sleepers) return invalid(wake ? "wake" : "tie", NO_AGENT);
   if (wake && (waitMs === 0 || waitMs > LIMITS.sleepMaxMs)) {
-    const given = wait ? `N is ${waitMs / 1000}` : "there is none";
-    return invalid("wake", `needs Prefer: wait=N, with N from 1 to ${LIMITS.sleepMaxMs / 1000}; ${given}`);
+    const actual = wait ? `N is ${waitMs / 1000}` : "there is none";
+    return invalid("wake", `needs Prefer: wait=N, with N from 1 to ${LIMITS.sleepMaxMs / 1000}; ${actual}`);
   }
   const { key, leaseId, leaseMs, principal } = acquire;
   if (tie && leaseMs < LIMITS.agentLeaseMinMs)
@@ -30,10 +30,10 @@ export async function acquireWithAgent(
   const stored = await requests.read({ key }, async () => {
     const { latestMs: putAtMs } = clocks();
     const address = requests.addressOf(key);
-    const kept = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });
+    const itemFor = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });
     // No execution lasts longer, with its wait for the key.
-    const tied = tie && (await sleepers.put({ ...kept(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn }));
-    return tied ?? (wake && (await sleepers.put({ ...kept(waitMs), acquire, targets: [wake], untilMs: putAtMs + waitMs })));
+    const tied = tie && (await sleepers.put({ ...itemFor(LIMITS.sleepMaxMs), leaseId, principal, executionArn: tie.executionArn }));
+    return tied ?? (wake && (await sleepers.put({ ...itemFor(waitMs), acquire, targets: [wake], untilMs: putAtMs + waitMs })));
   });
   if (stored) return stored;
   return requests.apply({ ...acquire, ...(wake ? { wait: true, sleepMs: waitMs } : wait && { wait }) });

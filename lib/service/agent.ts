@@ -124,11 +124,11 @@ export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Re
   do {
     const { sleepers, ties, next } = await deps.sleepers.list(place.after);
     const byKey = new Map<string, (Sleeper | TiedLease)[]>();
-    for (const kept of [...sleepers, ...ties]) {
-      const name = `${kept.address.namespace}/${kept.address.key}`;
-      byKey.set(name, [...(byKey.get(name) ?? []), kept]);
+    for (const entry of [...sleepers, ...ties]) {
+      const name = `${entry.address.namespace}/${entry.address.key}`;
+      byKey.set(name, [...(byKey.get(name) ?? []), entry]);
     }
-    const all = await Promise.all(Array.from(byKey.values(), (ofKey) => sweepKey(ofKey, deps, beganMs + LIST_MS)));
+    const all = await Promise.all(Array.from(byKey.values(), (entries) => sweepKey(entries, deps, beganMs + LIST_MS)));
     for (const result of all.flat())
       if (typeof result === "object") due.push(result);
       else count(result);
@@ -197,19 +197,19 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
  * Returns the result of each, or a tied lease that is to be asked about.
  */
 async function sweepKey(
-  ofKey: readonly (Sleeper | TiedLease)[],
+  entries: readonly (Sleeper | TiedLease)[],
   deps: AgentDeps,
   untilMs = Number.POSITIVE_INFINITY,
 ): Promise<readonly (Woken | Tended | DueTie)[]> {
   const results: (Woken | Tended | DueTie)[] = [];
   let record: LockRecord | undefined;
   let isFresh = false;
-  for (const kept of ofKey) {
+  for (const entry of entries) {
     try {
       if (deps.clock.monotonicMs() >= untilMs) throw new NoTime("the rest of a key");
-      if (!isFresh) record = await deps.store.read(kept.address);
-      const result = await ("acquire" in kept ? wake(kept, record, deps) : look(kept, record, deps));
-      isFresh = result === "asleep" || "executionArn" in kept;
+      if (!isFresh) record = await deps.store.read(entry.address);
+      const result = await ("acquire" in entry ? wake(entry, record, deps) : look(entry, record, deps));
+      isFresh = result === "asleep" || "executionArn" in entry;
       results.push(result);
     } catch (error) {
       isFresh = false;
@@ -247,8 +247,8 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   if (held && held.grantedAtMs + OTHERS_MS > reading.earliestMs) return "asleep";
 
   // It asks once its turn has come, as a polling client does. The record that was read says when.
-  const seen = check(record, { key: address.key, leaseId, principal }, reading);
-  if (seen.ok && "state" in seen && seen.retryAfterMs > 0) return "asleep";
+  const turn = check(record, { key: address.key, leaseId, principal }, reading);
+  if (turn.ok && "state" in turn && turn.retryAfterMs > 0) return "asleep";
   const began = instantOf(clock);
   // Without a wait: an id that left the queue meanwhile is not queued anew.
   const answer = await apply<Acquire>(address, acquire, deps);

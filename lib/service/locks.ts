@@ -59,7 +59,7 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
       requests.read({ key, kind }, async () =>
         check(await store.read(requests.addressOf(key, kind)), { key, leaseId, principal }, clocks()),
       ),
-    inspect: ({ key, ...known }, { signal } = {}) => {
+    inspect: ({ key, ...poll }, { signal } = {}) => {
       const viewOf = (record: LockRecord | undefined) => {
         // By one reading, so that no hold is both among the holders and over, or neither.
         const reading = clocks();
@@ -69,7 +69,7 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
         const all = { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
         return { ok: true, tag: inspectionTag(found), inspection: all } as const;
       };
-      return requests.read({ key }, () => viewChanged(requests, requests.addressOf(key), known, viewOf, signal));
+      return requests.read({ key }, () => viewChanged(requests, requests.addressOf(key), poll, viewOf, signal));
     },
     async list({ owner, ...query }) {
       const viewOf = (key: string, record: LockRecord) => {
@@ -81,13 +81,13 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
       const { ok, ...found } = page;
       return { ok, namespace, ...found };
     },
-    health({ deep, caller: asked }) {
-      const isAsked = asked === "1";
-      const needsTable = deep === "1" || isAsked;
+    health({ deep, caller: callerFlag }) {
+      const needsCaller = callerFlag === "1";
+      const needsTable = deep === "1" || needsCaller;
       return requests.read({ needsTable }, async () => {
         if (needsTable) await store.read(requests.addressOf(HEALTH_KEY));
         const identity = { namespace, principal: caller.principal, ...store.parameters };
-        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(isAsked && { caller: identity }) };
+        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(needsCaller && { caller: identity }) };
       });
     },
   };

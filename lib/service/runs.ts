@@ -44,13 +44,13 @@ function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun">
         if (answer.ok) return withValues(requests, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = leftMsOf(deps, waitMs, began);
-        const looked = await requests.read({ key, kind: "runs" }, async () => {
-          const hasEnded = (seen: LockRecord | undefined): boolean => !seen || !isRunning(seen, clocks());
+        const found = await requests.read({ key, kind: "runs" }, async () => {
+          const hasEnded = (latest: LockRecord | undefined): boolean => !latest || !isRunning(latest, clocks());
           const record = leftMs > 0 ? await watch(deps, requests.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
           return { ok: true as const, record };
         });
-        if (!looked.ok) return looked;
-        const { record } = looked;
+        if (!found.ok) return found;
+        const { record } = found;
         const isBusy = record && isRunning(record, clocks());
         if (leftMs <= 0 || isBusy)
           return requests.refused({ kind: "runs", ...command }, { ...answer, ...(isBusy && { retryAfterMs: freeInMs(record, clocks()) }) });
@@ -68,10 +68,10 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
       if (checkpoint === undefined) return lengthened(await requests.apply(command, "runs"));
-      const kept = await keep(requests, "checkpoint", checkpoint, key, leaseId);
-      return kept.ok
-        ? lengthened(await requests.apply({ ...command, checkpoint: { ...kept.payload, ...given({ sequence }) } }, "runs"))
-        : kept;
+      const stored = await keep(requests, "checkpoint", checkpoint, key, leaseId);
+      return stored.ok
+        ? lengthened(await requests.apply({ ...command, checkpoint: { ...stored.payload, ...given({ sequence }) } }, "runs"))
+        : stored;
 
       /** Extends the life of the checkpoint's own item, if the record now outlives it. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
@@ -93,8 +93,8 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
         return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
       const [field, value] = outcome.state === "failed" ? (["error", outcome.error] as const) : (["result", outcome.result] as const);
       if (value === undefined) return requests.apply<Complete>(command, "runs");
-      const kept = await keep(requests, field, value, key, leaseId);
-      return kept.ok ? requests.apply<Complete>({ ...command, payload: kept.payload }, "runs") : kept;
+      const stored = await keep(requests, field, value, key, leaseId);
+      return stored.ok ? requests.apply<Complete>({ ...command, payload: stored.payload }, "runs") : stored;
     },
   };
 }
@@ -103,7 +103,7 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
 function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
   const { clocks } = requests;
   return {
-    run: ({ key, ...known }, { signal }: CallOptions = {}) =>
+    run: ({ key, ...poll }, { signal }: CallOptions = {}) =>
       requests.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const viewOf = (record: LockRecord | undefined) => {
           const run = record && runOf(record, clocks());
@@ -111,7 +111,7 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
           const view = runView(key, record, run, clocks());
           return { tag: runTag(view, run), run, view };
         };
-        const found = await viewChanged(requests, requests.addressOf(key, "runs"), known, viewOf, signal);
+        const found = await viewChanged(requests, requests.addressOf(key, "runs"), poll, viewOf, signal);
         if (!found) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
         if ("unchanged" in found) return found;
         const { tag, view, run } = found;
@@ -154,9 +154,9 @@ async function keep(
     const address = requests.addressOf(key, "runs");
     const record = await store.read(address);
     if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
-    const kept = { ...payload, ttlAtSec: payloadTtlAtSec(record, record.run, clocks()) };
-    await store.keepPayload(address, kept, text);
-    return { ok: true, payload: kept };
+    const stored = { ...payload, ttlAtSec: payloadTtlAtSec(record, record.run, clocks()) };
+    await store.keepPayload(address, stored, text);
+    return { ok: true, payload: stored };
   });
 }
 
@@ -200,8 +200,8 @@ function stateOf(outcome: OutcomeInput): Pick<Complete, "state" | "omitted"> {
 /** Fills in defaults, and adds the hash that distinguishes this start from a different one under the same id. */
 function parametersOf(request: StartRequest) {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, owner = "", fingerprint = "", maxAttempts = DEFAULTS.maxAttempts } = request;
-  const { keepResultMs: asked = DEFAULTS.keepResultMs } = request;
-  const keepResultMs = asked === "forever" ? FOREVER_MS : asked;
+  const { keepResultMs: requested = DEFAULTS.keepResultMs } = request;
+  const keepResultMs = requested === "forever" ? FOREVER_MS : requested;
   const requestHash = digestOf([leaseMs, owner, fingerprint, keepResultMs, maxAttempts]).slice(0, 16);
   return { key, leaseId, leaseMs, owner, fingerprint, keepResultMs, maxAttempts, requestHash };
 }

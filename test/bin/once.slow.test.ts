@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { FinalError } from "../../lib/index.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { KEPT_BYTES } from "../../bin/exec/kept-output.js";
+import { RESULT_BYTES } from "../../bin/exec/stored-output.js";
 import { endAll, run, start } from "./holdfast.js";
 import { type Service, serve } from "./service.js";
 
@@ -206,11 +206,11 @@ describe("a run", () => {
 });
 
 describe("output that is too large to be kept", () => {
-  const bytes = KEPT_BYTES + 1;
+  const bytes = RESULT_BYTES + 1;
   const script = `head -c ${bytes} /dev/zero | tr '\\0' x`;
 
   it("is what the service keeps at most", () => {
-    expect(KEPT_BYTES).toBe(LIMITS.resultBytes);
+    expect(RESULT_BYTES).toBe(LIMITS.resultBytes);
   });
 
   it("is shown whole, and an error then and at each replay; the command is not run again", async () => {

@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CODES, INTERRUPTED } from "../../bin/cli-error.js";
 import { EXITS } from "../../bin/exit-codes.js";
-import { KEPT_BYTES } from "../../bin/exec/kept-output.js";
+import { RESULT_BYTES } from "../../bin/exec/stored-output.js";
 import { programFor } from "../../bin/program.js";
 import { ERRORS } from "../../lib/core/errors.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
@@ -145,7 +145,7 @@ describe("the page's options", () => {
   });
 
   it("over 256 KB are what isn't kept", () => {
-    expect(TEXT).toContain(`Up to ${KEPT_BYTES / 1024} KB are kept`);
+    expect(TEXT).toContain(`Up to ${RESULT_BYTES / 1024} KB are kept`);
   });
 });
 

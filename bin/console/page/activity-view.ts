@@ -86,8 +86,8 @@ function Log({ lines, of }: { readonly lines: readonly Line[]; readonly of: stri
 }
 
 /** The plots of the time up to now, or up to the last answer if that is old: a time without lines must not look like one without events. */
-function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number; readonly knownUntilMs: number | undefined }): Content {
-  const { lines, spanMs, knownUntilMs } = given;
+function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number; readonly knownUntilMs: number | undefined }): Content {
+  const { lines, spanMs, knownUntilMs } = props;
   const { isUtc } = useContext(SharedContext);
   const stepMs = spanMs / PARTS;
   const presentMs = useNow(Math.max(1000, stepMs / 4));
@@ -111,7 +111,7 @@ function Plots(given: { readonly lines: readonly Line[]; readonly spanMs: number
 type Value = Exclude<keyof Bucket, "fromMs">;
 
 /** The counts of one kind, or the longest wait, over the time. */
-function Plot(given: {
+function Plot(props: {
   readonly title: string;
   readonly tone: string;
   readonly value: Value;
@@ -121,7 +121,7 @@ function Plot(given: {
   /** The end of the time, in words. */
   readonly until: string;
 }): Content {
-  const { title, tone, value, note, buckets, stepMs, until } = given;
+  const { title, tone, value, note, buckets, stepMs, until } = props;
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);

@@ -49,8 +49,8 @@ export async function send(
 
 /** Reads data. @throws ApiError */
 export async function read<T>(path: string, query: Readonly<Record<string, string | number>>, reader: AbortSignal): Promise<T> {
-  const given = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));
-  return (await way?.read(path, given, reader)) as T;
+  const parameters = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => (value === "" ? [] : [[name, String(value)]])));
+  return (await way?.read(path, parameters, reader)) as T;
 }
 
 /** Makes a change. @throws ApiError */

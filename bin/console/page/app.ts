@@ -159,8 +159,8 @@ function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PagePr
   </div>`;
 }
 
-function Help(given: { readonly hasKeys: boolean; readonly toggleKeys: () => void; readonly onClose: () => void }): Content {
-  const { hasKeys, toggleKeys, onClose } = given;
+function Help(props: { readonly hasKeys: boolean; readonly toggleKeys: () => void; readonly onClose: () => void }): Content {
+  const { hasKeys, toggleKeys, onClose } = props;
   return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose}>
     <table class="help"><tbody>${KEYS.map(
       ([keys, meaning]) =>

@@ -11,7 +11,7 @@ interface Typed {
 }
 
 /** A modal dialog. The browser keeps the focus in it, closes it on Escape, and returns the focus afterwards. */
-export function Dialog(given: { readonly title: string; readonly onClose: () => void; readonly children: Children }): Content {
+export function Dialog(props: { readonly title: string; readonly onClose: () => void; readonly children: Children }): Content {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -21,9 +21,9 @@ export function Dialog(given: { readonly title: string; readonly onClose: () => 
       if (opener instanceof HTMLElement) opener.focus();
     };
   }, []);
-  return html`<dialog ref=${dialog} aria-labelledby=${id} onClose=${given.onClose}>
-    <h2 id=${id}>${given.title}</h2>
-    ${given.children}
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onClose=${props.onClose}>
+    <h2 id=${id}>${props.title}</h2>
+    ${props.children}
   </dialog>`;
 }
 
@@ -37,7 +37,7 @@ interface ChangeProps {
 
 /** A dialog that makes a change after a reason and, if one is given, the typed key. */
 function ChangeDialog(
-  given: ChangeProps & {
+  props: ChangeProps & {
     readonly title: string;
     readonly keyToType?: string | undefined;
     readonly action: string;
@@ -46,7 +46,7 @@ function ChangeDialog(
     readonly make: (reason: string) => Promise<string>;
   },
 ): Content {
-  const { title, keyToType, action, isKnown, make, onClose, onDone } = given;
+  const { title, keyToType, action, isKnown, make, onClose, onDone } = props;
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [state, setState] = useState<{ readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
@@ -64,7 +64,7 @@ function ChangeDialog(
     );
   };
   return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit} autocomplete="off">
-    ${given.children}
+    ${props.children}
     ${field("Reason. It is logged.", reason, setReason, { maxlength: "200", autofocus: true, placeholder: "for example: its machine is gone" })}
     ${keyToType !== undefined && field(toType(keyToType), typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
     ${!isKnown && html`<p class="notice bad" role="alert">Nobody answers: what is so now is not known.</p>`}
@@ -97,11 +97,11 @@ function errorText(error: unknown): string {
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
 export function BreakDialog(
-  given: ChangeProps & {
+  props: ChangeProps & {
     readonly view: KeyView;
   },
 ): Content {
-  const { view, isKnown } = given;
+  const { view, isKnown } = props;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
   const [holders] = useState(view.holders);
@@ -116,7 +116,7 @@ export function BreakDialog(
     return `${key}: the hold can't be renewed any more, and ends in ${formatDuration(breakInMs)} at the latest.`;
   };
   const [keyToType, action] = isForced ? [key, "End it now"] : [undefined, "Break it"];
-  return html`<${ChangeDialog} ...${given} title=${`Break the hold on ${key}`} keyToType=${keyToType} action=${action} make=${make}>
+  return html`<${ChangeDialog} ...${props} title=${`Break the hold on ${key}`} keyToType=${keyToType} action=${action} make=${make}>
     ${holders.length > 1 && whichHold(holders, token, setToken)}
     ${
       isKnown &&
@@ -158,26 +158,26 @@ function nowText(next: string | undefined): Content {
     works, only fencing tokens protect your data.`;
 }
 
-export function ResetLimitDialog(given: ChangeProps & { readonly name: string }): Content {
-  const { name } = given;
+export function ResetLimitDialog(props: ChangeProps & { readonly name: string }): Content {
+  const { name } = props;
   const make = async (reason: string): Promise<string> => {
     await change("reset-limit", { key: name, reason });
     return `${name} is all back: the next caller may bring other rates.`;
   };
-  return html`<${ChangeDialog} ...${given} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
+  return html`<${ChangeDialog} ...${props} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
     <p>Its burst may start at once, beside what started before.</p>
   </${ChangeDialog}>`;
 }
 
 /** Resets a run. */
-export function ResetDialog(given: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint" | "fencingToken"> }): Content {
+export function ResetDialog(props: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint" | "fencingToken"> }): Content {
   // The run that was shown when the dialog opened: a later one must not be forgotten by mistake.
-  const [{ key, checkpoint, fencingToken }] = useState(given.run);
+  const [{ key, checkpoint, fencingToken }] = useState(props.run);
   const make = async (reason: string): Promise<string> => {
     await change("reset", { key, reason, fencingToken });
     return `${key} is forgotten: the next start is a first attempt.`;
   };
-  return html`<${ChangeDialog} ...${given} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
+  return html`<${ChangeDialog} ...${props} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
     <p>Its outcome is deleted: the next caller runs the work again.</p>
     ${
       checkpoint !== undefined &&

@@ -42,8 +42,8 @@ const ROWS = 40;
 const SHOW_EARLIER = "Show earlier events";
 
 /** The table, the latest line first. The key is left out where all have the same. */
-export function Events(given: { readonly lines: readonly Line[]; readonly withKey: boolean; readonly label: string }): Content {
-  const { lines, withKey, label } = given;
+export function Events(props: { readonly lines: readonly Line[]; readonly withKey: boolean; readonly label: string }): Content {
+  const { lines, withKey, label } = props;
   const { isUtc } = useContext(SharedContext);
   const [rows, setRows] = useState(ROWS);
   return html`<table class="rows events" aria-label=${label}>

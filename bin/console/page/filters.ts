@@ -9,7 +9,7 @@ import { type Place, hrefOf } from "./route.js";
 /** The time after the last key until a filter is applied, in ms. */
 const SETTLE_MS = 250;
 
-export function TextFilter(given: {
+export function TextFilter(props: {
   readonly label: string;
   readonly value: string;
   readonly placeholder: string;
@@ -17,7 +17,7 @@ export function TextFilter(given: {
   readonly isFirst?: boolean;
   readonly onChange: (value: string) => void;
 }): Content {
-  const { label, value, placeholder, isFirst = false, onChange } = given;
+  const { label, value, placeholder, isFirst = false, onChange } = props;
   const [text, setText] = useState(value);
   const applied = useRef(value);
   useEffect(() => {
@@ -49,7 +49,7 @@ export function TextFilter(given: {
 }
 
 /** The search of a list: one box for a part of a key or an owner, and the way to a key that no list has. */
-export function Search(given: {
+export function Search(props: {
   readonly label: string;
   readonly value: string;
   /** The place of the keys. Absent: what the list has cannot be opened. */
@@ -57,7 +57,7 @@ export function Search(given: {
   readonly onChange: (value: string) => void;
   readonly children?: Children;
 }): Content {
-  const { label, value, place, onChange } = given;
+  const { label, value, place, onChange } = props;
   const key = value.trim();
   return html`<form class="filters search" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
     <${TextFilter}
@@ -67,17 +67,17 @@ export function Search(given: {
       isFirst
       onChange=${onChange}
     />
-    ${place && canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${given.children}
+    ${place && canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${props.children}
   </form>`;
 }
 
-export function Choice<T extends string>(given: {
+export function Choice<T extends string>(props: {
   readonly label: string;
   readonly value: T;
   readonly choices: readonly (readonly [value: T, text: string])[];
   readonly onChange: (value: T) => void;
 }): Content {
-  const { label, value, choices, onChange } = given;
+  const { label, value, choices, onChange } = props;
   const choose = (event: { readonly currentTarget: HTMLSelectElement }): void => onChange(event.currentTarget.value as T);
   return html`<label class="field">
     <span>${label}</span>
@@ -98,8 +98,8 @@ const KINDS: readonly (readonly [string, string])[] = [
 ];
 
 /** Chooses a kind of events. */
-export function EventChoice(given: { readonly value: string; readonly onChange: (value: string) => void }): Content {
-  return Choice({ label: "Event", choices: KINDS, ...given });
+export function EventChoice(props: { readonly value: string; readonly onChange: (value: string) => void }): Content {
+  return Choice({ label: "Event", choices: KINDS, ...props });
 }
 
 /** True if a line is of this kind and owner; `""` is all. */

@@ -15,8 +15,8 @@ import { keyTone, sentence, stateText } from "./words.js";
 const LOSSES_MS = 600_000;
 
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
-export function Figures(given: ViewProps & { readonly data: Locks; readonly atMs: number; readonly age: string }): Content {
-  const { data, atMs, age, exhausted, lines, logFromMs } = given;
+export function Figures(props: ViewProps & { readonly data: Locks; readonly atMs: number; readonly age: string }): Content {
+  const { data, atMs, age, exhausted, lines, logFromMs } = props;
   const { held, waiting, waitedFor, late } = data.figures;
   const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
   const refused = exhausted?.items.length ?? 0;
@@ -39,9 +39,9 @@ function figure(count: number, text: string, tone: string): Content {
 
 /** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
 export function NeedsALook(
-  given: ViewProps & { readonly data: Locks; readonly polled: Polled<Locks>; readonly sinceOf: Since },
+  props: ViewProps & { readonly data: Locks; readonly polled: Polled<Locks>; readonly sinceOf: Since },
 ): Content | null {
-  const { data, polled, exhausted, sinceOf } = given;
+  const { data, polled, exhausted, sinceOf } = props;
   const isKnown = useIsKnown(polled);
   const runs = exhausted?.items ?? [];
   const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
@@ -57,11 +57,11 @@ export function NeedsALook(
   </section>`;
 }
 
-function look(href: string, tone: Parameters<typeof mark>[0], name: Content, said: Children, next: Children): Content {
+function look(href: string, tone: Parameters<typeof mark>[0], name: Content, text: Children, next: Children): Content {
   return html`<li key=${href} class=${tone}>
     <span class="name">${mark(tone)}${name}</span>
     <div>
-      <p>${said}</p>
+      <p>${text}</p>
       ${next !== "" && html`<p class="muted">${next}</p>`}
     </div>
     <a class="button" href=${href}>Open<span class="visually-hidden"> ${name}</span></a>
@@ -71,19 +71,19 @@ function look(href: string, tone: Parameters<typeof mark>[0], name: Content, sai
 function keyLook(view: KeyView, sinceOf: Since): Content {
   const { key, parts, holders, waiters } = view;
   const [first] = holders;
-  const said = stateText(view, (lastsMs) => `${first ? `since ${sinceOf(key, first)} ` : "for "}(${formatSeconds(lastsMs)})`);
+  const text = stateText(view, (lastsMs) => `${first ? `since ${sinceOf(key, first)} ` : "for "}(${formatSeconds(lastsMs)})`);
   const waiting = waiters.length > 0 ? `The longest wait is ${formatSeconds(longestWaitMs(view))}.` : "";
-  return look(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(said)}</bdi>`, waiting);
+  return look(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(text)}</bdi>`, waiting);
 }
 
 function runLook(run: RunOfKey): Content {
   const { key, parts, error } = run;
-  const said = html`The run has <strong class="lost">${stateOf(run)}</strong>. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default.`;
+  const text = html`The run has <strong class="lost">${stateOf(run)}</strong>. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default.`;
   return look(
     hrefOf("runs", key),
     "over",
     keyName(key, parts),
-    said,
+    text,
     error === undefined ? "" : html`<bdi>${plain(messageOf(error))}</bdi>`,
   );
 }

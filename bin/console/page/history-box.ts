@@ -18,27 +18,27 @@ const TIMES = [
 const LOCAL = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/;
 
 /** The box. `onLines` gets what a query found. */
-export function HistoryBox(given: {
+export function HistoryBox(props: {
   readonly name: string;
   /** The address of the service. */
   readonly where: string;
   readonly onLines: (lines: readonly Line[]) => void;
 }): Content {
-  const { name, where, onLines } = given;
+  const { name, where, onLines } = props;
   const [history, setHistory] = useState<History>();
-  const [said, setSaid] = useState("");
+  const [status, setStatus] = useState("");
   const isLocal = LOCAL.test(where);
   const ask = (since: number, when: string): void => {
     const end = new AbortController();
-    if (since > 0) setSaid("Reading the log…");
+    if (since > 0) setStatus("Reading the log…");
     read<History>("history", { key: name, ...(since > 0 && { since }) }, end.signal).then(
       (answer) => {
         setHistory(answer);
         if (!answer.lines) return;
         onLines(answer.lines);
-        setSaid(answer.lines.length === 0 ? `The log has no line of this key in ${when}.` : `${answer.lines.length} lines of ${when}.`);
+        setStatus(answer.lines.length === 0 ? `The log has no line of this key in ${when}.` : `${answer.lines.length} lines of ${when}.`);
       },
-      (error: unknown) => setSaid(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => setStatus(error instanceof Error ? error.message : String(error)),
     );
   };
   useEffect(() => {
@@ -59,7 +59,7 @@ export function HistoryBox(given: {
         ${TIMES.map(([sinceMs, when]) => html`<button type="button" onClick=${() => ask(sinceMs, when)}>Read ${when}</button>`)}
       </p>`
     }
-    <p role="status">${said}</p>
+    <p role="status">${status}</p>
     ${
       history &&
       html`<details open=${!history.canRun}>

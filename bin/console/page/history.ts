@@ -17,12 +17,12 @@ import { timeText } from "./words.js";
 export const SPANS = [60_000, 600_000, 3_600_000, 86_400_000] as const;
 
 /** Chooses the time. */
-export function SpanChoice(given: {
+export function SpanChoice(props: {
   readonly spans?: readonly number[];
   readonly spanMs: number;
   readonly setSpan: (spanMs: number) => void;
 }): Content {
-  const { spans = SPANS, spanMs, setSpan } = given;
+  const { spans = SPANS, spanMs, setSpan } = props;
   return html`<div class="spans" role="group" aria-label="Time shown">
     ${spans.map((ms) => html`<button type="button" aria-pressed=${ms === spanMs} onClick=${() => setSpan(ms)}>${ms === FIT ? "all" : formatDuration(ms)}</button>`)}
   </div>`;
@@ -66,7 +66,7 @@ export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnL
 
 /** The two panels. Below the events stand the children. */
 export function History(
-  given: OneProps &
+  props: OneProps &
     OwnLines & {
       readonly title: string;
       readonly firstSpanMs: number;
@@ -78,8 +78,8 @@ export function History(
       readonly children?: Children;
     },
 ): Content {
-  const { about, name, title, lanes, knownUntilMs, logFromMs, own, add, otherwise } = given;
-  const [spanMs, setSpan] = useState(given.firstSpanMs);
+  const { about, name, title, lanes, knownUntilMs, logFromMs, own, add, otherwise } = props;
+  const [spanMs, setSpan] = useState(props.firstSpanMs);
   const hasLog = logFromMs !== undefined;
   // Without a log, it is not known that nothing happened.
   const nothing = hasLog ? "the log has no lease of this time" : "this page saw no lease in this time";
@@ -98,6 +98,6 @@ export function History(
         <${HistoryNote} logFromMs=${logFromMs} />
       </header>
       ${own.length > 0 ? html`<${FilteredEvents} name=${name} own=${own} />` : noEvents}
-      ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${given.children}
+      ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${props.children}
     </section>`;
 }

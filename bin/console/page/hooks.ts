@@ -153,17 +153,18 @@ export type Since = (key: string, holder: Holder) => string;
  */
 export function useSince(data: Locks | undefined, atMs: number): Since {
   const { isUtc } = useContext(SharedContext);
-  const known = useRef<ReadonlyMap<string, number>>(new Map());
-  const seen = useRef(0);
-  if (data && seen.current !== atMs) {
+  const earliestMs = useRef<ReadonlyMap<string, number>>(new Map());
+  const lastAtMs = useRef(0);
+  if (data && lastAtMs.current !== atMs) {
     const shown = [...data.items, ...data.looks].flatMap(({ key, holders }) =>
       holders.map((holder) => [holderName(key, holder), holder] as const),
     );
-    const sinceMs = ([name, { heldMs }]: (typeof shown)[number]): number => Math.min(known.current.get(name) ?? Infinity, atMs - heldMs);
-    known.current = new Map(shown.map((each) => [each[0], sinceMs(each)]));
-    seen.current = atMs;
+    const sinceMs = ([name, { heldMs }]: (typeof shown)[number]): number =>
+      Math.min(earliestMs.current.get(name) ?? Infinity, atMs - heldMs);
+    earliestMs.current = new Map(shown.map((each) => [each[0], sinceMs(each)]));
+    lastAtMs.current = atMs;
   }
-  return (key, holder) => timeText(known.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, isUtc);
+  return (key, holder) => timeText(earliestMs.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, isUtc);
 }
 
 function holderName(key: string, { fencingToken }: Holder): string {

@@ -58,11 +58,11 @@ function SignIn({
     if (TOKEN.test(token)) enter(token, canChange);
     else setWrong("This is no token. A token is one word of letters, digits and dots.");
   };
-  const said = wrong ?? refusal;
+  const message = wrong ?? refusal;
   return html`<main id="main" class="sign-in">
     <h1>holdfast</h1>
     <p>The locks and runs of <strong>${location.host}</strong>.</p>
-    ${said !== undefined && html`<div class="notice bad" role="alert"><p>${said}</p></div>`}
+    ${message !== undefined && html`<div class="notice bad" role="alert"><p>${message}</p></div>`}
     <form onSubmit=${submit} autocomplete="off">
       <label class="field wide">
         <span>Bearer token, with the scope for operators</span>

@@ -14,14 +14,14 @@ import type { DrawnLane } from "./timeline.js";
 import { History, SPANS, useOwnLines } from "./history.js";
 import { type LastHold, type SinceText, type Tone, breakCommand, keyTone, lifeOf, sentence, stateText, timeText, toneOf } from "./words.js";
 
-export function KeyView(given: OneProps): Content {
-  const { about, name, announce } = given;
+export function KeyView(props: OneProps): Content {
+  const { about, name, announce } = props;
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const { isUtc } = useContext(SharedContext);
   const isKnown = useIsKnown(polled);
   const [isBreaking, setBreaking] = useState(false);
   const view = polled.data?.key === name ? polled.data : undefined;
-  const log = useOwnLines(given, "lock");
+  const log = useOwnLines(props, "lock");
   const { own } = log;
   const seen = useSeen(view, polled.atMs);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
@@ -51,7 +51,7 @@ export function KeyView(given: OneProps): Content {
     ${
       view &&
       html`<${History}
-        ...${given}
+        ...${props}
         ...${log}
         title="Timeline"
         firstSpanMs=${SPANS[0]}

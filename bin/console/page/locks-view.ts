@@ -24,19 +24,19 @@ const FILTERS = { find: "", only: "", order: "wait", all: "" };
 
 type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
 
-export function LocksView(given: ViewProps): Content {
-  const { about, query } = given;
+export function LocksView(props: ViewProps): Content {
+  const { about, query } = props;
   const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);
   const { filters, set, polled } = list;
   const { data, atMs = 0, error } = polled;
   const sinceOf = useSince(data, atMs);
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Locks</h1>
-    ${data && html`<${Figures} ...${given} data=${data} atMs=${atMs} age=${list.age} />`}
+    ${data && html`<${Figures} ...${props} data=${data} atMs=${atMs} age=${list.age} />`}
     <${Search} label="Find a key or an owner" value=${filters.find} onChange=${(find: string) => set({ find })} place="locks" />
     <${Freshness} polled=${polled} />
     ${list.partOf("Counted and sorted", "held keys")}
-    ${data && filters.find === "" && html`<${NeedsALook} ...${given} data=${data} polled=${polled} sinceOf=${sinceOf} />`}
+    ${data && filters.find === "" && html`<${NeedsALook} ...${props} data=${data} polled=${polled} sinceOf=${sinceOf} />`}
     ${!data && !error && html`<p class="loading">Reading the locks…</p>`}
     ${
       data &&
@@ -80,13 +80,13 @@ function countText({ fits, read, more }: Locks): string {
   return `${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more ? " among those read" : ""}`;
 }
 
-function Table(given: {
+function Table(props: {
   readonly items: readonly KeyView[];
   readonly order: string;
   readonly sinceOf: Since;
   readonly age: string;
 }): Content {
-  const { items, order, sinceOf, age } = given;
+  const { items, order, sinceOf, age } = props;
   const isUnderPointer = useRef(false);
   const before = useRef<{ readonly order: string; readonly keys: readonly string[] }>({ order, keys: [] });
   const shown = isUnderPointer.current && before.current.order === order ? frozen(items, before.current.keys) : items;

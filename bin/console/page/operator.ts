@@ -49,8 +49,8 @@ export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
 }
 
 function queryText(query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-  return `?${new URLSearchParams(given).toString()}`;
+  const parameters = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  return `?${new URLSearchParams(parameters).toString()}`;
 }
 
 /** Returns the service's refusal in its own words, or the gateway's. */

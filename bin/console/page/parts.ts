@@ -50,8 +50,8 @@ export function bar(part: number, tone: Tone): Content {
 }
 
 /** A lease as a bar that runs down, with the time left. */
-export function LeaseBar(given: { readonly leftMs: number; readonly leaseMs: number | undefined; readonly tone: Tone }): Content {
-  const { leftMs, leaseMs, tone } = given;
+export function LeaseBar(props: { readonly leftMs: number; readonly leaseMs: number | undefined; readonly tone: Tone }): Content {
+  const { leftMs, leaseMs, tone } = props;
   const left = Math.max(0, leftMs);
   const part = leaseMs === undefined ? undefined : Math.min(1, left / leaseMs);
   return html`<span class="lease">
@@ -66,10 +66,10 @@ export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Con
   const nowMs = useNow(1000);
   const { error, atMs, again } = polled;
   if (!error && silentMs(polled, nowMs) === undefined) return null;
-  const seen = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
+  const age = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
   return html`<div class="notice bad" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
-    <p>${error ? error.message : "The request is still under way."}${seen}</p>
+    <p>${error ? error.message : "The request is still under way."}${age}</p>
     <button type="button" onClick=${again}>Try again now</button>
   </div>`;
 }
@@ -113,14 +113,14 @@ export function fact(term: string, value: Children, className?: string): Content
 
 /** A text to copy, with the button that does it. */
 export function Copyable({ text }: { readonly text: string }): Content {
-  const [said, setSaid] = useState("Copy");
+  const [label, setLabel] = useState("Copy");
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(
-      () => setSaid("Copied"),
-      () => setSaid("Select and copy it yourself"),
+      () => setLabel("Copied"),
+      () => setLabel("Select and copy it yourself"),
     );
   };
-  return html`<code class="to-copy" tabindex="0">${text}</code> <button type="button" onClick=${copy} aria-live="polite">${said}</button>`;
+  return html`<code class="to-copy" tabindex="0">${text}</code> <button type="button" onClick=${copy} aria-live="polite">${label}</button>`;
 }
 
 /** Returns a command to try. It names the service if that is at the page's own address: only then are changes and the log both here. */

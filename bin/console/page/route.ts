@@ -17,18 +17,18 @@ export interface Route {
 export function routeOf(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [place = "", key = ""] = path.split("/", 2);
-  const known = PLACES.find((name) => name === place) ?? "locks";
+  const view = PLACES.find((name) => name === place) ?? "locks";
   return {
-    place: known,
-    ...(key !== "" && (known === "locks" || known === "runs") && { key: decode(key) }),
+    place: view,
+    ...(key !== "" && (view === "locks" || view === "runs") && { key: decode(key) }),
     query: new URLSearchParams(query),
   };
 }
 
 /** Returns the address of a route. Empty filters are left out. */
 export function hrefOf(place: Place, key?: string, query: Readonly<Record<string, string>> = {}): string {
-  const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
-  return `#/${place}${key === undefined ? "" : `/${encodeURIComponent(key)}`}${given === "" ? "" : `?${given}`}`;
+  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== "")).toString();
+  return `#/${place}${key === undefined ? "" : `/${encodeURIComponent(key)}`}${parameters === "" ? "" : `?${parameters}`}`;
 }
 
 /** The filters of a view, as its address has them. */
@@ -42,8 +42,8 @@ export interface Filtered<F> {
 export function filtersOf<F extends Readonly<Record<string, string>>>({ place, key, query }: Route, initial: F): Filtered<F> {
   const filters = mapped(initial, (value, name) => query.get(name) ?? value);
   const set = (changed: Partial<F>): void => {
-    const given = mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value));
-    history.replaceState(undefined, "", hrefOf(place, key, given));
+    const parameters = mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value));
+    history.replaceState(undefined, "", hrefOf(place, key, parameters));
     dispatchEvent(new HashChangeEvent("hashchange"));
   };
   return { filters, set };

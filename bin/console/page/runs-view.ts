@@ -32,21 +32,21 @@ const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", inte
 const FILTERS = { find: "", state: "", all: "" };
 
 /** When the answer arrived, and how times are shown. */
-interface Seen {
+interface AnswerTime {
   readonly atMs: number;
   readonly isUtc: boolean;
 }
 
 /** Returns a time of day, and how long ago that is; `–` if it isn't known. */
-function atText(agoMs: number | undefined, { isUtc, atMs }: Seen): string {
+function atText(agoMs: number | undefined, { isUtc, atMs }: AnswerTime): string {
   return agoMs === undefined ? "–" : `${timeText(atMs - agoMs, isUtc)} (${formatSeconds(agoMs)} ago)`;
 }
 
 /** Returns what happens next to an interrupted run, and since when; `""` of any other. */
-function noteOf(run: RunOfKey, seen: Seen): string {
+function noteOf(run: RunOfKey, answer: AnswerTime): string {
   const { state, endedAgoMs } = run;
   if (state !== "interrupted") return "";
-  return `${endedAgoMs === undefined ? "" : `ended at ${atText(endedAgoMs, seen)}; `}${nextOf(run)}`;
+  return `${endedAgoMs === undefined ? "" : `ended at ${atText(endedAgoMs, answer)}; `}${nextOf(run)}`;
 }
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
@@ -89,9 +89,9 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
   }
 }
 
-function row(run: RunOfKey, seen: Seen): Content {
+function row(run: RunOfKey, answer: AnswerTime): Content {
   const { owner, tookMs } = run;
-  const small = run.error === undefined ? noteOf(run, seen) : plain(messageOf(run.error));
+  const small = run.error === undefined ? noteOf(run, answer) : plain(messageOf(run.error));
   const started = startedAgoMs(run);
   return html`<tr key=${run.key} class=${TONES[run.state]}>
     <th scope="row">
@@ -103,7 +103,7 @@ function row(run: RunOfKey, seen: Seen): Content {
       ${small !== "" && html`<small class="error muted"><bdi>${small}</bdi></small>`}
     </td>
     <td data-label="Attempt" class="number">${run.attempt}${run.takeover && html` <span class="tag">takeover</span>`}</td>
-    <td data-label="Started" class=${started === undefined ? "muted none" : ""}>${atText(started, seen)}</td>
+    <td data-label="Started" class=${started === undefined ? "muted none" : ""}>${atText(started, answer)}</td>
     <td data-label="Took" class=${tookMs === undefined ? "muted none" : ""}>${tookMs === undefined ? "–" : formatDuration(tookMs)}</td>
     <td data-label="By" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
   </tr>`;
@@ -115,14 +115,14 @@ function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"
   return html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>${text}</a>`;
 }
 
-export function RunView(given: OneProps): Content {
-  const { about, name, announce } = given;
+export function RunView(props: OneProps): Content {
+  const { about, name, announce } = props;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const isKnown = useIsKnown(polled);
   const { isUtc } = useContext(SharedContext);
-  const log = useOwnLines(given, "run");
+  const log = useOwnLines(props, "run");
   const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
   const done = (news: string): void => {
@@ -142,7 +142,7 @@ export function RunView(given: OneProps): Content {
     ${
       (run ?? own.length > 0) &&
       html`<${History}
-        ...${given}
+        ...${props}
         ...${log}
         title="Attempts"
         firstSpanMs=${FIT}
@@ -177,7 +177,7 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
   );
 }
 
-function facts(run: RunOfKey, seen: Seen): Content {
+function facts(run: RunOfKey, answer: AnswerTime): Content {
   const { attempt, takeover, owner, fencingToken, remainingMs, tookMs, keptForMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
@@ -188,8 +188,9 @@ function facts(run: RunOfKey, seen: Seen): Content {
     <section class="panel" aria-label="State">
       <header><h2>State</h2></header>
       <dl class="facts">
-        ${fact("State", [stateOf(run), noteOf(run, seen)].filter(Boolean).join(", "))} ${fact("Started", atText(startedAgoMs(run), seen))}
-        ${tookMs !== undefined && fact("Took", formatDuration(tookMs))} ${keptForMs !== undefined && fact("Kept for", keptText(run))}
+        ${fact("State", [stateOf(run), noteOf(run, answer)].filter(Boolean).join(", "))}
+        ${fact("Started", atText(startedAgoMs(run), answer))} ${tookMs !== undefined && fact("Took", formatDuration(tookMs))}
+        ${keptForMs !== undefined && fact("Kept for", keptText(run))}
         ${fact("Attempt", [
           attempt,
           takeover && ", which took over from one that ended without an outcome",

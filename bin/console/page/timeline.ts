@@ -58,7 +58,7 @@ export const FIT = 0;
 const FIT_LEAST_MS = 1000;
 
 /** The picture of the last `spanMs`, or of all leases. */
-export function Timeline(given: {
+export function Timeline(props: {
   readonly lanes: readonly DrawnLane[];
   readonly spanMs: number;
   readonly name: string;
@@ -67,7 +67,7 @@ export function Timeline(given: {
   /** The time of the last answer, in epoch ms, if that is old. @default up to now all is known */
   readonly knownUntilMs?: number | undefined;
 }): Content {
-  const { lanes, spanMs, name, nothing, knownUntilMs = Infinity } = given;
+  const { lanes, spanMs, name, nothing, knownUntilMs = Infinity } = props;
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);

@@ -88,8 +88,8 @@ export async function tryOnce(
   within: RetryBounds,
   deps: AskDeps,
   acquire: (request: Omit<AcquireParams, "signal"> & { readonly leaseId: LeaseId }, options: CallOptions) => Promise<Held | Refusal> = (
-    ...asked
-  ) => atOnce(deps.api.acquire(...asked)),
+    ...request
+  ) => atOnce(deps.api.acquire(...request)),
 ): Promise<Answered<Held | Refusal>> {
   const { signal, ...request } = params;
   const bounds = remaining({ ...within, signal }, deps);
@@ -116,8 +116,8 @@ export async function untilFresh(
 }
 
 /** Turns a place in the queue into the refusal `locked`: this caller doesn't wait. Only an id that is already in the queue gets a place. */
-async function atOnce(asked: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
-  const answer = await asked;
+async function atOnce(reply: Promise<Held | Waiting | Refusal>): Promise<Held | Refusal> {
+  const answer = await reply;
   return answer.ok && "state" in answer ? refuseLocally("locked", { retryAfterMs: answer.retryAfterMs }) : answer;
 }
 

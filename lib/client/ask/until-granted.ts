@@ -103,24 +103,24 @@ export async function pollUntilTurn(
   ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
   const { random } = deps;
-  let seen: Waiting = first;
+  let current: Waiting = first;
   let asks = true;
   for (let idle = 0; ; idle++) {
-    wait.answered(seen);
+    wait.answered(current);
     // A poll that finds its turn after the end is not the last request.
-    if (wait.isEnding() && (asks || seen.retryAfterMs > 0)) wait.end(`acquire ${place.key}`);
-    await wait.pause(Math.min(pollAfterMs(seen, idle) * (0.9 + 0.2 * random()), seen.pollWithinMs), signal);
+    if (wait.isEnding() && (asks || current.retryAfterMs > 0)) wait.end(`acquire ${place.key}`);
+    await wait.pause(Math.min(pollAfterMs(current, idle) * (0.9 + 0.2 * random()), current.pollWithinMs), signal);
     throwIfAborted(signal);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
-    asks = wait.isEnding() || seen.retryAfterMs === 0 || (seen.position === 1 && idle === 0);
+    asks = wait.isEnding() || current.retryAfterMs === 0 || (current.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
-      if (answer.position < seen.position) idle = -1;
-      seen = answer;
+      if (answer.position < current.position) idle = -1;
+      current = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
       // It did not poll in time and lost its place; it asks for a new one under the same id.
-      seen = { ...seen, retryAfterMs: 0 };
+      current = { ...current, retryAfterMs: 0 };
     } else {
       return { answer, ...when };
     }

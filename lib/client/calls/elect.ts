@@ -122,5 +122,5 @@ function stopped(error: unknown, ...signals: readonly (AbortSignal | undefined)[
 
 /** Pauses until the time is over, the signal aborts or the client is closed. */
 function pauseFor({ registry, deps }: Session, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return registry.run(signal, (given) => pause(ms, deps.clock, given));
+  return registry.run(signal, (giveUp) => pause(ms, deps.clock, giveUp));
 }

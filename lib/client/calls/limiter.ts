@@ -120,8 +120,8 @@ export function checkLimiter(options: LimiterOptions): void {
  * the earlier ones charged, unless this client was refused the same take in the last 5 s. @throws as {@link Limiter.take}
  */
 export async function limitAll(limiters: readonly Limiter[], options: TakeOptions = {}): Promise<void> {
-  const given: unknown = limiters;
-  if (!Array.isArray(given)) throw refused("limiters", limiters, "it must be a list of limiters");
+  const list: unknown = limiters;
+  if (!Array.isArray(list)) throw refused("limiters", limiters, "it must be a list of limiters");
   // A cost that one of them never allows charges none, and neither does a take that this client knows to be refused.
   const named = limiters.filter((limiter) => isA(limiter, NamedLimiter));
   for (const limiter of named) limiter.check("limitAll", options);
@@ -211,10 +211,10 @@ export class NamedLimiter implements Limiter {
     if (retryAfterMs > capWaitMs(waitMs, context)) throw new LimitExceededError(`${what}: no room for ${retryAfterMs} ms`, retryAfterMs);
   }
 
-  async #take({ cost = 1, waitMs: asked = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
+  async #take({ cost = 1, waitMs: requestedMs = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
     const { session } = this.#deps;
     const { api, clock, refusedTakes } = session.deps;
-    const waitMs = capWaitMs(asked, session.context);
+    const waitMs = capWaitMs(requestedMs, session.context);
     const what = `take from ${this.#key}`;
     const askedAt = instantOf(clock);
     const passedMs = (): number => elapsedMs(askedAt, instantOf(clock));

@@ -42,16 +42,16 @@ export const OCCURRENCE_OPTIONS: Checks<OccurrenceOptions> = {
   occurrence: must(isTime, "it must be a valid Date, from the year 0 to 9999"),
   everyMs: ms(LIMITS.tickMinMs, LIMITS.keepResultMaxMs),
   cron: must(
-    (given) => typeof (given as Partial<Schedule> | null)?.last === "function",
+    (schedule) => typeof (schedule as Partial<Schedule> | null)?.last === "function",
     "it must be a schedule of cron() of holdfast/cron",
   ),
 };
 
 /** @throws InvalidRequestError unless exactly one way is given. */
 export function checkOccurrence(options: OccurrenceOptions): void {
-  const given = WAYS.filter((name) => options[name] !== undefined);
-  if (given.length !== 1)
-    throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${given.join(" and ") || "none"}`, "occurrence");
+  const ways = WAYS.filter((name) => options[name] !== undefined);
+  if (ways.length !== 1)
+    throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${ways.join(" and ") || "none"}`, "occurrence");
 }
 
 /** Returns the occurrence that is due at the time `nowMs`, of checked options. */
@@ -68,7 +68,7 @@ function multiplesOf(everyMs: number): Schedule {
   return { last, next: (time) => new Date(last(time).getTime() + everyMs) };
 }
 
-function isTime(given: unknown): boolean {
-  const year = given instanceof Date ? given.getUTCFullYear() : Number.NaN;
+function isTime(value: unknown): boolean {
+  const year = value instanceof Date ? value.getUTCFullYear() : Number.NaN;
   return year >= 0 && year <= LAST_YEAR;
 }

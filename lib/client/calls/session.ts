@@ -154,8 +154,8 @@ export class Session {
   ): Promise<Omit<Page, "ok">> {
     checkOptions(what, options, checks);
     const { prefix: own = "" } = this.options;
-    const { prefix: given = "" } = options;
-    const prefix = given.startsWith(own) ? given : own + given;
+    const { prefix: requested = "" } = options;
+    const prefix = requested.startsWith(own) ? requested : own + requested;
     const { ok: _ok, ...page } = await this.read(what, (call) => ask({ ...options, prefix }, call));
     return page;
   }

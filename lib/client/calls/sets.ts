@@ -35,9 +35,9 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
   const called = new Map<string, string>();
   for (const name of named as readonly { readonly key: string; readonly mode?: Mode }[]) {
     checkOptions("a key", name, { key: unchecked, mode: CHECKS.mode });
-    const { key: given, mode = "exclusive" } = name;
-    const key = session.keyOf(given);
-    called.set(key, given);
+    const { key: callerKey, mode = "exclusive" } = name;
+    const key = session.keyOf(callerKey);
+    called.set(key, callerKey);
     // A key requested in both modes is requested exclusively.
     modes.set(key, modes.get(key) === "exclusive" ? "exclusive" : mode);
   }
@@ -65,27 +65,27 @@ export async function untilSet(
   return session.registry.run(options.signal, async (signal) => {
     const wait = new Wait(waitMs, deps);
     const scope = session.scope ?? deps.ids.next(0);
-    const had = new Set<string>();
+    const blockersBefore = new Set<string>();
     const turns: LeaseRef[] = [];
     const giveBack = (): Promise<unknown> => Promise.all(turns.splice(0).map((turn) => cancel(turn, deps)));
-    let [keeps, keptUntilMs, inTheWay] = [false, 0, ""];
+    let [keeps, keptUntilMs, blocker] = [false, 0, ""];
     try {
       for (;;) {
-        const asked = { ...params, ...(had.size > 0 && { scope }), signal };
-        const answered = await tryOnce(asked, wait.bounds(params.leaseMs, signal), { ...deps, api: set.api }, set.acquire);
+        const request = { ...params, ...(blockersBefore.size > 0 && { scope }), signal };
+        const answered = await tryOnce(request, wait.bounds(params.leaseMs, signal), { ...deps, api: set.api }, set.acquire);
         const { answer } = answered;
         if (answer.ok) {
           const lease = session.holds.adopt({ ...answered, answer }, options, { api: set.api });
           await giveBack();
           return await lease;
         }
-        [inTheWay = ""] = answer.blocking ?? [];
+        [blocker = ""] = answer.blocking ?? [];
         wait.answered(answer);
-        if (wait.isEnding()) wait.end(inTheWay);
-        keeps ||= had.has(inTheWay);
+        if (wait.isEnding()) wait.end(blocker);
+        keeps ||= blockersBefore.has(blocker);
         if (!keeps) await giveBack();
-        had.add(inTheWay);
-        const turn = { ...asked, ...uses.find(({ key }) => key === inTheWay), scope };
+        blockersBefore.add(blocker);
+        const turn = { ...request, ...uses.find(({ key }) => key === blocker), scope };
         // Whoever holds this key may wait for those that are kept.
         const keptMs = turns.length > 0 ? keptUntilMs - deps.clock.monotonicMs() : Infinity;
         const isShort = keptMs < wait.leftMs();
@@ -97,8 +97,8 @@ export async function untilSet(
       }
     } catch (error) {
       await giveBack();
-      const what = `acquire ${params.key}${inTheWay && `: ${inTheWay}`}`;
-      return await timedOut.refuse(wait.wasCutShort ? wait.over(what) : error, what, inTheWay, began, waitMs);
+      const what = `acquire ${params.key}${blocker && `: ${blocker}`}`;
+      return await timedOut.refuse(wait.wasCutShort ? wait.over(what) : error, what, blocker, began, waitMs);
     }
   });
 }

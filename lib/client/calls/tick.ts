@@ -129,7 +129,7 @@ export async function tick<T>(
   { overlap, maxLateMs = mostLateMs(intervalMs), keepMs, leaseMs, maxAttempts, waitMs = 0, signal }: TickOptions,
   work: (tick: Tick) => Promise<T> | T,
 ): Promise<TickResult<T>> {
-  const keepResultMs = keptMs(keepMs, intervalMs);
+  const keepResultMs = keepMsOf(keepMs, intervalMs);
   const options = { leaseMs, maxAttempts, waitMs, signal, keepResultMs, largeResult: "omit" } as const;
   const course = { hasBegun: false };
   try {
@@ -164,9 +164,9 @@ export function runKeyOf(name: string, occurrence: Date): string {
 }
 
 /** @throws InvalidRequestError if the outcome would be forgotten while late callers still name this occurrence. */
-function keptMs(given: number | "forever" | undefined, intervalMs: number): number | "forever" {
-  const keepMs = given ?? Math.max(KEEP_MS, 2 * intervalMs);
-  if (keepMs === "forever" || (given === undefined && keepMs > LIMITS.keepResultMaxMs)) return "forever";
+function keepMsOf(requested: number | "forever" | undefined, intervalMs: number): number | "forever" {
+  const keepMs = requested ?? Math.max(KEEP_MS, 2 * intervalMs);
+  if (keepMs === "forever" || (requested === undefined && keepMs > LIMITS.keepResultMaxMs)) return "forever";
   if (keepMs < intervalMs) throw refused("keepMs", keepMs, `it must be at least the interval of ${intervalMs} ms, or "forever"`);
   return keepMs;
 }

@@ -35,13 +35,13 @@ export async function* watch(session: Session, key: string, options: WatchOption
   let ifNoneMatch: string | undefined;
   while (!isOver()) {
     const request = { key, ifNoneMatch };
-    const { answer } = await registry.run(signal, (given) =>
-      retry((attempt) => deps.api.inspect(request, attempt), { ...bounds, signal: given }, deps),
+    const { answer } = await registry.run(signal, (giveUp) =>
+      retry((attempt) => deps.api.inspect(request, attempt), { ...bounds, signal: giveUp }, deps),
     );
     if (isOver()) return;
     if (!answer.ok) throw readErrorOf(answer, `watch ${key}`);
     if ("inspection" in answer) yield answer.inspection;
     ifNoneMatch = answer.tag;
-    await registry.run(signal, (given) => pause(intervalMs, deps.clock, given));
+    await registry.run(signal, (giveUp) => pause(intervalMs, deps.clock, giveUp));
   }
 }

@@ -73,9 +73,9 @@ export function notifierOf(deps: AskDeps): Notify {
   let sequence = 0;
   return async (request, bounds) => {
     const numbered = { ...request, sequence: ++sequence };
-    const told = last.then(() => retry((call) => deps.api.notify(numbered, call), bounds, deps));
-    last = told.catch(() => undefined);
-    return (await told).answer;
+    const reply = last.then(() => retry((call) => deps.api.notify(numbered, call), bounds, deps));
+    last = reply.catch(() => undefined);
+    return (await reply).answer;
   };
 }
 

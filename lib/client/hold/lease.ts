@@ -301,11 +301,11 @@ export class HeldLease implements Lease, WaitingLease {
 
   /** Ends the hold of a run whose work is done. Returns its lease in another object, which is kept alive while the outcome is recorded. */
   conclude(): HeldLease {
-    const kept = new HeldLease(this.#view, this.#deadline.sentAt, { kind: this.kind }, this.#deps);
-    if (this.isHeld()) this.keeper?.keep(kept);
-    else kept.abandon();
+    const recording = new HeldLease(this.#view, this.#deadline.sentAt, { kind: this.kind }, this.#deps);
+    if (this.isHeld()) this.keeper?.keep(recording);
+    else recording.abandon();
     this.#end("released", "released", () => releasedError(this.key));
-    return kept;
+    return recording;
   }
 
   async #release(): Promise<LeaseState> {

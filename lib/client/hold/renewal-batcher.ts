@@ -137,13 +137,13 @@ async function callerNow(callers: Callers): Promise<unknown> {
 
 /** Returns options whose signal aborts when every caller of the group has aborted. */
 function whenAll(group: readonly Gathered[]): CallOptions {
-  const given = new LazyAbort();
+  const controller = new LazyAbort();
   let waiting = group.length;
-  const leave = (): void => void (--waiting === 0 && given.abort());
+  const leave = (): void => void (--waiting === 0 && controller.abort());
   for (const { options } of group) {
     const signal = stopSignalOf(options);
     if (signal?.aborted) leave();
     else signal?.addEventListener("abort", leave, { once: true });
   }
-  return given;
+  return controller;
 }

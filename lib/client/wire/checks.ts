@@ -77,16 +77,16 @@ export function checkOptions(what: string, options: unknown, checks: Checks, ...
 export const SHOWN_CHARS = 80;
 
 /** Returns the error for an option, with the given value and the rule that it breaks. */
-export function refused(name: string, given: unknown, rule: string): InvalidRequestError {
-  return new InvalidRequestError(`${name}: ${shown(given)} given; ${rule}`, name);
+export function refused(name: string, value: unknown, rule: string): InvalidRequestError {
+  return new InvalidRequestError(`${name}: ${shown(value)} given; ${rule}`, name);
 }
 
 /** Formats a given value for a message: short, and without the contents of objects. */
-function shown(given: unknown): string {
-  if (typeof given === "string") return JSON.stringify(given.length > SHOWN_CHARS ? `${given.slice(0, SHOWN_CHARS)}…` : given);
-  if (Array.isArray(given)) return "a list";
-  if (typeof given === "object" && given !== null) return "an object";
-  return typeof given === "function" ? "a function" : String(given);
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > SHOWN_CHARS ? `${value.slice(0, SHOWN_CHARS)}…` : value);
+  if (Array.isArray(value)) return "a list";
+  if (typeof value === "object" && value !== null) return "an object";
+  return typeof value === "function" ? "a function" : String(value);
 }
 
 /** @throws InvalidRequestError if a duration is given and out of bounds. */
@@ -106,12 +106,12 @@ export function checkBoolean(name: string, value: unknown): void {
 }
 
 /** @throws InvalidRequestError unless these are known options: a misspelt option, or a bare number, must not be ignored. */
-export function checkNames(what: string, options: unknown, known: readonly string[]): asserts options is object {
+export function checkNames(what: string, options: unknown, names: readonly string[]): asserts options is object {
   if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw refused("options", options, `${what} takes an object of options: ${known.join(", ")}`);
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
+    throw refused("options", options, `${what} takes an object of options: ${names.join(", ")}`);
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw new InvalidRequestError(`${unknown}: is not an option of ${what}; these are: ${known.join(", ")}`, unknown);
+    throw new InvalidRequestError(`${unknown}: is not an option of ${what}; these are: ${names.join(", ")}`, unknown);
 }
 
 /** @throws InvalidRequestError unless it is a function that runs when it is called (a generator function doesn't). */

@@ -17,9 +17,9 @@ export function fromEnvironment(name: Variable): string | undefined {
   return value === "" ? undefined : value;
 }
 
-/** Returns `given`, or else the variable. @throws InvalidRequestError naming both if neither is set. */
-export function givenOrSet(option: string, given: string | undefined, name: Variable): string {
-  const value = given ?? fromEnvironment(name);
+/** Returns the option, or else the variable. @throws InvalidRequestError naming both if neither is set. */
+export function optionOrVariable(option: string, own: string | undefined, name: Variable): string {
+  const value = own ?? fromEnvironment(name);
   if (value === undefined || value === "")
     throw new InvalidRequestError(`${option}: give createLockClient the option or set ${name}`, option);
   return value;

@@ -99,7 +99,7 @@ class TwoWays {
   #comparing: Promise<void> | undefined;
   #compareAtMs = 0;
   /** A lease of this client, as the way in use answered it. */
-  #known: LeaseRef | undefined;
+  #lastLease: LeaseRef | undefined;
   /** A limit from which this client took by the way in use. */
   #limit: string | undefined;
   /** The way on which the last attempt about a leaseId failed. */
@@ -227,7 +227,7 @@ class TwoWays {
   /** Notes a lease that `way` answered. The first one of the service is looked up on the table. */
   #granted(way: Way, lease: LeaseRef): void {
     if (way !== this.#way) return;
-    this.#known = lease;
+    this.#lastLease = lease;
     // A take shows the same table, and only a lease that the principal is the same too.
     this.#compareIfDue(this.#proof === "lease");
   }
@@ -263,10 +263,10 @@ class TwoWays {
   async #compared(): Promise<void> {
     let met: Met;
     try {
-      const known = this.#known;
+      const lease = this.#lastLease;
       const identity = await this.#identity(COMPARED);
       this.#table ??= { api: this.#deps.onTable(identity), identity };
-      met = await this.#met(otherThan(this.#way), known, COMPARED);
+      met = await this.#met(otherThan(this.#way), lease, COMPARED);
     } catch (error) {
       if (!isA(error, LockError) || !FINAL.has(error.code)) throw error;
       this.#refuse(error);
@@ -304,10 +304,10 @@ class TwoWays {
   #probeIfDue(): void {
     if (this.#via !== "auto" || !isProbeDue(this.#breaker, this.#deps.clock.monotonicMs())) return;
     this.#step("probe");
-    const known = this.#known;
+    const lease = this.#lastLease;
     const probed = async (): Promise<Knowledge> => {
       await this.#identity(PROBED);
-      return (await this.#met("service", known, PROBED)).found;
+      return (await this.#met("service", lease, PROBED)).found;
     };
     void probed()
       .catch(() => "unknown" as const)

@@ -28,7 +28,7 @@ const CONNECT_ERRORS: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
 /** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
 const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
 /** The names that runtimes without codes have for these errors in their messages. */
-const SAID: readonly (readonly [said: RegExp, code: string])[] = [
+const MESSAGE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
   [/connection refused/i, "ECONNREFUSED"],
   [/dns error/i, "ENOTFOUND"],
   [/certificate/i, "CERTIFICATE"],
@@ -309,7 +309,7 @@ function describe(cause: unknown): string {
   if (!(cause instanceof Error)) return typeof cause;
   const inner = cause.cause instanceof Error ? cause.cause : cause;
   const { code } = inner as NodeJS.ErrnoException;
-  return code ?? SAID.find(([said]) => said.test(inner.message))?.[1] ?? inner.name;
+  return code ?? MESSAGE_CODES.find(([message]) => message.test(inner.message))?.[1] ?? inner.name;
 }
 
 /** True if nothing of the error names an id. */

@@ -40,9 +40,9 @@ const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
 /** The global `fetch` when this module was loaded. One that replaced it since then is meant to be used. */
 const nativeFetch = globalThis.fetch;
 
-/** Returns what sends requests. @param given a `fetch` that sends them in any case */
-export function senderBy(given: typeof fetch | undefined): Send {
-  if (given) return byFetch(given);
+/** Returns what sends requests. @param ownFetch a `fetch` of the caller, which then sends all of them */
+export function senderBy(ownFetch: typeof fetch | undefined): Send {
+  if (ownFetch) return byFetch(ownFetch);
   const load = nodeModules();
   const native = load ? byNode(load) : byFetch(nativeFetch);
   return (...request) => (globalThis.fetch === nativeFetch ? native : byFetch(globalThis.fetch))(...request);
@@ -52,9 +52,9 @@ export function senderBy(given: typeof fetch | undefined): Send {
 const FETCH_SOCKETS = 6;
 
 /** Returns the sockets that carry the requests of {@link senderBy} to `url` now. */
-export function socketsTo(url: string, given: typeof fetch | undefined): Sockets {
-  const load = given || globalThis.fetch !== nativeFetch ? undefined : nodeModules();
-  if (!load) return { of: given ?? globalThis.fetch, most: FETCH_SOCKETS };
+export function socketsTo(url: string, ownFetch: typeof fetch | undefined): Sockets {
+  const load = ownFetch || globalThis.fetch !== nativeFetch ? undefined : nodeModules();
+  if (!load) return { of: ownFetch ?? globalThis.fetch, most: FETCH_SOCKETS };
   const { globalAgent } = /^https:/i.test(url) ? load("node:https") : load("node:http");
   return { of: globalAgent, most: globalAgent.maxSockets };
 }

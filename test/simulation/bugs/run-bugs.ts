@@ -84,7 +84,9 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "the runner treats the run as held while its outcome is sent: once it is answered, the next one runs beside it",
     file: "lib/client/hold/lease.ts",
     breaks: "R1",
-    edits: [['else kept.abandon();\n    this.#end("released", "released", () => releasedError(this.key));', "else kept.abandon();"]],
+    edits: [
+      ['else recording.abandon();\n    this.#end("released", "released", () => releasedError(this.key));', "else recording.abandon();"],
+    ],
   },
   {
     name: "checkpoints-as-they-come",

@@ -44,7 +44,7 @@ export const WAY_BUGS: readonly Bug[] = [
         "api: this.#deps.onTable(identity), identity }",
         "api: this.#deps.onTable({ ...identity, principal: this.#deps.own.principal }), identity }",
       ],
-      ["met = await this.#met(otherThan(this.#way), known, COMPARED);", 'met = { found: known ? "known" : "unclear", by: "lease" };'],
+      ["met = await this.#met(otherThan(this.#way), lease, COMPARED);", 'met = { found: lease ? "known" : "unclear", by: "lease" };'],
     ],
   },
   {

@@ -27,18 +27,18 @@ export interface Success<T> {
 
 /** Returns the end of work that returned `value`. */
 export function successOf<T>(value: T): Success<T> {
-  const kept = resultOf(value);
-  if ("because" in kept) return { value, outcome: { state: "succeeded", resultOmitted: true }, omittedBecause: kept.because };
-  return { value, outcome: { state: "succeeded", ...(kept.json !== undefined && { result: kept.json }) } };
+  const result = resultOf(value);
+  if ("because" in result) return { value, outcome: { state: "succeeded", resultOmitted: true }, omittedBecause: result.because };
+  return { value, outcome: { state: "succeeded", ...(result.json !== undefined && { result: result.json }) } };
 }
 
 /** Returns the outcome of work that threw `error`. */
 export function failureOf(error: unknown, isFinal: RunOptions["isFinal"]): OutcomeInput {
-  return { state: "failed", error: keptErrorOf(error), retryable: !isFinalError(error, isFinal) };
+  return { state: "failed", error: storedErrorOf(error), retryable: !isFinalError(error, isFinal) };
 }
 
 /** Returns the stored form of what was thrown. A getter of it that throws must not stop the run from being recorded. */
-function keptErrorOf(error: unknown): KeptError & { readonly data?: unknown } {
+function storedErrorOf(error: unknown): KeptError & { readonly data?: unknown } {
   try {
     return { ...errorToJson(error), ...dataOf(error) };
   } catch {
@@ -76,8 +76,8 @@ export function firstResult<T>(key: string, attempt: number, success: Success<T>
 /** Returns the data of a final error in its stored form, if it can be stored. The rest of the error's size is for its name and message. */
 function dataOf(error: unknown): { readonly data?: unknown } {
   if (!isA(error, FinalError)) return {};
-  const kept = resultOf(error.data, LIMITS.resultBytes / 2);
-  return "json" in kept && kept.json !== undefined ? { data: kept.json } : {};
+  const result = resultOf(error.data, LIMITS.resultBytes / 2);
+  return "json" in result && result.json !== undefined ? { data: result.json } : {};
 }
 
 /** Returns the value in its stored form, or the reason why it can't be stored. */

@@ -35,13 +35,13 @@ type Send = (options: CallOptions) => Promise<Recorded | Refusal>;
  */
 export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, registry }: Session): Promise<Recorded | Refusal> {
   const { kind, key, leaseId } = lease;
-  const kept = lease.conclude();
+  const recording = lease.conclude();
   const send: Send = (options) => deps.api.complete({ kind, key, leaseId, outcome }, options);
   const first = retry(send, { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(CALLER_WAITS_MS, deps.context) }, deps);
   const last = registry
-    .run(undefined, (giveUp) => sendUntilOver(kept, send, first, giveUp, deps))
+    .run(undefined, (giveUp) => sendUntilOver(recording, send, first, giveUp, deps))
     .finally(() => {
-      kept.abandon();
+      recording.abandon();
     });
   deps.track(last);
   return deps.context ? last : (await first).answer;
@@ -49,22 +49,22 @@ export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, re
 
 /** Sends the outcome until there is an answer, the lease is over, or the client is closed. Resolves with the last answer. */
 async function sendUntilOver(
-  kept: HeldLease,
+  recording: HeldLease,
   send: Send,
   first: Promise<Answered<Recorded | Refusal>>,
   giveUp: LazyAbort,
   { clock, random, context }: AskDeps,
 ): Promise<Recorded | Refusal> {
   giveUp.addEventListener("abort", () => {
-    kept.abandon();
+    recording.abandon();
   });
   const runtime = { random, clock: context ? clock : backgroundClock(clock) };
   const began = instantOf(clock);
   let { answer } = await first;
-  for (let tries = 0; isAgain(answer) && kept.isHeld(); tries++) {
+  for (let tries = 0; isAgain(answer) && recording.isHeld(); tries++) {
     // A service that takes heartbeats and no outcome must not keep the key for ever.
-    if (elapsedMs(began, instantOf(clock)) >= kept.leaseMs) kept.keeper?.end();
-    await pause(Math.min(backoffMs(PAUSES, tries) * (0.5 + 0.5 * random()), kept.remainingMs()), runtime.clock, giveUp);
+    if (elapsedMs(began, instantOf(clock)) >= recording.leaseMs) recording.keeper?.end();
+    await pause(Math.min(backoffMs(PAUSES, tries) * (0.5 + 0.5 * random()), recording.remainingMs()), runtime.clock, giveUp);
     if (giveUp.aborted) break;
     const before = answer;
     const bounds = { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(ATTEMPT_MS, context), signal: giveUp };

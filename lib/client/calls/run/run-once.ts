@@ -123,7 +123,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const what = `run ${key}`;
   const wait = new Wait(session.waitMsOf(options), deps);
   for (let polls = 0; ; polls++) {
-    const asked = instantOf(clock);
+    const askedAt = instantOf(clock);
     // The service holds the request for less than the rest of the wait, so that its answer arrives in time.
     const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
     const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
@@ -135,7 +135,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
     if (wait.isEnding()) throw wait.over(what);
-    const wasHeld = waitMs > 0 && elapsedMs(asked, instantOf(clock)) >= waitMs / 2;
+    const wasHeld = waitMs > 0 && elapsedMs(askedAt, instantOf(clock)) >= waitMs / 2;
     const pollMs = wasHeld ? POLL_AFTER_HOLDER_MS : backoffMs(POLLS, polls);
     await wait.pause(pollMs * (0.5 + 0.5 * random()), signal);
     throwIfAborted(signal);

@@ -1,7 +1,7 @@
 /** The stored output of a command is the printed output or its size, and lists end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { KEPT_BYTES, Output, replayOf } from "../../bin/exec/kept-output.js";
+import { RESULT_BYTES, Output, replayOf } from "../../bin/exec/stored-output.js";
 import { firstOf } from "../../bin/inspect/pages.js";
 import { cutKey } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";
@@ -9,7 +9,7 @@ import { widthOf } from "../../bin/terminal.js";
 function kept(chunks: readonly Uint8Array[], exitCode: number) {
   const output = new Output();
   for (const chunk of chunks) output.add(Buffer.from(chunk));
-  return output.kept(exitCode);
+  return output.result(exitCode);
 }
 
 describe("output that is kept", () => {
@@ -43,14 +43,14 @@ describe("output that is kept", () => {
   });
 
   it("is never over what the service keeps, and says how much it was when it is not kept", () => {
-    for (const bytes of [KEPT_BYTES - 100, KEPT_BYTES, KEPT_BYTES + 1, 3 * KEPT_BYTES]) {
+    for (const bytes of [RESULT_BYTES - 100, RESULT_BYTES, RESULT_BYTES + 1, 3 * RESULT_BYTES]) {
       const half = Math.floor(bytes / 2);
       const value = kept([Buffer.alloc(half, "x"), Buffer.alloc(bytes - half, "x")], 7);
-      expect(Buffer.byteLength(JSON.stringify(value))).toBeLessThanOrEqual(KEPT_BYTES);
+      expect(Buffer.byteLength(JSON.stringify(value))).toBeLessThanOrEqual(RESULT_BYTES);
       const replay = replayOf(value);
       expect(replay.exitCode).toBe(7);
       if ("stdout" in replay) expect(replay.stdout.equals(Buffer.alloc(bytes, "x"))).toBe(true);
-      else expect([replay.omittedBytes, bytes >= KEPT_BYTES]).toEqual([bytes, true]);
+      else expect([replay.omittedBytes, bytes >= RESULT_BYTES]).toEqual([bytes, true]);
     }
   });
 });

@@ -2,7 +2,7 @@
 import { isUtf8 } from "node:buffer";
 
 /** The result of a run by `holdfast once`. */
-export interface Kept {
+export interface CommandResult {
   readonly exitCode: number;
   /** Its output. Absent if it is not text or was not stored. */
   readonly stdout?: string;
@@ -13,7 +13,7 @@ export interface Kept {
 }
 
 /** The service's limit for a result as JSON, in bytes. */
-export const KEPT_BYTES = 256 * 1024;
+export const RESULT_BYTES = 256 * 1024;
 
 /** Collects a command's output, in no more memory than can be stored. */
 export class Output {
@@ -22,17 +22,17 @@ export class Output {
 
   add(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= KEPT_BYTES) this.#chunks.push(chunk);
+    if (this.#bytes <= RESULT_BYTES) this.#chunks.push(chunk);
     else this.#chunks.length = 0;
   }
 
   /** Returns the result of a command that ended with `exitCode`. */
-  kept(exitCode: number): Kept {
+  result(exitCode: number): CommandResult {
     const omitted = { exitCode, stdoutOmittedBytes: this.#bytes };
-    if (this.#bytes > KEPT_BYTES) return omitted;
+    if (this.#bytes > RESULT_BYTES) return omitted;
     const all = Buffer.concat(this.#chunks);
     const whole = isUtf8(all) ? { exitCode, stdout: all.toString("utf8") } : { exitCode, stdoutBase64: all.toString("base64") };
-    return Buffer.byteLength(JSON.stringify(whole)) <= KEPT_BYTES ? whole : omitted;
+    return Buffer.byteLength(JSON.stringify(whole)) <= RESULT_BYTES ? whole : omitted;
   }
 }
 
@@ -46,14 +46,14 @@ export function replayOf(value: unknown): Replay {
   return { exitCode, stdout: stdoutBase64 === undefined ? Buffer.from(stdout ?? "") : Buffer.from(stdoutBase64, "base64") };
 }
 
-function isOurs(value: unknown): value is Kept {
+function isOurs(value: unknown): value is CommandResult {
   if (typeof value !== "object" || value === null) return false;
-  const { exitCode, stdout, stdoutBase64, stdoutOmittedBytes } = value as { readonly [name in keyof Kept]: unknown };
+  const { exitCode, stdout, stdoutBase64, stdoutOmittedBytes } = value as { readonly [name in keyof CommandResult]: unknown };
   const printed = typeof stdout === "string" || typeof stdoutBase64 === "string" || Number.isSafeInteger(stdoutOmittedBytes);
   return Number.isInteger(exitCode) && (exitCode as number) >= 0 && (exitCode as number) <= 255 && printed;
 }
 
-function foreign(value: unknown): Kept {
+function foreign(value: unknown): CommandResult {
   if (value === undefined) return { exitCode: 0, stdout: "" };
   return { exitCode: 0, stdout: typeof value === "string" ? value : `${JSON.stringify(value)}\n` };
 }
