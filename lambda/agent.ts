@@ -5,7 +5,7 @@
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
-import { type AgentDeps, type SweepPlace, type Tended, type Woken, sweep, wakeOffered } from "../lib/service/agent.js";
+import { type AgentDeps, type SweepPlace, type TieResult, type WakeResult, sweep, wakeOffered } from "../lib/service/agent.js";
 import { tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
@@ -25,10 +25,10 @@ export type AgentParts = Partial<Pick<AgentDeps, "tell" | "isRunning" | "clock" 
 };
 
 /** The number of sleepers and tied leases with each result. */
-export type Swept = Readonly<Partial<Record<Woken | Tended, number>>>;
+export type Swept = Readonly<Partial<Record<WakeResult | TieResult, number>>>;
 
 /** The results of which a sweep prints nothing. */
-const ROUTINE: ReadonlySet<string> = new Set<Woken | Tended>(["asleep", "left", "renewed"]);
+const ROUTINE: ReadonlySet<string> = new Set<WakeResult | TieResult>(["asleep", "left", "renewed"]);
 
 /** An agent, which is called without an event too. */
 export interface Agent {

@@ -5,7 +5,7 @@
  */
 import { type Backoff, backoffMs } from "../lib/core/backoff.js";
 import type { Clock } from "../lib/core/time.js";
-import { type IsRunning, type Outcome, type Tell, LOST_PLACE } from "../lib/service/agent.js";
+import { type IsRunning, type WakeMessage, type Tell, LOST_PLACE } from "../lib/service/agent.js";
 import { domainOf } from "../lib/store/dynamo/environment-settings.js";
 import { type Reply, connections, endpointAt, send as sendTo } from "../lib/store/dynamo/http-sender.js";
 import { bodyOf } from "../lib/store/dynamo/service-error.js";
@@ -114,7 +114,7 @@ function questionOf(executionArn: string): Message {
   return { service: "lambda", region, target: "", path, query: "IncludeExecutionData=false" };
 }
 
-function messageOf({ taskToken, callbackId = "" }: Parameters<Tell>[0], outcome: Outcome): Message {
+function messageOf({ taskToken, callbackId = "" }: Parameters<Tell>[0], outcome: WakeMessage): Message {
   const isLost = outcome === LOST_PLACE;
   if (taskToken !== undefined) {
     const target = `AWSStepFunctions.SendTask${isLost ? "Failure" : "Success"}`;

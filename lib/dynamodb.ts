@@ -11,7 +11,7 @@ import { createClient } from "./client/client.js";
 import { environment, fromEnvironment, optionOrVariable } from "./client/wire/environment.js";
 import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
-import { tellQuietly } from "./client/wire/events.js";
+import { emitQuietly } from "./client/wire/events.js";
 import { checkVia, failover } from "./client/wire/failover.js";
 import type { HttpOptions } from "./client/wire/http-options.js";
 import { callersOf, httpApi } from "./client/wire/http.js";
@@ -120,7 +120,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
       ...(namespaceGiven === undefined ? [] : (["namespace"] as const)),
       ...(Object.keys(policy) as (keyof PolicyOptions)[]),
     ],
-    tell: (event) => void tellQuietly(options.onEvent, event),
+    emit: (event) => void emitQuietly(options.onEvent, event),
     onTable(identity: CallerIdentity) {
       const store = createDynamoStore({
         ...{ calls, region, tableName, clock: systemClock, random: randomNumber },

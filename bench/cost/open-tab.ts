@@ -3,7 +3,7 @@
  * Five minutes are counted, after which a tab does the same again: an hour is twelve times that.
  */
 import { type AttributeValue, BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { type Face, faceOf, PAID_POLL_MS } from "../../bin/console/face.js";
+import { type Handlers, handlersOf, PAID_POLL_MS } from "../../bin/console/handlers.js";
 import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS, KEY_POLL_MS, poll } from "../../bin/console/page/poll.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
@@ -78,7 +78,7 @@ async function hourOf(meter: Meter, options: MeterOptions, tab: TabCase, isFirst
 /** Leaves the tab open for the counted time. */
 async function watch(meter: Meter, { path, query, everyMs }: TabCase): Promise<void> {
   const { clock } = meter;
-  const face: Face = faceOf({ locks: meter.client(), where: "bench", canChange: false, pollMs: PAID_POLL_MS });
+  const face: Handlers = handlersOf({ locks: meter.client(), where: "bench", canChange: false, pollMs: PAID_POLL_MS });
   const keep = (name: string, given: Readonly<Record<string, string>>, ms: number) =>
     poll({
       ask: (reader) => face.answers[name]?.(new URLSearchParams(given), reader) ?? Promise.reject(new Error(name)),

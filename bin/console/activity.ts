@@ -3,7 +3,7 @@ import type { LogLine } from "../../lib/dynamodb.js";
 import type { Line } from "./data.js";
 
 /** The counts of an equal part of the time. */
-export interface Bucket {
+export interface CountBucket {
   readonly fromMs: number;
   readonly granted: number;
   readonly refused: number;
@@ -18,7 +18,7 @@ export function isLoss({ event, reason = "", repeated, heldMs }: Line): boolean 
 }
 
 /** Returns the counts of the `count` equal parts of the time from `fromMs` on, each `stepMs` long. Lines outside are left out. */
-export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number, count: number): readonly Bucket[] {
+export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number, count: number): readonly CountBucket[] {
   const buckets = Array.from({ length: count }, (_, at) => ({
     fromMs: fromMs + at * stepMs,
     granted: 0,

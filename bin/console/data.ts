@@ -38,7 +38,7 @@ export interface Lines {
 }
 
 /** The answer to a look at a list. */
-export interface Listed<T> {
+export interface ListData<T> {
   /** The first rows of those that fit the search, in the order that was asked for. */
   readonly items: readonly T[];
   /** The number of those that fit. */
@@ -52,7 +52,7 @@ export interface Listed<T> {
 }
 
 /** The held keys: the rows that fit, and what there is to say about all that were read. */
-export interface Locks extends Listed<KeyView> {
+export interface LocksData extends ListData<KeyView> {
   readonly namespace?: string | undefined;
   readonly figures: {
     readonly held: number;
@@ -117,7 +117,7 @@ export interface History {
 }
 
 /** A refusal or failure. */
-export interface Failure {
+export interface ApiFailure {
   /** A code of the service or the SDK, or `console` for a refusal by the console itself. */
   readonly code: string;
   readonly message: string;

@@ -7,7 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Sign } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import { type ConnectionOptions, signer, signingRegion } from "../connection.js";
-import type { DeployedLog } from "./face.js";
+import type { DeployedLog } from "./handlers.js";
 import { type Row, linesOfRows } from "./insights-query.js";
 
 /** The log, and how it is reached. */
@@ -23,7 +23,7 @@ export interface InsightsOptions {
 }
 
 /** The time that a query covers, in epoch ms. */
-export interface Span {
+export interface QuerySpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -57,7 +57,7 @@ export async function deployedLog(logGroup: string, options: ConnectionOptions, 
 }
 
 /** Runs `query` and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
-export async function runQuery(query: string, { fromMs, toMs }: Span, options: InsightsOptions): Promise<readonly Row[]> {
+export async function runQuery(query: string, { fromMs, toMs }: QuerySpan, options: InsightsOptions): Promise<readonly Row[]> {
   const { logGroup, wait = delay } = options;
   const { queryId } = await call<{ readonly queryId: string }>("StartQuery", options, {
     logGroupName: logGroup,

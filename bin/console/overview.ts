@@ -1,6 +1,6 @@
 /** The view over all keys that were read: figures, the keys that need a look, and the rows that fit a search. Pure. */
 import type { Inspection, LimitView } from "../../lib/index.js";
-import type { KeyView, LimitInUse, Locks, RunOfKey } from "./data.js";
+import type { KeyView, LimitInUse, LocksData, RunOfKey } from "./data.js";
 import { lateOf, permitsOut } from "./page/words.js";
 
 /** The orders of the held keys. `key`: as they were read. */
@@ -58,7 +58,7 @@ export function canBeKey(text: string): boolean {
 }
 
 /** Returns what is known of the keys that were read, with the first rows of those that fit. */
-export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, rowsMax }: LocksSearch): Omit<Locks, "read" | "more"> {
+export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, rowsMax }: LocksSearch): Omit<LocksData, "read" | "more"> {
   const waited = read.filter(({ waiters }) => waiters.length > 0);
   const looks = read.filter((view) => lateOf(view) > 0 || longestWaitMs(view) > LONG_WAIT_MS);
   const fits = (onlyWaited ? waited : read).filter(({ key, parts, holders, waiters }) =>

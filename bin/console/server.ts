@@ -7,15 +7,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitUrl } from "../../infra/local/local-server.js";
 import { LockError } from "../../lib/index.js";
 import { partsOf } from "../inspect/holds.js";
-import type { Failure } from "./data.js";
-import { type FaceOptions, faceOf } from "./face.js";
+import type { ApiFailure } from "./data.js";
+import { type HandlerOptions, handlersOf } from "./handlers.js";
 import { type Assets, type Bundled, assetsOf, MADE, PAGE_HEADERS } from "./files.js";
-import { type Session, refusalOf, sessionOf } from "./session.js";
+import { type BrowserSession, refusalOf, sessionOf } from "./browser-session.js";
 
 export const CONSOLE_PATH = "/console";
 
 /** The parts of a console, and the secret of its address. */
-export interface ConsoleOptions extends FaceOptions {
+export interface ConsoleOptions extends HandlerOptions {
   /** The secret that the page exchanges once for a cookie. @default none: for a service that checks nobody's identity anyway */
   readonly secret?: string;
   /** Returns the page's files. @default those of the package */
@@ -33,7 +33,7 @@ const STRANGER =
 /** The longest body of a change, in bytes: a reason and a key, with room. */
 const BODY_MAX_BYTES = 16_384;
 
-interface Reply {
+interface ConsoleResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
@@ -43,7 +43,7 @@ interface Reply {
 /** Makes the console. */
 export function consoleOf(options: ConsoleOptions): Console {
   const { secret, assets: load = loadAssets } = options;
-  const face = faceOf({ partsOf, ...options });
+  const handlers = handlersOf({ partsOf, ...options });
   const session = secret === undefined ? undefined : sessionOf(secret);
   let loading: Promise<Assets> | undefined;
 
@@ -65,7 +65,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     return true;
   };
 
-  async function reply(request: IncomingMessage, path: string, reader: AbortSignal): Promise<Reply> {
+  async function reply(request: IncomingMessage, path: string, reader: AbortSignal): Promise<ConsoleResponse> {
     const [, , part = "", name = ""] = path.split("/");
     const isData = part === "api";
     const refusal = refusalOf(request, isData);
@@ -75,7 +75,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     if (request.method === "POST") return isData ? change(name, request) : noSuch(path);
     if (request.method !== "GET" && request.method !== "HEAD") return json(405, { code: "console", message: "Only GET and POST" });
     if (isData) {
-      const answer = Object.hasOwn(face.answers, name) ? face.answers[name] : undefined;
+      const answer = Object.hasOwn(handlers.answers, name) ? handlers.answers[name] : undefined;
       return answer ? json(200, await answer(new URLSearchParams(splitUrl(request).rawQueryString), reader)) : noSuch(path);
     }
     const assets = await (loading ??= load());
@@ -83,15 +83,15 @@ export function consoleOf(options: ConsoleOptions): Console {
     return file ? { status: 200, ...file } : noSuch(path);
   }
 
-  async function open(session: Session, request: IncomingMessage): Promise<Reply> {
-    const cookie = session.open((await bodyOf(request))?.["secret"], request);
+  async function open(session: BrowserSession, request: IncomingMessage): Promise<ConsoleResponse> {
+    const cookie = session.open((await jsonBodyOf(request))?.["secret"], request);
     return cookie === undefined ? refused(STRANGER) : { ...json(200, { open: true }), cookie };
   }
 
-  async function change(name: string, request: IncomingMessage): Promise<Reply> {
-    const make = Object.hasOwn(face.changes, name) ? face.changes[name] : undefined;
+  async function change(name: string, request: IncomingMessage): Promise<ConsoleResponse> {
+    const make = Object.hasOwn(handlers.changes, name) ? handlers.changes[name] : undefined;
     if (!make) return refused("This console may only read: start it with --allow-changes to make changes");
-    const body = await bodyOf(request);
+    const body = await jsonBodyOf(request);
     return body ? json(200, await make(body)) : json(400, { code: "console", message: "The body must be a JSON object" });
   }
 }
@@ -102,7 +102,7 @@ function isBrowserAt({ method, headers }: IncomingMessage, path: string): boolea
 }
 
 /** Returns the body as an object; undefined if it is too long or none. */
-async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>> | undefined> {
+async function jsonBodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>> | undefined> {
   let text = "";
   for await (const chunk of request as AsyncIterable<Buffer>) if (text.length <= BODY_MAX_BYTES) text += chunk.toString("latin1");
   if (text.length > BODY_MAX_BYTES) return undefined;
@@ -114,22 +114,22 @@ async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string,
   }
 }
 
-function json(status: number, value: unknown): Reply {
+function json(status: number, value: unknown): ConsoleResponse {
   return { status, type: "application/json", body: JSON.stringify(value) };
 }
 
-function refused(message: string): Reply {
+function refused(message: string): ConsoleResponse {
   return json(403, { code: "console", message });
 }
 
-function noSuch(path: string): Reply {
+function noSuch(path: string): ConsoleResponse {
   return json(404, { code: "console", message: `The console has nothing at ${path}` });
 }
 
 /** Answers a failure of the service or the table in its own words. */
-function failed(error: unknown): Reply {
+function failed(error: unknown): ConsoleResponse {
   const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
-  const failure: Failure = { code: error instanceof LockError ? error.code : "internal", message };
+  const failure: ApiFailure = { code: error instanceof LockError ? error.code : "internal", message };
   return json(failure.code === "invalid-request" ? 400 : 502, failure);
 }
 

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { isatty } from "node:tty";
 import { CliError } from "../cli-error.js";
 import { statusOfSignal } from "../exit-codes.js";
-import type { Ending } from "./guard.js";
+import type { EndTimes } from "./guard.js";
 import { type Watchdog, startWatchdog } from "./watchdog.js";
 
 /** The command and its environment. */
@@ -23,7 +23,7 @@ export interface ChildArgs {
 }
 
 /** The outcome of the process. */
-export type Ended =
+export type ChildEnd =
   | { readonly started: true; readonly status: number; readonly by?: NodeJS.Signals }
   | { readonly started: false; readonly exit: "commandNotFound" | "notExecutable"; readonly why: string };
 
@@ -37,7 +37,7 @@ const PIPE_BYTES_MAX = 2 ** 20;
 
 /** A running command. */
 export class Child {
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<ChildEnd>;
   /** Ends the command when it is told to, or when this process is gone. */
   readonly watchdog: Watchdog;
   readonly #process: ChildProcess;
@@ -45,7 +45,7 @@ export class Child {
   readonly #killAfterMs: number;
 
   /** Starts the command. Its watchdog ends it as `ending` says, unless it is told otherwise before. */
-  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: Ending) {
+  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: EndTimes) {
     // The system has no name for it, and Node refuses it as a fault of the program.
     if (file === "") throw new CliError("commandNotFound", "the command after -- is empty text");
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
@@ -86,7 +86,7 @@ export class Child {
     return this.#ownSession ? -pid : pid;
   }
 
-  async #end(file: string, onOutput: ChildArgs["onOutput"]): Promise<Ended> {
+  async #end(file: string, onOutput: ChildArgs["onOutput"]): Promise<ChildEnd> {
     const [ended] = await Promise.all([endOf(this.#process, file), onOutput && this.#listen(onOutput)]);
     return ended;
   }
@@ -117,7 +117,7 @@ export class Child {
   }
 }
 
-function endOf(child: ChildProcess, file: string): Promise<Ended> {
+function endOf(child: ChildProcess, file: string): Promise<ChildEnd> {
   return new Promise((resolve) => {
     child.once("error", ({ code = "" }: NodeJS.ErrnoException) => {
       if (child.pid !== undefined) return; // A signal could not be sent: the exit event follows.

@@ -9,7 +9,7 @@ import type { CliHost, GlobalOptions, RunContext } from "../context.js";
 import { count, countAfterDashes, defaulted, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
 
 /** The parsed options of all three. */
-interface RunOptions extends GlobalOptions {
+interface CommonFlags extends GlobalOptions {
   readonly lease: number;
   /** The time to wait, in ms; false: don't wait. */
   readonly wait: number | false;
@@ -18,15 +18,15 @@ interface RunOptions extends GlobalOptions {
   readonly verbose?: boolean;
 }
 
-type LockOptions = RunOptions & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
+type LockOptions = CommonFlags & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
 
-interface OnceOptions extends RunOptions, Pick<OnceArgs, "maxAttempts" | "fingerprint" | "largeOutput"> {
+interface OnceFlags extends CommonFlags, Pick<OnceArgs, "maxAttempts" | "fingerprint" | "largeOutput"> {
   readonly keep: number | "forever";
   readonly tick?: number;
   readonly final?: readonly number[];
 }
 
-type LimitOptions = RunOptions & Pick<LimitArgs, "cost" | "concurrent"> & { readonly rate: LimitArgs["rates"] };
+type LimitOptions = CommonFlags & Pick<LimitArgs, "cost" | "concurrent"> & { readonly rate: LimitArgs["rates"] };
 
 /** The default share of its lease that a command has to end. */
 const ENDING_PART = 1 / 6;
@@ -83,7 +83,7 @@ function addLock(program: Command, host: CliHost): void {
 }
 
 function addOnce(program: Command, host: CliHost): void {
-  withCommon<OnceOptions>(program.command("once"), host, ({ keep, tick, final = [], ...options }, args) => {
+  withCommon<OnceFlags>(program.command("once"), host, ({ keep, tick, final = [], ...options }, args) => {
     const { maxAttempts, fingerprint, largeOutput } = options;
     if (tick !== undefined && fingerprint !== undefined)
       throw new CliError("usage", "--fingerprint: not with --tick, whose input is the time");
@@ -140,7 +140,7 @@ function addLimit(program: Command, host: CliHost): void {
 type Prepare<Options> = (options: Options, args: CommandArgs, called: Command) => (context: RunContext) => Promise<number>;
 
 /** Gives a command the arguments and options of all three, and its action. */
-function withCommon<Options extends RunOptions>(command: Command, host: CliHost, prepare: Prepare<Options>): Command {
+function withCommon<Options extends CommonFlags>(command: Command, host: CliHost, prepare: Prepare<Options>): Command {
   const names = new Set<string>();
   for (const name of ["wait", "no-wait"]) {
     // To the parser these are one option, of which the last counts.
@@ -172,7 +172,7 @@ function withCommon<Options extends RunOptions>(command: Command, host: CliHost,
 }
 
 /** Returns the common arguments of all three commands. @throws CliError if options contradict each other */
-function argsOf(key: string, command: readonly string[], options: RunOptions): CommandArgs {
+function argsOf(key: string, command: readonly string[], options: CommonFlags): CommandArgs {
   const { lease: leaseMs, wait, killAfter, conflictExitCode: conflictStatus } = options;
   const killAfterMs = killAfter ?? Math.min(LONGEST_ENDING_MS, Math.floor(leaseMs * ENDING_PART));
   if (killAfterMs > leaseMs / 2) {

@@ -4,7 +4,7 @@
  */
 import { createInterface } from "node:readline";
 import { systemClock } from "../../lib/core/time.js";
-import { type Message, Guard } from "./guard.js";
+import { type GuardMessage, Guard } from "./guard.js";
 
 process.stdout.on("error", () => undefined); // The holder may be gone.
 
@@ -21,5 +21,5 @@ const guard = new Guard({
   onTerm: () => void process.stdout.write("SIGTERM\n"),
 });
 createInterface({ input: process.stdin })
-  .on("line", (line) => guard.hear(JSON.parse(line) as Message))
+  .on("line", (line) => guard.hear(JSON.parse(line) as GuardMessage))
   .on("close", () => guard.holderGone());

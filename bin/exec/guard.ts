@@ -5,7 +5,7 @@
 import { type Clock, type Instant, type Timer, elapsedMs, instantOf } from "../../lib/core/time.js";
 
 /** The times of a command's end. */
-export interface Ending {
+export interface EndTimes {
   /** The time until SIGTERM, in ms; null: the holder has sent it. */
   readonly termInMs: number | null;
   /** The time until SIGKILL, in ms. */
@@ -13,7 +13,7 @@ export interface Ending {
 }
 
 /** A message of the holder: its command, a process or a group as a negative number; or the end of it, counted from a time by the wall clock. */
-export type Message = { readonly target: number } | (Ending & { readonly sentWallMs: number });
+export type GuardMessage = { readonly target: number } | (EndTimes & { readonly sentWallMs: number });
 
 /** The means of a guard. */
 export interface GuardDeps {
@@ -26,33 +26,33 @@ export interface GuardDeps {
 }
 
 /** A time that is over `ms` after `since`. */
-interface Due {
+interface DueTime {
   readonly since: Instant;
   readonly ms: number;
 }
 
 /** The longest timer, in ms: timers stand still while the machine sleeps. */
-const LONGEST_NAP_MS = 500;
+const LONGEST_PAUSE_MS = 500;
 
 /** Ends one command: with its lease, or when its holder is gone. */
 export class Guard {
   readonly #deps: GuardDeps;
   #target: number | undefined;
-  #term: Due | undefined;
-  #kill: Due | undefined;
+  #term: DueTime | undefined;
+  #kill: DueTime | undefined;
   /** True once SIGTERM was sent: from then on no message moves the end to a later time. */
   #isTermed = false;
-  #nap: Timer | undefined;
+  #timer: Timer | undefined;
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
   }
 
   /** Takes a message of the holder. */
-  hear(message: Message): void {
+  hear(message: GuardMessage): void {
     if ("target" in message) this.#target = message.target;
     else this.#setEnd(message);
-    this.#look();
+    this.#check();
   }
 
   /** Ends the command now, because its holder is gone. */
@@ -60,10 +60,10 @@ export class Guard {
     if (this.#target === undefined) return;
     this.#sendTerm(this.#target);
     this.#killBy({ since: instantOf(this.#deps.clock), ms: this.#deps.killAfterMs });
-    this.#look();
+    this.#check();
   }
 
-  #setEnd({ sentWallMs, termInMs, killInMs }: Ending & { readonly sentWallMs: number }): void {
+  #setEnd({ sentWallMs, termInMs, killInMs }: EndTimes & { readonly sentWallMs: number }): void {
     // The message may have waited to be read: only the wall clock knows for how long.
     const since = { wallMs: sentWallMs, monotonicMs: this.#deps.clock.monotonicMs() };
     if (termInMs === null) this.#isTermed = true;
@@ -71,12 +71,12 @@ export class Guard {
     this.#killBy({ since, ms: killInMs });
   }
 
-  #killBy(due: Due): void {
+  #killBy(due: DueTime): void {
     if (!this.#isTermed || !this.#kill || this.#leftMs(due) < this.#leftMs(this.#kill)) this.#kill = due;
   }
 
-  #look(): void {
-    this.#nap?.cancel();
+  #check(): void {
+    this.#timer?.cancel();
     if (this.#target === undefined || !this.#kill) return;
     const killInMs = this.#leftMs(this.#kill);
     if (killInMs <= 0) {
@@ -86,7 +86,7 @@ export class Guard {
     }
     const termInMs = this.#term && !this.#isTermed ? this.#leftMs(this.#term) : killInMs;
     if (termInMs <= 0) this.#sendTerm(this.#target);
-    this.#nap = this.#deps.clock.after(Math.min(termInMs > 0 ? termInMs : killInMs, LONGEST_NAP_MS), () => this.#look());
+    this.#timer = this.#deps.clock.after(Math.min(termInMs > 0 ? termInMs : killInMs, LONGEST_PAUSE_MS), () => this.#check());
   }
 
   #sendTerm(target: number): void {
@@ -97,7 +97,7 @@ export class Guard {
     this.#deps.onTerm();
   }
 
-  #leftMs({ since, ms }: Due): number {
+  #leftMs({ since, ms }: DueTime): number {
     return ms - elapsedMs(since, instantOf(this.#deps.clock));
   }
 }

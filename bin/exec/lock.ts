@@ -4,7 +4,7 @@ import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration } from "../duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
 import type { RunContext, Signals } from "../context.js";
-import type { Outcome } from "./supervise.js";
+import type { CommandOutcome } from "./supervise.js";
 import { tellWaiting } from "../inspect/waiting.js";
 
 /** A command, and the key under which it runs. */
@@ -32,7 +32,7 @@ export async function lock(args: LockArgs, context: RunContext): Promise<number>
 }
 
 /** The gate that a command waits before: a key or a limit. */
-export interface Gate {
+export interface CommandGate {
   /** Waits, and runs `work` with the lease that it got, if there is one. */
   readonly grant: (signal: AbortSignal, work: (lease: Lease | undefined) => Promise<void>) => Promise<void>;
   /** Says on stderr what is waited for, until `end` aborts. */
@@ -45,11 +45,11 @@ export interface Gate {
 export async function runWhenGranted(
   { key, command, waitMs, killAfterMs }: Omit<CommandArgs, "conflictStatus">,
   context: RunContext,
-  gate: Gate,
+  gate: CommandGate,
 ): Promise<number> {
   const { signals, env, tell, tellsWaits } = context;
   const waiting = waitFor(key, signals);
-  const course: { outcome?: Outcome } = {};
+  const course: { outcome?: CommandOutcome } = {};
   const got = new AbortController();
   if (tellsWaits && waitMs > 0) void gate.tellWaiting(got.signal);
   try {

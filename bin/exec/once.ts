@@ -13,10 +13,10 @@ import { formatDuration } from "../duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { CommandResult } from "./stored-output.js";
 import { type CommandArgs, waitFor } from "./lock.js";
-import { Output, replayOf } from "./stored-output.js";
+import { OutputBuffer, replayOf } from "./stored-output.js";
 import type { RunContext } from "../context.js";
 import { plainLines } from "../plain-text.js";
-import type { Outcome } from "./supervise.js";
+import type { CommandOutcome } from "./supervise.js";
 
 /** The command, its key, and the storage of its result. */
 export interface OnceArgs extends CommandArgs {
@@ -41,7 +41,7 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
   const { key } = args;
   const { locks, signals, tell } = context;
   const waiting = waitFor(key, signals);
-  const course: { outcome?: Outcome } = {};
+  const course: { outcome?: CommandOutcome } = {};
   try {
     const { value, replayed, attempt } = await begun(args, locks, waiting, async (run) => {
       waiting.throwIfAborted();
@@ -120,10 +120,10 @@ async function attemptOf(
   run: Run,
   args: OnceArgs,
   { env, signals, print }: RunContext,
-  course: { outcome?: Outcome },
+  course: { outcome?: CommandOutcome },
 ): Promise<CommandResult> {
   const { command, killAfterMs, finalStatuses } = args;
-  const output = new Output();
+  const output = new OutputBuffer();
   const onOutput = async (chunk: Buffer): Promise<void> => {
     output.add(chunk);
     await print(chunk);

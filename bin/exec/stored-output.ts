@@ -16,7 +16,7 @@ export interface CommandResult {
 export const RESULT_BYTES = 256 * 1024;
 
 /** Collects a command's output, in no more memory than can be stored. */
-export class Output {
+export class OutputBuffer {
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
 

@@ -12,11 +12,11 @@
  */
 import { CliError } from "../cli-error.js";
 import type { Signals } from "../context.js";
-import { type Ended, type ChildArgs, Child } from "./child.js";
-import type { Ending } from "./guard.js";
+import { type ChildEnd, type ChildArgs, Child } from "./child.js";
+import type { EndTimes } from "./guard.js";
 
 /** The part of a lease on which a command depends. */
-export interface Hold {
+export interface LeaseTime {
   /** Aborts when the lease is lost. */
   readonly signal: AbortSignal;
   /** Returns the time for which it is still held without a renewal, in ms. */
@@ -24,10 +24,9 @@ export interface Hold {
 }
 
 /** The hold of a command that depends on no lease. It ends by itself, by a signal, or with this process. */
-export const NO_LEASE: Hold = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
+export const NO_LEASE: LeaseTime = { signal: new AbortController().signal, remainingMs: () => Number.MAX_SAFE_INTEGER };
 
-/** The outcome of a command. */
-export type Outcome = Ended & {
+export type CommandOutcome = ChildEnd & {
   /** True if the command was asked to end because of the lease. */
   readonly cutOff: boolean;
   /** True if the lease was still held when the command had ended. */
@@ -44,10 +43,10 @@ const AHEAD_PART = 1 / 20;
 const LONGEST_AHEAD_MS = 100;
 
 /** Runs the command to its end. */
-export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): Promise<Outcome> {
+export async function supervise(args: ChildArgs, hold: LeaseTime, signals: Signals): Promise<CommandOutcome> {
   const { killAfterMs } = args;
   const aheadMs = Math.min(killAfterMs * AHEAD_PART, LONGEST_AHEAD_MS);
-  const endingAfter = (remainingMs: number): Ending => ({ termInMs: remainingMs - killAfterMs, killInMs: remainingMs });
+  const endingAfter = (remainingMs: number): EndTimes => ({ termInMs: remainingMs - killAfterMs, killInMs: remainingMs });
   const child = new Child(args, endingAfter(hold.remainingMs()));
   const cutting = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -59,17 +58,17 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
     child.terminate();
     timer = setTimeout(() => child.signal("SIGKILL"), killAfterMs);
   };
-  const look = (): void => {
+  const check = (): void => {
     const remainingMs = hold.remainingMs();
     const leftMs = remainingMs - killAfterMs - aheadMs;
     if (leftMs <= 0) return cut();
     child.watchdog.tell(endingAfter(remainingMs));
-    timer = setTimeout(look, Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
+    timer = setTimeout(check, Math.min(Math.ceil(leftMs), LONGEST_NAP_MS));
   };
 
   signals.handTo((name) => child.handOn(name));
   hold.signal.addEventListener("abort", cut, { once: true });
-  look();
+  check();
   try {
     const ended = await child.ended;
     const inTime = hold.remainingMs() > 0;
@@ -84,13 +83,13 @@ export async function supervise(args: ChildArgs, hold: Hold, signals: Signals): 
 }
 
 /** Returns the command's own status. @throws CliError if it could not be started. */
-export function statusOf(outcome: Outcome): number {
+export function statusOf(outcome: CommandOutcome): number {
   if (!outcome.started) throw new CliError(outcome.exit, outcome.why);
   return outcome.status;
 }
 
 /** Returns the error for a lost lease. `why` is its reason; it doesn't count for a command that was ended while the lease was still held. */
-export function lostUnder(key: string, outcome: Outcome, why: string): CliError {
+export function lostUnder(key: string, outcome: CommandOutcome, why: string): CliError {
   const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
   if (outcome.cutOff && outcome.inTime) {
     return new CliError("lost", `${key}: no renewal of the lease was answered, and ${how} while it was still held`, {

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import type { Ending, Message } from "./guard.js";
+import type { EndTimes, GuardMessage } from "./guard.js";
 
 export interface Watchdog {
   /**
@@ -14,7 +14,7 @@ export interface Watchdog {
    */
   watch(target: number): void;
   /** Tells when the target is to end, if nothing else is told before. */
-  tell(ending: Ending): void;
+  tell(ending: EndTimes): void;
   /** Stops watching. Returns true if it asked the target to end. */
   dismiss(): Promise<boolean>;
 }
@@ -38,7 +38,7 @@ export function startWatchdog(killAfterMs: number): Watchdog {
   guard.stdout.on("data", () => (hasTermed = true));
   const closed = new Promise<void>((resolve) => void guard.on("close", resolve));
   hold(guard, "unref");
-  const send = (message: Message): void => void guard.stdin.write(`${JSON.stringify(message)}\n`);
+  const send = (message: GuardMessage): void => void guard.stdin.write(`${JSON.stringify(message)}\n`);
   return {
     watch: (target) => send({ target }),
     tell: (ending) => send({ ...ending, sentWallMs: Date.now() }),

@@ -43,13 +43,13 @@ export function kindOf({ mode, permits, limit }: Pick<HoldView, "mode" | "permit
 }
 
 /** Returns a hold's state if its lease is not current: `not renewed 43s`; `""` if it is. */
-function stateOf(hold: HoldView): string {
+function holdState(hold: HoldView): string {
   const tone = toneOf(hold);
   if (tone === "late") return `${WORDS.late} ${formatDuration(hold.leaseMs - hold.remainingMs)}`;
   return tone === "held" ? "" : WORDS[tone];
 }
 
-const paint: NonNullable<Column<HoldView>["paint"]> = (hold, colors) => (stateOf(hold) === "" ? String : colors.yellow);
+const paint: NonNullable<Column<HoldView>["paint"]> = (hold, colors) => (holdState(hold) === "" ? String : colors.yellow);
 
 const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey }, paint };
 const WAITING: Column<HoldView> = {
@@ -61,7 +61,7 @@ const WAITING: Column<HoldView> = {
 
 /** Returns the columns for the holds of one key. The state is among them if a hold's lease is not current. */
 export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldView>[] {
-  const hasState = holds.some((hold) => stateOf(hold) !== "");
+  const hasState = holds.some((hold) => holdState(hold) !== "");
   return [
     { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutEnd }, paint },
     { title: "MODE", cell: kindOf, isSpare: holds.every((hold) => kindOf(hold) === "exclusive"), paint },
@@ -75,7 +75,7 @@ export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldVie
     // Beside the time since the last renewal, the time since the grant can be spared.
     { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right", isSpare: hasState, paint },
     { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right", paint },
-    ...(hasState ? [{ title: "STATE", cell: stateOf, paint }] : []),
+    ...(hasState ? [{ title: "STATE", cell: holdState, paint }] : []),
   ];
 }
 

@@ -37,7 +37,7 @@ export interface TicksArgs {
 }
 
 /** The run of an occurrence, and the time in ms from the occurrence before. */
-interface Occurrence extends RunInspection {
+interface OccurrenceRow extends RunInspection {
   readonly occurrence: string;
   readonly afterMs?: number;
 }
@@ -63,7 +63,7 @@ const RUN_COLUMNS: readonly Column<RunInspection>[] = [
   { title: "KEPT FOR", cell: keptText, isSpare: true },
 ];
 
-const TICK_COLUMNS: readonly Column<Occurrence>[] = [
+const TICK_COLUMNS: readonly Column<OccurrenceRow>[] = [
   { title: "OCCURRENCE", cell: ({ occurrence }) => occurrence },
   { title: "AFTER", cell: ({ afterMs }) => (afterMs === undefined ? "-" : formatDuration(afterMs)), align: "right" },
   ...ATTEMPT_COLUMNS,
@@ -155,11 +155,11 @@ export async function ticks({ name, max, withinMs }: TicksArgs, context: Command
     context.locks.runs.list({ prefix: `${name}_`, ...page }),
   );
   if (more) throw new CliError("refused", `${name} has more than ${OCCURRENCES_MAX} runs: keep them for a shorter time`);
-  const all = runs.flatMap((run): readonly Occurrence[] => {
+  const all = runs.flatMap((run): readonly OccurrenceRow[] => {
     const { schedule, occurrence = "" } = occurrenceOf(run.key) ?? {};
     return schedule === name ? [{ ...run, occurrence }] : []; // Other runs may begin with the name too.
   });
-  const rows = all.map((one, at): Occurrence => {
+  const rows = all.map((one, at): OccurrenceRow => {
     const before = all[at - 1];
     return before ? { ...one, afterMs: Date.parse(one.occurrence) - Date.parse(before.occurrence) } : one;
   });

@@ -11,10 +11,10 @@ import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
 import { cutEnd } from "../terminal.js";
 
-type Waiter = Inspection["waiters"][number];
+type WaiterRow = Inspection["waiters"][number];
 
 /** The columns of waiters for a key, or for a semaphore of `limit` permits. */
-const waiterColumns = (limit: number | undefined): readonly Column<Waiter>[] => [
+const waiterColumns = (limit: number | undefined): readonly Column<WaiterRow>[] => [
   { title: "PLACE", cell: ({ position }) => String(position), align: "right" },
   { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
   { title: "MODE", cell: ({ mode, permits = 1 }) => kindOf({ mode, permits, limit }) },

@@ -24,7 +24,7 @@ export interface WatchArgs {
 }
 
 /** A change since the previous poll. */
-export interface Change {
+export interface HoldChange {
   readonly event: "held" | "ended";
   readonly hold: HoldView;
   /** The way in which it ended, as a key's record names it. Absent: it goes on, or nobody knows. */
@@ -49,7 +49,7 @@ export async function watch(args: WatchArgs, context: CommandContext): Promise<n
   const signalled = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
   const display = context.screen.columns === undefined || context.asJson ? undefined : new AlternateScreen(process.stdout);
   try {
-    const by = await Promise.race([signalled, looks(args, context, display, end.signal).then(() => signalled)]);
+    const by = await Promise.race([signalled, pollHolds(args, context, display, end.signal).then(() => signalled)]);
     return statusOfSignal(by);
   } finally {
     end.abort();
@@ -57,7 +57,7 @@ export async function watch(args: WatchArgs, context: CommandContext): Promise<n
   }
 }
 
-async function looks(
+async function pollHolds(
   { prefix, intervalMs, max }: WatchArgs,
   context: CommandContext,
   display: AlternateScreen | undefined,
@@ -105,7 +105,7 @@ async function looks(
  * Returns the holds that ended, then those that began. A hold is identified by its key and token, and by its owner because a scope can have
  * reentrant holds.
  */
-export function changesBetween(before: readonly HoldView[], after: readonly HoldView[]): readonly Change[] {
+export function changesBetween(before: readonly HoldView[], after: readonly HoldView[]): readonly HoldChange[] {
   const nameOf = ({ key, fencingToken, owner }: HoldView): string => JSON.stringify([key, fencingToken, owner]);
   const [was, is] = [new Set(before.map(nameOf)), new Set(after.map(nameOf))];
   return [
@@ -132,12 +132,12 @@ export function endingOf(hold: HoldView, { fencingToken, lapsed = [], recent = [
   return others.every((other) => verbOf(other) === verbOf(first ?? "")) ? first : undefined;
 }
 
-function jsonOf({ event, hold, ending }: Change, at: Date): string {
+function jsonOf({ event, hold, ending }: HoldChange, at: Date): string {
   return plainJson({ at: at.toISOString(), event, ending, ...hold });
 }
 
 /** Returns the line of a change. A hold that the first look finds began before. */
-function lineOf({ event, hold, ending = "" }: Change, at: Date, isFirst: boolean): string {
+function lineOf({ event, hold, ending = "" }: HoldChange, at: Date, isFirst: boolean): string {
   const { key, owner, fencingToken, remainingMs } = hold;
   const verb = event === "ended" ? verbOf(ending) : isFirst ? "held" : "granted";
   const more = event === "held" ? `, ${kindOf(hold)}, ${formatDuration(remainingMs)} left` : "";

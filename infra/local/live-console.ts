@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Operator } from "../../bin/console/face.js";
+import type { Operator } from "../../bin/console/handlers.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../../bin/console/server.js";
 import type { LogLine } from "../../lib/dynamodb.js";

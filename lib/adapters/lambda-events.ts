@@ -14,7 +14,7 @@ import { checkKey } from "../client/calls/options.js";
 import { refused } from "../client/wire/checks.js";
 import type { Run } from "../client/calls/run/run-once.js";
 import { CALL_BUDGET_MS, sessionOf } from "../client/calls/session.js";
-import { tellQuietly } from "../client/wire/events.js";
+import { emitQuietly } from "../client/wire/events.js";
 import { invocationOf } from "./lambda.js";
 import { checkClient, checkFunction, checkOptions } from "./once.js";
 
@@ -130,7 +130,7 @@ function postponing<Message extends SqsMessage>(
     try {
       await changeVisibility?.(message, Math.min(Math.ceil(waitMs / 1000), VISIBILITY_MAX_SEC));
     } catch (error) {
-      void tellQuietly(onFailure, message, error);
+      void emitQuietly(onFailure, message, error);
     }
   }
 

@@ -12,12 +12,12 @@ import { type RequestParts, contentOf, contentOfParsed } from "./request.js";
  * `method` the method in VPC Lattice, which sends a list for each header. The body is as received, or as a parser left it.
  */
 interface HttpEvent extends Readonly<Partial<Record<Field, unknown>>> {
-  readonly headers?: SentHeaders | null;
-  readonly multiValueHeaders?: SentHeaders | null;
+  readonly headers?: EventHeaders | null;
+  readonly multiValueHeaders?: EventHeaders | null;
   readonly requestContext?: { readonly http?: { readonly method?: unknown } } | null;
 }
 
-type SentHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+type EventHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 type Field = "httpMethod" | "method" | "path" | "rawPath" | "resource" | "routeKey" | "body" | "isBase64Encoded" | Query;
 type Query = "rawQueryString" | "multiValueQueryStringParameters" | "queryStringParameters";
 

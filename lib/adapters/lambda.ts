@@ -6,7 +6,7 @@ import { InvalidRequestError } from "../client/wire/errors.js";
 import { type InvocationContext, ENDLESS } from "../client/wire/invocation.js";
 import type { LockClient } from "../client/calls/lock-client.js";
 import type { AnswerTo } from "./lambda-http.js";
-import { type Outcome, checkClient, checkFunction } from "./once.js";
+import { type CallOutcome, checkClient, checkFunction } from "./once.js";
 
 /**
  * Runs `work`, the rest of the call, under a lease or as a run, and passes the lease or run to it; or returns without calling `work`.
@@ -16,7 +16,7 @@ export type Around<Event, Context, Under> = (
   event: Event,
   context: Context,
   work: (under: Under) => Promise<unknown>,
-) => Promise<Outcome<unknown>>;
+) => Promise<CallOutcome<unknown>>;
 
 /** A handler, as Lambda and Middy call it. `Rest` is the arguments after event and context. */
 export type Handler<Event, Context, Rest extends readonly unknown[], Result> = (

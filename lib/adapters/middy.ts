@@ -8,7 +8,7 @@
  */
 import type { Around } from "./lambda.js";
 import { withHeaders } from "./lambda-http.js";
-import type { Outcome } from "./once.js";
+import type { CallOutcome } from "./once.js";
 import type { HttpAnswer } from "./problem.js";
 
 /** The context that Lambda passes to a function: the `Context` of `@types/aws-lambda`, written out because that package isn't always installed. */
@@ -65,7 +65,7 @@ class Passage<Under, Name extends string> {
   readonly #request: { readonly context: unknown; readonly internal: unknown };
   #finish: (result: unknown) => void = () => undefined;
   readonly #work = new Promise<unknown>((resolve) => (this.#finish = resolve));
-  #outcome: Promise<Outcome<unknown>> | undefined;
+  #outcome: Promise<CallOutcome<unknown>> | undefined;
 
   constructor(name: Name, request: { readonly context: unknown; readonly internal: unknown }) {
     this.#name = name;
@@ -73,7 +73,9 @@ class Passage<Under, Name extends string> {
   }
 
   /** Begins the call. Resolves with its response if the handler must not be called. */
-  async begin(around: (work: (under: Under) => Promise<unknown>) => Promise<Outcome<unknown>>): Promise<{ response: unknown } | undefined> {
+  async begin(
+    around: (work: (under: Under) => Promise<unknown>) => Promise<CallOutcome<unknown>>,
+  ): Promise<{ response: unknown } | undefined> {
     let enter: (none: undefined) => void = () => undefined;
     const entered = new Promise<undefined>((resolve) => (enter = resolve));
     const outcome = around((under) => {
@@ -108,7 +110,7 @@ class Passage<Under, Name extends string> {
   }
 
   /** Throws a refusal, so that error handlers and loggers see it. */
-  #responseOf(outcome: Outcome<unknown>): { response: unknown } {
+  #responseOf(outcome: CallOutcome<unknown>): { response: unknown } {
     if (outcome.how === "answered") return outcome;
     this.answer = outcome.answer;
     throw outcome.error;

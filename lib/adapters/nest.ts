@@ -278,12 +278,12 @@ export function Locked<Args extends readonly any[] = any[]>( // eslint-disable-l
   return (_target, name, descriptor) => {
     const method = (descriptor as PropertyDescriptor | undefined)?.value as AsyncMethod<unknown, unknown[], unknown> | undefined;
     if (typeof method !== "function") throw new InvalidRequestError(`@Locked() on ${String(name)}: is a legacy decorator of methods`, "fn");
-    Object.assign(descriptor, { value: inPlaceOf(method, (locked as Wrap)(options, method)) });
+    Object.assign(descriptor, { value: inPlaceOf(method, (locked as WrapMethod)(options, method)) });
   };
 }
 
 /** The form of `locked` that wraps a function, for a method of any type. */
-type Wrap = (options: unknown, method: AsyncMethod<unknown, unknown[], unknown>) => AsyncMethod<unknown, unknown[], unknown>;
+type WrapMethod = (options: unknown, method: AsyncMethod<unknown, unknown[], unknown>) => AsyncMethod<unknown, unknown[], unknown>;
 
 /** The interceptor of `@Idempotent()` routes, which the module provides. */
 export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {

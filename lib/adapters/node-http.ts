@@ -62,7 +62,7 @@ interface Replying {
    * they have done it to what was recorded. @default the answer is sent without the framework
    */
   readonly reply?: (answer: StoredResponse) => void;
-  readonly holds?: Holds;
+  readonly holds?: HoldsBody;
 }
 
 /** Serves a request. Resolves when the answer is on its way. */
@@ -99,9 +99,9 @@ export async function serveHeld<Request extends NodeRequest>(
 type Args = readonly [chunk?: unknown, encoding?: unknown, done?: unknown];
 
 /** Returns true to hold a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */
-export type Holds = (bytes: number, isKnown: boolean) => boolean;
+export type HoldsBody = (bytes: number, isKnown: boolean) => boolean;
 
-const KNOWN_LENGTH: Holds = (bytes, isKnown) => isKnown && bytes <= resultBytes;
+const KNOWN_LENGTH: HoldsBody = (bytes, isKnown) => isKnown && bytes <= resultBytes;
 /** The members of a response that tell or change how far it is. Every framework on node:http sends by these. */
 const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy", "flush"] as const;
 /** Statuses whose responses have no body, and so no length. */
@@ -113,7 +113,7 @@ export class HeldResponse {
   readonly made: Promise<MadeResponse>;
   readonly #response: ServerResponse;
   readonly #replayHeaders: readonly string[] | undefined;
-  readonly #holds: Holds;
+  readonly #holds: HoldsBody;
   readonly #own: readonly (PropertyDescriptor | undefined)[];
   readonly #parts: Buffer[] = [];
   #heldBytes = 0;

@@ -46,7 +46,7 @@ interface OnceRules<Asked extends readonly unknown[], Response> extends OnceOpti
 }
 
 /** A request or an event, as its host reads it. */
-interface Call<Asked extends readonly unknown[]> {
+interface HostCall<Asked extends readonly unknown[]> {
   readonly args: Asked;
   /** Undefined for an event that is no request: nobody waits for an answer, so a refusal is thrown. */
   readonly request: RequestParts | undefined;
@@ -55,7 +55,7 @@ interface Call<Asked extends readonly unknown[]> {
 }
 
 /** The outcome of a call: a response, or an error with its answer over HTTP. `ran` is false for a replay and for a call that was skipped. */
-export type Outcome<Response> =
+export type CallOutcome<Response> =
   | { readonly how: "answered"; readonly ran: boolean; readonly response: Response }
   | { readonly how: "refused"; readonly error: unknown; readonly answer: HttpAnswer };
 
@@ -106,7 +106,10 @@ class NotRecorded extends Error {
 export function once<Asked extends readonly unknown[], Response>({
   locks,
   ...options
-}: OnceRules<Asked, Response>): (call: Call<Asked>, work: (run: Run | undefined) => Promise<Response>) => Promise<Outcome<Response>> {
+}: OnceRules<Asked, Response>): (
+  call: HostCall<Asked>,
+  work: (run: Run | undefined) => Promise<Response>,
+) => Promise<CallOutcome<Response>> {
   const {
     service,
     caller,
@@ -123,7 +126,7 @@ export function once<Asked extends readonly unknown[], Response>({
   } = options;
   const keys = requestKeys({ service, caller });
 
-  function runOf({ args, request }: Call<Asked>): { readonly key: string; readonly payload: unknown } {
+  function runOf({ args, request }: HostCall<Asked>): { readonly key: string; readonly payload: unknown } {
     if (!keyFor && !request)
       throw new InvalidRequestError("key: is needed for this event, which is no request over HTTP: it names the run", "key");
     const own: unknown = keyFor ? keyFor(...args) : keyInHeader(request?.idempotencyKey);
@@ -183,7 +186,7 @@ export async function attempt<Under, Response>(
   protection: Protection<Under>,
   work: (under: Under) => Promise<Response>,
   call: (perform: () => Promise<Response>) => Promise<Response>,
-): Promise<Outcome<Response>> {
+): Promise<CallOutcome<Response>> {
   const progress: Progress<Under, Response> = { stage: "before" };
   const perform = async (): Promise<Response> => {
     const under = protection.current();

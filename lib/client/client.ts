@@ -29,7 +29,7 @@ import { runsOf } from "./calls/run/runs.js";
 import { type CallDeps, type WithSession, Session, SESSION } from "./calls/session.js";
 import { Holds } from "./hold/holds.js";
 import type { LeaseDeps } from "./hold/lease.js";
-import { tellQuietly } from "./wire/events.js";
+import { emitQuietly } from "./wire/events.js";
 import type { Callers } from "./wire/http.js";
 import { closedBySigterm } from "./calls/sigterm.js";
 import { RetryGate } from "./wire/retry-gate.js";
@@ -80,7 +80,7 @@ function createView(
   { context, scope }: { readonly context?: InvocationContext | undefined; readonly scope?: string | undefined } = {},
 ): LockClient {
   const deps = { ...shared, context, scope, track: (work: Promise<unknown>) => registry.track(work) };
-  const holds = new Holds(deps, registry, (event) => void tellQuietly(options.onEvent, event));
+  const holds = new Holds(deps, registry, (event) => void emitQuietly(options.onEvent, event));
   const unscoped = (): LockClient => (scope === undefined ? client : createView(shared, options, new Registry(registry), { context }));
   const session = new Session(deps, options, registry, holds, scope);
   const locks = lockCalls(session, shared.localQueues);

@@ -96,7 +96,7 @@ function operation(path: string, operationId: OperationName): Json {
     const schema = HEADERS[name] ? jsonSchema(HEADERS[name]) : { type: "string" };
     return { name, in: "header", description, schema };
   });
-  const headers = headersOf(tells);
+  const headers = headerDocs(tells);
   return {
     summary,
     parameters: [...inPath, ...inQuery, ...inHeader],
@@ -113,7 +113,7 @@ function operation(path: string, operationId: OperationName): Json {
           status,
           {
             ...response(name),
-            ...(name === "Waiting" || name === "Queued" ? headersOf(RETRY_AFTER) : headers),
+            ...(name === "Waiting" || name === "Queued" ? headerDocs(RETRY_AFTER) : headers),
             ...linksOf(leadsTo[Number(status)]),
           },
         ]),
@@ -134,7 +134,7 @@ function problems(codes: readonly ErrorCode[]): Record<string, Json> {
     Array.from(statuses, (status) => {
       const shared = codes.filter((code) => ERRORS[code].status === status);
       const description = shared.map((code) => `\`${code}\`: ${ERRORS[code].title}`).join(". ");
-      const headers = shared.some((code) => ERRORS[code].retry === "later") ? headersOf(RETRY_AFTER) : {};
+      const headers = shared.some((code) => ERRORS[code].retry === "later") ? headerDocs(RETRY_AFTER) : {};
       return [status, { description, ...headers, content: { [PROBLEM_TYPE]: { schema: ref("Problem") } } }];
     }),
   );
@@ -146,7 +146,7 @@ function response(name: AnswerName): Json {
     : { description: name, content: { "application/json": { schema: ref(name) } } };
 }
 
-function headersOf(named: Readonly<Record<string, string>>): Json {
+function headerDocs(named: Readonly<Record<string, string>>): Json {
   const headers = Object.entries(named).map(([name, description]) => [name, { description, schema: { type: "string" } }] as const);
   return headers.length > 0 ? { headers: Object.fromEntries(headers) } : {};
 }

@@ -92,7 +92,7 @@ export function heldOrWaiting(found: Held | Waiting): Answer {
 /** The answer with a place in the queue. */
 export function waitingAnswer(waiting: Waiting): Answer {
   if (waiting.asleep) return { status: 202, body: { state: "asleep", position: waiting.position } };
-  return { status: 202, body: bodyOf(waiting), headers: { "retry-after": String(toSecondsUp(waiting.retryAfterMs)) } };
+  return { status: 202, body: withoutOk(waiting), headers: { "retry-after": String(toSecondsUp(waiting.retryAfterMs)) } };
 }
 
 /** The answer with the state of a lease that is over. */
@@ -101,15 +101,15 @@ export function endedAnswer({ state }: Ended): Answer {
 }
 
 /** The answer to a look: with the tag, and without the body if nothing changed. */
-export function lookAnswer(tag: string, body: object | undefined): Answer {
+export function readAnswer(tag: string, body: object | undefined): Answer {
   return body ? { status: 200, body, headers: { etag: tag } } : { status: 304, headers: { etag: tag } };
 }
 
 /** The answer with all its members as the body. */
 export function plainAnswer(result: { readonly ok: true }): Answer {
-  return { status: 200, body: bodyOf(result) };
+  return { status: 200, body: withoutOk(result) };
 }
 
-function bodyOf({ ok: _ok, ...members }: { readonly ok: true }): object {
+function withoutOk({ ok: _ok, ...members }: { readonly ok: true }): object {
   return members;
 }

@@ -4,7 +4,7 @@
  * in run-operations.ts; the routes are in routes.ts; headers and links, which only the document has, are in headers-and-links.ts.
  */
 import type { Operation } from "./operation.js";
-import { answer, endedAnswer, heldOrWaiting, leaseAnswer, lookAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";
+import { answer, endedAnswer, heldOrWaiting, leaseAnswer, readAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";
 import { toProblem } from "./problem.js";
 import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
@@ -79,7 +79,7 @@ const KEY_OPERATIONS = {
     answers: { 200: "Inspection", 304: "empty" },
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.inspect({ ...path, ifNoneMatch, waitMs }), (found) =>
-        lookAnswer(found.tag, "unchanged" in found ? undefined : found.inspection),
+        readAnswer(found.tag, "unchanged" in found ? undefined : found.inspection),
       ),
   }),
   break: operation("break", {

@@ -1,6 +1,6 @@
 /** The rows of runs. A run's lease is renewed, checked and released like a lock's, with its kind. */
 import { LIMITS } from "../core/limits.js";
-import { answer, endedAnswer, heldOrWaiting, leaseAnswer, lookAnswer, marked, operation, plainAnswer, REPLAYED } from "./operation.js";
+import { answer, endedAnswer, heldOrWaiting, leaseAnswer, readAnswer, marked, operation, plainAnswer, REPLAYED } from "./operation.js";
 import { RunListQuery } from "./requests.js";
 
 const kind = "runs";
@@ -51,7 +51,7 @@ export const RUN_OPERATIONS = {
     refusals: ["not-found"],
     serve: async (api, { path, ifNoneMatch, waitMs }) =>
       answer(await api.run({ ...path, ifNoneMatch, waitMs }), (found) =>
-        lookAnswer(found.tag, "unchanged" in found ? undefined : found.run),
+        readAnswer(found.tag, "unchanged" in found ? undefined : found.run),
       ),
   }),
   resetRun: operation("resetRun", {

@@ -50,13 +50,13 @@ import { type Log, eventLine } from "./log.js";
 export const LOST_PLACE = "Holdfast.LostPlace";
 
 /** The news for a target: the lease has the key, or never will. */
-export type Outcome = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leaseMs"> | typeof LOST_PLACE;
+export type WakeMessage = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leaseMs"> | typeof LOST_PLACE;
 
 /**
  * Tells a target, by one request. `gone`: nobody waits there, or somebody told it before.
  * @throws Error, without the target in it, if it is not known whether the target was told
  */
-export type Tell = (target: WakeTarget, outcome: Outcome) => Promise<"told" | "gone">;
+export type Tell = (target: WakeTarget, outcome: WakeMessage) => Promise<"told" | "gone">;
 
 /** Asks AWS whether an execution still runs. Undefined: AWS was asked too fast, more than once. @throws Error if that is not known */
 export type IsRunning = (executionArn: string) => Promise<boolean | undefined>;
@@ -74,9 +74,9 @@ export interface AgentDeps {
 }
 
 /** The result for a sleeper. All but `asleep` and `failed` are the end of it. */
-export type Woken = "asleep" | "woken" | "dead" | "unclear" | "lost" | "failed";
+export type WakeResult = "asleep" | "woken" | "dead" | "unclear" | "lost" | "failed";
 /** The result for a tied lease. The agent looks no longer after one that is `untied`: it ended, or was released just now. */
-export type Tended = "left" | "renewed" | "untied" | "failed";
+export type TieResult = "left" | "renewed" | "untied" | "failed";
 
 /** The time within which the agent that claimed takes `gone` for a death. */
 const VERDICT_MS = 10_000;
@@ -112,9 +112,9 @@ interface DueTie {
 }
 
 /** Looks at every sleeper and tied lease. Returns how many of them were woken, found dead, renewed, and so on. */
-export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Readonly<Partial<Record<Woken | Tended, number>>>> {
-  const counts: Partial<Record<Woken | Tended, number>> = {};
-  const count = (result: Woken | Tended): void => void (counts[result] = (counts[result] ?? 0) + 1);
+export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Readonly<Partial<Record<WakeResult | TieResult, number>>>> {
+  const counts: Partial<Record<WakeResult | TieResult, number>> = {};
+  const count = (result: WakeResult | TieResult): void => void (counts[result] = (counts[result] ?? 0) + 1);
   const fail = (error: unknown): void => {
     count("failed");
     deps.onFailure(error);
@@ -149,14 +149,14 @@ async function askAll(
   due: readonly DueTie[],
   deps: AgentDeps,
   untilMs: number,
-  count: (result: Tended) => void,
+  count: (result: TieResult) => void,
 ): Promise<readonly DueTie[]> {
   const failed = (error: unknown): "failed" => (deps.onFailure(error), "failed");
   const queue = due.values();
   const left: DueTie[] = [];
   const oneByOne = async (): Promise<void> => {
     for (const tie of queue) {
-      let result: Tended | "unasked" = "unasked";
+      let result: TieResult | "unasked" = "unasked";
       while (result === "unasked" && deps.clock.monotonicMs() < untilMs) result = await ask(tie, deps).catch(failed);
       if (result === "unasked") left.push(tie);
       else count(result);
@@ -200,15 +200,15 @@ async function sweepKey(
   entries: readonly (Sleeper | TiedLease)[],
   deps: AgentDeps,
   untilMs = Number.POSITIVE_INFINITY,
-): Promise<readonly (Woken | Tended | DueTie)[]> {
-  const results: (Woken | Tended | DueTie)[] = [];
+): Promise<readonly (WakeResult | TieResult | DueTie)[]> {
+  const results: (WakeResult | TieResult | DueTie)[] = [];
   let record: LockRecord | undefined;
   let isFresh = false;
   for (const entry of entries) {
     try {
       if (deps.clock.monotonicMs() >= untilMs) throw new NoTime("the rest of a key");
       if (!isFresh) record = await deps.store.read(entry.address);
-      const result = await ("acquire" in entry ? wake(entry, record, deps) : look(entry, record, deps));
+      const result = await ("acquire" in entry ? wake(entry, record, deps) : tendTie(entry, record, deps));
       isFresh = result === "asleep" || "executionArn" in entry;
       results.push(result);
     } catch (error) {
@@ -221,16 +221,16 @@ async function sweepKey(
 }
 
 /** Claims the key for a sleeper if its turn has come, and tells its target. Safe to repeat, and at the same time elsewhere. */
-export async function wake(sleeper: Sleeper, record: LockRecord | undefined, deps: AgentDeps): Promise<Woken> {
+export async function wake(sleeper: Sleeper, record: LockRecord | undefined, deps: AgentDeps): Promise<WakeResult> {
   const { tell, clock, clocks } = deps;
   const { address, acquire, targets, putAtMs, untilMs } = sleeper;
   const { leaseId, principal } = acquire;
-  const over = async (woken: Woken): Promise<Woken> => (await deps.sleepers.delete(sleeper), woken);
+  const over = async (woken: WakeResult): Promise<WakeResult> => (await deps.sleepers.delete(sleeper), woken);
   const release: Release = { type: "release", key: address.key, leaseId, principal };
 
   const reading = guarded(clocks)();
-  const lost = async (): Promise<Woken> => {
-    await tellAll(targets, LOST_PLACE, tell).catch((error: unknown) => {
+  const lost = async (): Promise<WakeResult> => {
+    await sendToAll(targets, LOST_PLACE, tell).catch((error: unknown) => {
       // After its time, nobody waits for the news.
       if (untilMs > reading.earliestMs) throw error;
     });
@@ -257,7 +257,7 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const isClaimed = answer.how === "granted";
   if (!isClaimed && !held) return "asleep"; // Another agent claimed the key since the record was read.
   const { key, fencingToken, leaseMs } = answer.lease;
-  if ((await tellAll(targets, { key, leaseId, fencingToken, leaseMs }, tell)) === "told") return over("woken");
+  if ((await sendToAll(targets, { key, leaseId, fencingToken, leaseMs }, tell)) === "told") return over("woken");
   if (!isClaimed || elapsedMs(began, instantOf(clock)) > VERDICT_MS) return over("unclear");
   // A retry of the sleeper may have stored its target meanwhile, which the next sweep tells.
   const current = await deps.sleepers.read(address, leaseId);
@@ -267,7 +267,7 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
 }
 
 /** Tells all targets at the same time. `told`: one of them, or more. @throws the error of one of which it is not known */
-async function tellAll(targets: readonly WakeTarget[], outcome: Outcome, tell: Tell): Promise<"told" | "gone"> {
+async function sendToAll(targets: readonly WakeTarget[], outcome: WakeMessage, tell: Tell): Promise<"told" | "gone"> {
   const answers = await Promise.allSettled(targets.map((target) => tell(target, outcome)));
   const failed = answers.find((answer) => answer.status === "rejected");
   if (failed) throw failed.reason;
@@ -275,7 +275,7 @@ async function tellAll(targets: readonly WakeTarget[], outcome: Outcome, tell: T
 }
 
 /** Looks at a tied lease: AWS is asked about its execution only if the lease is held. */
-export async function look(tied: TiedLease, record: LockRecord | undefined, deps: AgentDeps): Promise<Tended | DueTie> {
+export async function tendTie(tied: TiedLease, record: LockRecord | undefined, deps: AgentDeps): Promise<TieResult | DueTie> {
   const { leaseId, putAtMs } = tied;
   const reading = guarded(deps.clocks)();
   const isThere = record !== undefined && isInRecord(record, leaseId);
@@ -286,7 +286,7 @@ export async function look(tied: TiedLease, record: LockRecord | undefined, deps
 }
 
 /** Renews a tied lease if its execution runs, and releases it if that is over. Safe to repeat, and at the same time elsewhere. */
-async function ask({ tied, hold }: DueTie, deps: AgentDeps): Promise<Tended | "unasked"> {
+async function ask({ tied, hold }: DueTie, deps: AgentDeps): Promise<TieResult | "unasked"> {
   const { address, leaseId, principal, executionArn } = tied;
   const ref = { key: address.key, leaseId, principal };
   const isRunning = await deps.isRunning(executionArn);

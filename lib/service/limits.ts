@@ -4,33 +4,33 @@ import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import { given } from "../core/members.js";
 import { refuseRates, viewOfLimit } from "../core/rate.js";
-import type { Requests } from "./request.js";
+import type { RequestContext } from "./request.js";
 
 /** Makes the operations on limits. */
-export function limitOperations(requests: Requests): LimitApi {
-  const { store, clocks, caller } = requests;
+export function limitOperations(context: RequestContext): LimitApi {
+  const { store, clocks, caller } = context;
   const { namespace } = caller;
   return {
     take: async ({ key, rates, cost = 1, waitMs = 0 }) =>
       refuseRates({ rates, cost }) ??
-      requests.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
+      context.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
     limit: ({ key }) =>
-      requests.read({ key, kind: "limits" }, async () => {
+      context.read({ key, kind: "limits" }, async () => {
         const record = await store.limits.read({ namespace, key });
         if (!record) return refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` });
         return { ok: true, limit: viewOfLimit(key, record, clocks()) };
       }),
     resetLimit: ({ key, reason }) => {
       const request = { key, kind: "limits" } as const;
-      return requests.read(request, async () => {
+      return context.read(request, async () => {
         if (!(await store.limits.reset({ namespace, key })))
-          return requests.refused(request, refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` }));
-        requests.logReset(request, reason);
+          return context.refused(request, refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` }));
+        context.logReset(request, reason);
         return { ok: true };
       });
     },
     limits: ({ prefix = "", max = DEFAULTS.listMax, cursor: after = "" }) =>
-      requests.read({ kind: "limits" }, async () => {
+      context.read({ kind: "limits" }, async () => {
         const reading = clocks();
         const page = await store.limits.list({ namespace, prefix, after, max, fullAfterMs: reading.earliestMs });
         const items = page.items.map(({ key, record }) => viewOfLimit(key, record, reading));

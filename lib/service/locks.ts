@@ -9,7 +9,7 @@ import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
-import type { Requests } from "./request.js";
+import type { RequestContext } from "./request.js";
 import { type Named, given, pick } from "../core/members.js";
 import { HEALTH_KEY } from "./request.js";
 import { acquireWithAgent } from "./acquire-with-agent.js";
@@ -19,46 +19,44 @@ import { viewChanged } from "./watch.js";
 const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
-export function lockOperations(requests: Requests): LockApi {
-  return Object.assign(leaseOperations(requests), lookOperations(requests));
+export function lockOperations(context: RequestContext): LockApi {
+  return Object.assign(leaseOperations(context), readOperations(context));
 }
 
 /** Acquires leases, changes and ends them. */
-function leaseOperations(requests: Requests): Omit<LockApi, keyof ReturnType<typeof lookOperations>> {
-  const { principal } = requests;
+function leaseOperations(context: RequestContext): Omit<LockApi, keyof ReturnType<typeof readOperations>> {
+  const { principal } = context;
   return {
     async acquire({ kind: _locks, waitMs, wake, tie, ...request }) {
       const parameters = parametersOf(request);
       const refusal = refuseParameters(parameters);
       if (refusal) return refusal;
       const command: Acquire = { type: "acquire", principal, ...parameters, ...(waitMs !== undefined && { wait: true }) };
-      return wake || tie ? acquireWithAgent(requests, command, { waitMs, wake, tie }) : requests.apply(command);
+      return wake || tie ? acquireWithAgent(context, command, { waitMs, wake, tie }) : context.apply(command);
     },
-    changeMode: ({ kind: _locks, ...request }) => requests.apply({ type: "mode", principal, ...request }),
-    renew: ({ key, leaseId, leaseMs, meta }) => requests.apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
-    release: ({ kind, key, leaseId }) => requests.apply({ type: "release", key, leaseId, principal }, kind),
+    changeMode: ({ kind: _locks, ...request }) => context.apply({ type: "mode", principal, ...request }),
+    renew: ({ key, leaseId, leaseMs, meta }) => context.apply({ type: "renew", key, leaseId, principal, ...given({ leaseMs, meta }) }),
+    release: ({ kind, key, leaseId }) => context.apply({ type: "release", key, leaseId, principal }, kind),
     waitForCondition: ({ key, leaseId, condition, to }) => {
       const back: Acquire = { type: "acquire", principal, ...parametersOf({ ...to, key }) };
-      return requests.apply({ type: "wait", key, leaseId, principal, condition, to: back });
+      return context.apply({ type: "wait", key, leaseId, principal, condition, to: back });
     },
     notify: ({ key, leaseId, condition, sequence, all = false }) =>
-      requests.apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
+      context.apply({ type: "notify", key, leaseId, principal, condition, all, ...given({ sequence }) }),
     transfer: ({ key, leaseId, to: { leaseId: toLeaseId, owner: toOwner, meta: toMeta, leaseMs } }) =>
-      requests.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, toMeta, leaseMs }) }),
+      context.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, toMeta, leaseMs }) }),
     breakHold: ({ key, fencingToken, reason, drainMs }) =>
-      requests.apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
+      context.apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
   };
 }
 
 /** Looks at leases, keys and the service. */
-function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" | "list" | "health"> {
-  const { store, clocks, caller, principal } = requests;
+function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspect" | "list" | "health"> {
+  const { store, clocks, caller, principal } = context;
   const { namespace } = caller;
   return {
     check: ({ kind = "locks", key, leaseId }) =>
-      requests.read({ key, kind }, async () =>
-        check(await store.read(requests.addressOf(key, kind)), { key, leaseId, principal }, clocks()),
-      ),
+      context.read({ key, kind }, async () => check(await store.read(context.addressOf(key, kind)), { key, leaseId, principal }, clocks())),
     inspect: ({ key, ...poll }, { signal } = {}) => {
       const viewOf = (record: LockRecord | undefined) => {
         // By one reading, so that no hold is both among the holders and over, or neither.
@@ -69,14 +67,14 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
         const all = { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
         return { ok: true, tag: inspectionTag(found), inspection: all } as const;
       };
-      return requests.read({ key }, () => viewChanged(requests, requests.addressOf(key), poll, viewOf, signal));
+      return context.read({ key }, () => viewChanged(context, context.addressOf(key), poll, viewOf, signal));
     },
     async list({ owner, ...query }) {
       const viewOf = (key: string, record: LockRecord) => {
         const view = inspection(key, record, clocks());
         return view.holders.some((holder) => owner === undefined || holder.owner === owner) ? view : undefined;
       };
-      const page = await requests.list("locks", query, owner !== undefined, viewOf, (views) => withinBytes(views, LIMITS.pageBytes));
+      const page = await context.list("locks", query, owner !== undefined, viewOf, (views) => withinBytes(views, LIMITS.pageBytes));
       if (!page.ok) return page;
       const { ok, ...found } = page;
       return { ok, namespace, ...found };
@@ -84,8 +82,8 @@ function lookOperations(requests: Requests): Pick<LockApi, "check" | "inspect" |
     health({ deep, caller: callerFlag }) {
       const needsCaller = callerFlag === "1";
       const needsTable = deep === "1" || needsCaller;
-      return requests.read({ needsTable }, async () => {
-        if (needsTable) await store.read(requests.addressOf(HEALTH_KEY));
+      return context.read({ needsTable }, async () => {
+        if (needsTable) await store.read(context.addressOf(HEALTH_KEY));
         const identity = { namespace, principal: caller.principal, ...store.parameters };
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(needsCaller && { caller: identity }) };
       });

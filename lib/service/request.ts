@@ -60,7 +60,7 @@ export const HEALTH_KEY = "health";
 type Logged = Parameters<typeof refusalLine>[0] & { readonly type?: Command["type"] };
 
 /** The requests of one caller, by the clocks of one request. */
-export class Requests {
+export class RequestContext {
   readonly deps: ServiceDeps;
   readonly store: LockStore;
   readonly caller: Caller;

@@ -14,7 +14,7 @@ import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } 
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
-import type { Requests } from "./request.js";
+import type { RequestContext } from "./request.js";
 import { given } from "../core/members.js";
 import { leftMsOf, viewChanged, watch } from "./watch.js";
 
@@ -22,8 +22,8 @@ import { leftMsOf, viewChanged, watch } from "./watch.js";
 const OMITTED = { resultOmitted: true } as const;
 
 /** Makes the operations on runs, and the renewal of their leases. */
-export function runOperations(requests: Requests): RunApi & RenewsRuns {
-  return Object.assign(startOperations(requests), leaseOperations(requests), readOperations(requests));
+export function runOperations(context: RequestContext): RunApi & RenewsRuns {
+  return Object.assign(startOperations(context), leaseOperations(context), readOperations(context));
 }
 
 /** The renewal of a run's lease, which other operations share with locks. */
@@ -32,57 +32,57 @@ interface RenewsRuns {
 }
 
 /** Starts a run, and forgets one. */
-function startOperations(requests: Requests): Pick<RunApi, "start" | "resetRun"> {
-  const { clocks, deps, principal } = requests;
+function startOperations(context: RequestContext): Pick<RunApi, "start" | "resetRun"> {
+  const { clocks, deps, principal } = context;
   return {
     async start(request, { signal }: CallOptions = {}) {
       const { key, waitMs = 0 } = request;
       const command = { type: "start", principal, ...parametersOf(request) } as const;
       const began = instantOf(deps.clock);
       for (;;) {
-        const answer = await requests.apply(command, "runs", { deferLog: "run-in-progress" });
-        if (answer.ok) return withValues(requests, key, answer);
+        const answer = await context.apply(command, "runs", { deferLog: "run-in-progress" });
+        if (answer.ok) return withValues(context, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = leftMsOf(deps, waitMs, began);
-        const found = await requests.read({ key, kind: "runs" }, async () => {
+        const found = await context.read({ key, kind: "runs" }, async () => {
           const hasEnded = (latest: LockRecord | undefined): boolean => !latest || !isRunning(latest, clocks());
-          const record = leftMs > 0 ? await watch(deps, requests.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
+          const record = leftMs > 0 ? await watch(deps, context.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
           return { ok: true as const, record };
         });
         if (!found.ok) return found;
         const { record } = found;
         const isBusy = record && isRunning(record, clocks());
         if (leftMs <= 0 || isBusy)
-          return requests.refused({ kind: "runs", ...command }, { ...answer, ...(isBusy && { retryAfterMs: freeInMs(record, clocks()) }) });
+          return context.refused({ kind: "runs", ...command }, { ...answer, ...(isBusy && { retryAfterMs: freeInMs(record, clocks()) }) });
       }
     },
 
-    resetRun: ({ key, reason, fencingToken }) => requests.apply({ type: "reset", key, ...given({ fencingToken }) }, "runs", { reason }),
+    resetRun: ({ key, reason, fencingToken }) => context.apply({ type: "reset", key, ...given({ fencingToken }) }, "runs", { reason }),
   };
 }
 
 /** Renews a run, with a checkpoint or without, and ends it with its outcome. */
-function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsRuns {
-  const { principal } = requests;
+function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & RenewsRuns {
+  const { principal } = context;
   return {
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
-      if (checkpoint === undefined) return lengthened(await requests.apply(command, "runs"));
-      const stored = await keep(requests, "checkpoint", checkpoint, key, leaseId);
+      if (checkpoint === undefined) return lengthened(await context.apply(command, "runs"));
+      const stored = await keep(context, "checkpoint", checkpoint, key, leaseId);
       return stored.ok
-        ? lengthened(await requests.apply({ ...command, checkpoint: { ...stored.payload, ...given({ sequence }) } }, "runs"))
+        ? lengthened(await context.apply({ ...command, checkpoint: { ...stored.payload, ...given({ sequence }) } }, "runs"))
         : stored;
 
       /** Extends the life of the checkpoint's own item, if the record now outlives it. */
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
-        const done = await requests.read({ key, kind: "runs" }, async () => {
-          await requests.store.keepPayload(requests.addressOf(key, "runs"), prolonged);
+        const done = await context.read({ key, kind: "runs" }, async () => {
+          await context.store.keepPayload(context.addressOf(key, "runs"), prolonged);
           return { ok: true as const };
         });
         // The lease is renewed even if this fails. The next heartbeat tries again.
-        if (done.ok) await requests.apply({ ...command, prolonged }, "runs");
+        if (done.ok) await context.apply({ ...command, prolonged }, "runs");
         return answer;
       }
     },
@@ -92,39 +92,39 @@ function leaseOperations(requests: Requests): Pick<RunApi, "complete"> & RenewsR
       if (outcome.state === "succeeded" && outcome.resultOmitted && outcome.result !== undefined)
         return refuse("invalid-request", { field: "resultOmitted", detail: "resultOmitted: goes without a result" });
       const [field, value] = outcome.state === "failed" ? (["error", outcome.error] as const) : (["result", outcome.result] as const);
-      if (value === undefined) return requests.apply<Complete>(command, "runs");
-      const stored = await keep(requests, field, value, key, leaseId);
-      return stored.ok ? requests.apply<Complete>({ ...command, payload: stored.payload }, "runs") : stored;
+      if (value === undefined) return context.apply<Complete>(command, "runs");
+      const stored = await keep(context, field, value, key, leaseId);
+      return stored.ok ? context.apply<Complete>({ ...command, payload: stored.payload }, "runs") : stored;
     },
   };
 }
 
 /** Reads one run, or lists them. */
-function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
-  const { clocks } = requests;
+function readOperations(context: RequestContext): Pick<RunApi, "run" | "runs"> {
+  const { clocks } = context;
   return {
     run: ({ key, ...poll }, { signal }: CallOptions = {}) =>
-      requests.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
+      context.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const viewOf = (record: LockRecord | undefined) => {
           const run = record && runOf(record, clocks());
           if (!run) return undefined;
           const view = runView(key, record, run, clocks());
           return { tag: runTag(view, run), run, view };
         };
-        const found = await viewChanged(requests, requests.addressOf(key, "runs"), poll, viewOf, signal);
+        const found = await viewChanged(context, context.addressOf(key, "runs"), poll, viewOf, signal);
         if (!found) return refuse("not-found", { detail: `Nothing was run under ${key}, or it is forgotten` });
         if ("unchanged" in found) return found;
         const { tag, view, run } = found;
         const { state, checkpoint, outcome } = run;
-        const saved = given({ checkpoint: await unpack(requests, key, checkpoint) });
+        const saved = given({ checkpoint: await unpack(context, key, checkpoint) });
         // The error of an earlier attempt says nothing about the present one.
         const isOver = state !== "running" && state !== "interrupted";
-        const value = isOver && (await outcomeOf(requests, key, state === "succeeded" ? "result" : "error", outcome?.payload));
+        const value = isOver && (await outcomeOf(context, key, state === "succeeded" ? "result" : "error", outcome?.payload));
         return { ok: true, tag, run: { ...view, ...saved, ...value } };
       }),
 
     runs: ({ state, ...query }) =>
-      requests.list("runs", query, state !== undefined, (key, record) => {
+      context.list("runs", query, state !== undefined, (key, record) => {
         const run = runOf(record, clocks());
         const view = run && runView(key, record, run, clocks());
         return state === undefined || view?.state === state ? view : undefined;
@@ -137,7 +137,7 @@ function readOperations(requests: Requests): Pick<RunApi, "run" | "runs"> {
  * large one in an item of its own if `leaseId` holds the run. For any other lease, the payload stays without text and is refused later.
  */
 async function keep(
-  requests: Requests,
+  context: RequestContext,
   field: "checkpoint" | "result" | "error",
   value: unknown,
   key: string,
@@ -148,10 +148,10 @@ async function keep(
   const maxBytes = field === "checkpoint" ? LIMITS.checkpointBytes : LIMITS.resultBytes;
   if (bytes > maxBytes) return refuse("too-large", { field, detail: `${field}: is ${bytes} bytes as JSON, of at most ${maxBytes}` });
   const payload = { digest: digestOf(value), bytes };
-  return requests.read({ key, kind: "runs" }, async () => {
+  return context.read({ key, kind: "runs" }, async () => {
     if (bytes <= LIMITS.inlineBytes) return { ok: true, payload: { ...payload, text } };
-    const { store, clocks, principal } = requests;
-    const address = requests.addressOf(key, "runs");
+    const { store, clocks, principal } = context;
+    const address = context.addressOf(key, "runs");
     const record = await store.read(address);
     if (!record?.run || holdOf(record, leaseId)?.principal !== principal) return { ok: true, payload };
     const stored = { ...payload, ttlAtSec: payloadTtlAtSec(record, record.run, clocks()) };
@@ -161,8 +161,8 @@ async function keep(
 }
 
 /** Returns the value of a run's `payload`; undefined without a payload, or if its item was collected. */
-async function unpack(requests: Requests, key: string, payload: Payload | undefined): Promise<unknown> {
-  const text = payload && (payload.text ?? (await requests.store.readPayload(requests.addressOf(key, "runs"), payload.digest)));
+async function unpack(context: RequestContext, key: string, payload: Payload | undefined): Promise<unknown> {
+  const text = payload && (payload.text ?? (await context.store.readPayload(context.addressOf(key, "runs"), payload.digest)));
   return text === undefined ? undefined : JSON.parse(text);
 }
 
@@ -170,24 +170,24 @@ async function unpack(requests: Requests, key: string, payload: Payload | undefi
  * Adds the stored values to the answer. Reading them may fail. The start has happened nevertheless, and the same
  * request sent again returns it.
  */
-async function withValues(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
-  const whole = await requests.read({ key, kind: "runs" }, () => values(requests, key, answer));
+async function withValues(context: RequestContext, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
+  const whole = await context.read({ key, kind: "runs" }, () => values(context, key, answer));
   return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
 }
 
-async function values(requests: Requests, key: string, answer: Running | Finished): Promise<Started | Replayed> {
+async function values(context: RequestContext, key: string, answer: Running | Finished): Promise<Started | Replayed> {
   if (answer.state === "running") {
     const { checkpoint, outlived, ...rest } = answer;
-    if (outlived) await requests.store.keepPayload(requests.addressOf(key, "runs"), outlived);
-    return { ...rest, ...given({ checkpoint: await unpack(requests, key, checkpoint) }) };
+    if (outlived) await context.store.keepPayload(context.addressOf(key, "runs"), outlived);
+    return { ...rest, ...given({ checkpoint: await unpack(context, key, checkpoint) }) };
   }
   const { payload, omitted, ...rest } = answer;
-  return { ...rest, ...(await outcomeOf(requests, key, answer.state === "failed" ? "error" : "result", payload, omitted)) };
+  return { ...rest, ...(await outcomeOf(context, key, answer.state === "failed" ? "error" : "result", payload, omitted)) };
 }
 
 /** Returns the stored value as the field `name`; or the mark, if there was one that is gone. */
-async function outcomeOf(requests: Requests, key: string, name: "result" | "error", payload: Payload | undefined, omitted?: true) {
-  const value = await unpack(requests, key, payload);
+async function outcomeOf(context: RequestContext, key: string, name: "result" | "error", payload: Payload | undefined, omitted?: true) {
+  const value = await unpack(context, key, payload);
   const isGone = omitted ?? (payload !== undefined && value === undefined);
   return { ...given({ [name]: value }), ...(isGone && OMITTED) };
 }

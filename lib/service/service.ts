@@ -5,7 +5,7 @@ import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { limitOperations } from "./limits.js";
 import { lockOperations } from "./locks.js";
-import { type ServiceDeps, Requests } from "./request.js";
+import { type ServiceDeps, RequestContext } from "./request.js";
 import { runOperations } from "./runs.js";
 import { setOperations } from "./sets.js";
 
@@ -17,7 +17,7 @@ export function serviceOnEachCall(deps: ServiceDeps, caller: Caller, clocks: () 
 
 /** Makes the operations of `caller`, by these clocks. */
 export function lockService(deps: ServiceDeps, caller: Caller, clocks: RequestClocks): ServiceApi {
-  const served = new Requests(deps, caller, clocks);
+  const served = new RequestContext(deps, caller, clocks);
   const locks = lockOperations(served);
   const runs = runOperations(served);
   const renew: ServiceApi["renew"] = (request) => (request.kind === "runs" ? runs : locks).renew(request);

@@ -6,13 +6,13 @@ import type { LockApi } from "../core/api/locks.js";
 import type { Mode } from "../core/record.js";
 import type { AcquireSetRequest, SetApi, SetHeld } from "../core/api/sets.js";
 import { parametersOf } from "./locks.js";
-import type { Requests } from "./request.js";
+import type { RequestContext } from "./request.js";
 import { given } from "../core/members.js";
 
 /** Makes the operations on many leases. */
-export function setOperations(requests: Requests, locks: LockApi): SetApi {
+export function setOperations(context: RequestContext, locks: LockApi): SetApi {
   return {
-    acquireSet: (request) => acquireSet(requests, request),
+    acquireSet: (request) => acquireSet(context, request),
 
     async renewSet({ leaseId, keys, leaseMs }) {
       const answers = await forEachKey(keys, (key) => locks.renew({ key, leaseId, leaseMs }));
@@ -43,19 +43,19 @@ export function setOperations(requests: Requests, locks: LockApi): SetApi {
 }
 
 /** Acquires all keys in one transaction. */
-async function acquireSet(requests: Requests, { locks: wanted, ...rest }: AcquireSetRequest): Promise<SetHeld | Refusal> {
+async function acquireSet(context: RequestContext, { locks: wanted, ...rest }: AcquireSetRequest): Promise<SetHeld | Refusal> {
   const locks = merged(wanted);
   const commands = locks.map((lock) => {
     const { requestHash, ...parameters } = parametersOf({ ...rest, ...lock });
     // The id belongs to the whole set: with other keys it is a different set.
     return {
       type: "acquire",
-      principal: requests.principal,
+      principal: context.principal,
       ...parameters,
       requestHash: digestOf([requestHash, locks]).slice(0, requestHash.length),
     } as const;
   });
-  const answers = await requests.applyAll(commands);
+  const answers = await context.applyAll(commands);
   if ("ok" in answers) return answers;
   // No single key's parameters match a set's, so no request queues under a set's id.
   const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));

@@ -5,7 +5,7 @@ import type { LockRecord } from "../core/record.js";
 import { LIMITS } from "../core/limits.js";
 import { type Instant, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
-import type { Requests, ServiceDeps } from "./request.js";
+import type { RequestContext, ServiceDeps } from "./request.js";
 
 /** Pauses between two reads, in ms: the first, doubled up to the longest. */
 const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
@@ -39,7 +39,7 @@ export async function watch(
 
 /** Returns what `viewOf` makes of the record. Waits while the caller knows its tag; if it still does then, nothing has changed. */
 export async function viewChanged<View extends { readonly tag: string } | undefined>(
-  requests: Requests,
+  context: RequestContext,
   address: Address,
   { ifNoneMatch, waitMs = 0 }: { readonly ifNoneMatch?: string | undefined; readonly waitMs?: number | undefined },
   viewOf: (record: LockRecord | undefined) => View,
@@ -47,7 +47,7 @@ export async function viewChanged<View extends { readonly tag: string } | undefi
 ): Promise<View | { readonly ok: true; readonly tag: string; readonly unchanged: true }> {
   const isKnown = (view: View): boolean => view !== undefined && namesTag(ifNoneMatch, view.tag);
   const mostMs = ifNoneMatch === undefined ? 0 : waitMs;
-  const view = viewOf(await watch(requests.deps, address, mostMs, (record) => !isKnown(viewOf(record)), signal));
+  const view = viewOf(await watch(context.deps, address, mostMs, (record) => !isKnown(viewOf(record)), signal));
   return view && isKnown(view) ? { ok: true, tag: view.tag, unchanged: true } : view;
 }
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { KeyView, Listed } from "../../bin/console/data.js";
-import { type Operator, faceOf, LOOK_REQUESTS } from "../../bin/console/face.js";
+import type { KeyView, ListData } from "../../bin/console/data.js";
+import { type Operator, handlersOf, READ_REQUESTS } from "../../bin/console/handlers.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { poll } from "../../bin/console/page/poll.js";
 import { consoleOf } from "../../bin/console/server.js";
@@ -36,10 +36,10 @@ function idle(pages = Infinity) {
 
 const never = new AbortController().signal;
 const look = async (locks: Operator, path: "locks" | "runs" | "exhausted", query: Record<string, string> = {}, signal = never) =>
-  (await faceOf({ locks, where: "here", canChange: false, pollMs: 1000 }).answers[path]?.(
+  (await handlersOf({ locks, where: "here", canChange: false, pollMs: 1000 }).answers[path]?.(
     new URLSearchParams(query),
     signal,
-  )) as Listed<KeyView>;
+  )) as ListData<KeyView>;
 
 const PATHS = ["locks", "runs", "exhausted"] as const;
 
@@ -47,15 +47,15 @@ describe("a look", () => {
   it.each(PATHS)("at %s of a table full of idle keys is bounded, and says that not all were looked at", async (path) => {
     const { asked, locks } = idle();
     const seen = await look(locks, path);
-    expect(asked).toHaveLength(LOOK_REQUESTS);
-    expect(seen).toMatchObject({ items: [], more: true, requests: LOOK_REQUESTS });
+    expect(asked).toHaveLength(READ_REQUESTS);
+    expect(seen).toMatchObject({ items: [], more: true, requests: READ_REQUESTS });
   });
 
   it("that is bounded asks once more for the keys that begin with the search, if a key may begin so", async () => {
     const { asked, locks } = idle();
-    expect(await look(locks, "locks", { find: " ORDER_1 " })).toMatchObject({ requests: LOOK_REQUESTS + 1 });
-    expect(asked.map(({ prefix }) => prefix)).toEqual([...Array<undefined>(LOOK_REQUESTS), "ORDER_1"]);
-    expect(await look(locks, "locks", { find: "no key" })).toMatchObject({ requests: LOOK_REQUESTS });
+    expect(await look(locks, "locks", { find: " ORDER_1 " })).toMatchObject({ requests: READ_REQUESTS + 1 });
+    expect(asked.map(({ prefix }) => prefix)).toEqual([...Array<undefined>(READ_REQUESTS), "ORDER_1"]);
+    expect(await look(locks, "locks", { find: "no key" })).toMatchObject({ requests: READ_REQUESTS });
   });
 
   it("that begins with the search has a key once, and counts as read those alone that the order is of", async () => {
@@ -67,16 +67,16 @@ describe("a look", () => {
   });
 
   it.each(["locks", "runs"] as const)("at %s reads on for as long as there are keys, if all are asked for", async (path) => {
-    const pages = 3 * LOOK_REQUESTS;
+    const pages = 3 * READ_REQUESTS;
     const { asked, locks } = idle(pages);
     expect(await look(locks, path, { all: "1" })).toMatchObject({ more: false, requests: pages });
     expect(asked).toHaveLength(pages);
   });
 
   it("at a service in this process reads everything, and its requests are free", async () => {
-    const pages = 3 * LOOK_REQUESTS;
+    const pages = 3 * READ_REQUESTS;
     const { asked, locks } = idle(pages);
-    const face = faceOf({ locks, where: "here", canChange: false, pollMs: 1000, lines: new RecentLines(0) });
+    const face = handlersOf({ locks, where: "here", canChange: false, pollMs: 1000, lines: new RecentLines(0) });
     expect(await face.answers["locks"]?.(new URLSearchParams(), never)).toEqual(
       expect.not.objectContaining({ requests: expect.anything() as unknown }),
     );
@@ -160,7 +160,7 @@ describe("a reader who goes", () => {
 });
 
 describe("the next look", () => {
-  it.each([1, 4, LOOK_REQUESTS])("comes after as many intervals as the last one took requests: %i", async (requests) => {
+  it.each([1, 4, READ_REQUESTS])("comes after as many intervals as the last one took requests: %i", async (requests) => {
     const pauses: number[] = [];
     const running = poll({
       ask: () => Promise.resolve({ requests }),

@@ -1,13 +1,13 @@
 /** The stored output of a command is the printed output or its size, and lists end. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RESULT_BYTES, Output, replayOf } from "../../bin/exec/stored-output.js";
+import { RESULT_BYTES, OutputBuffer, replayOf } from "../../bin/exec/stored-output.js";
 import { firstOf } from "../../bin/inspect/pages.js";
 import { cutKey } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";
 
 function kept(chunks: readonly Uint8Array[], exitCode: number) {
-  const output = new Output();
+  const output = new OutputBuffer();
   for (const chunk of chunks) output.add(Buffer.from(chunk));
   return output.result(exitCode);
 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awsIsRunning } from "../../lambda/executions.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
-import { type IsRunning, look, sweep } from "../../lib/service/agent.js";
+import { type IsRunning, tendTie, sweep } from "../../lib/service/agent.js";
 import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { RENEW } from "../support/direct-service.js";
@@ -289,7 +289,7 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     await its.hold();
     const [tied] = await its.ties();
     expect(await its.acquire()).toBe(200);
-    expect(await look(tied!, undefined, its.agent())).toBe("untied");
+    expect(await tendTie(tied!, undefined, its.agent())).toBe("untied");
     expect(await its.ties()).toHaveLength(1);
   });
 

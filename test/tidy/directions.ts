@@ -74,7 +74,7 @@ const ROOMS: readonly Room[] = [
     of: "bin/console/page/",
     files: [
       "bin/console/data.ts",
-      "bin/console/face.ts",
+      "bin/console/handlers.ts",
       "bin/console/lanes.ts",
       "bin/console/activity.ts",
       "bin/console/overview.ts",

@@ -1,7 +1,7 @@
 /** Grants, refusals, losses and waits over the last minutes as plots, and the log below. */
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import { type Bucket, bucketsOf, refusalsSince } from "../activity.js";
+import { type CountBucket, bucketsOf, refusalsSince } from "../activity.js";
 import type { Line } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
@@ -108,7 +108,7 @@ function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number
   </div>`;
 }
 
-type Value = Exclude<keyof Bucket, "fromMs">;
+type Value = Exclude<keyof CountBucket, "fromMs">;
 
 /** The counts of one kind, or the longest wait, over the time. */
 function Plot(props: {
@@ -116,7 +116,7 @@ function Plot(props: {
   readonly tone: string;
   readonly value: Value;
   readonly note: string;
-  readonly buckets: readonly Bucket[];
+  readonly buckets: readonly CountBucket[];
   readonly stepMs: number;
   /** The end of the time, in words. */
   readonly until: string;

@@ -1,12 +1,12 @@
 /** Requests for the page's data and changes. The page's entry says by which way: its own server, or the API that serves it. */
-import type { Failure } from "../data.js";
+import type { ApiFailure } from "../data.js";
 
 /** A refusal or failure, as an error. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
 
-  constructor({ code, message }: Failure) {
+  constructor({ code, message }: ApiFailure) {
     super(message);
     this.code = code;
   }
@@ -21,15 +21,15 @@ export function isSilence(error: Error): boolean {
 }
 
 /** A way to the data. Each call throws ApiError for a refusal or failure. A read ends when its reader aborts. */
-export interface Way {
+export interface DataSource {
   read(path: string, query: URLSearchParams, reader: AbortSignal): Promise<unknown>;
   change(path: string, body: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
-let way: Way | undefined;
+let way: DataSource | undefined;
 
 /** Sends the requests from now on by `chosen`. */
-export function goBy(chosen: Way): void {
+export function readFrom(chosen: DataSource): void {
   way = chosen;
 }
 

@@ -3,7 +3,7 @@ import { formatSeconds } from "../../duration.js";
 import { plain } from "../../plain-text.js";
 import { DEFAULT_ATTEMPTS, stateOf } from "../../inspect/run-text.js";
 import { isLoss } from "../activity.js";
-import type { KeyView, Locks, RunOfKey } from "../data.js";
+import type { KeyView, LocksData, RunOfKey } from "../data.js";
 import { longestWaitMs, LOOKS_MAX } from "../overview.js";
 import { type Polled, type Since, type ViewProps, useIsKnown } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
@@ -15,7 +15,7 @@ import { keyTone, sentence, stateText } from "./words.js";
 const LOSSES_MS = 600_000;
 
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
-export function Figures(props: ViewProps & { readonly data: Locks; readonly atMs: number; readonly age: string }): Content {
+export function Figures(props: ViewProps & { readonly data: LocksData; readonly atMs: number; readonly age: string }): Content {
   const { data, atMs, age, exhausted, lines, logFromMs } = props;
   const { held, waiting, waitedFor, late } = data.figures;
   const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
@@ -39,7 +39,7 @@ function figure(count: number, text: string, tone: string): Content {
 
 /** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
 export function NeedsALook(
-  props: ViewProps & { readonly data: Locks; readonly polled: Polled<Locks>; readonly sinceOf: Since },
+  props: ViewProps & { readonly data: LocksData; readonly polled: Polled<LocksData>; readonly sinceOf: Since },
 ): Content | null {
   const { data, polled, exhausted, sinceOf } = props;
   const isKnown = useIsKnown(polled);
@@ -51,13 +51,13 @@ export function NeedsALook(
       <h2>Needs a look</h2>
     </header>
     <ul>
-      ${data.looks.map((view) => keyLook(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runLook)}
+      ${data.looks.map((view) => keyRow(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runRow)}
     </ul>
     ${others > 0 && html`<p class="muted">${others} more of these are in the lists.</p>`}
   </section>`;
 }
 
-function look(href: string, tone: Parameters<typeof mark>[0], name: Content, text: Children, next: Children): Content {
+function attentionRow(href: string, tone: Parameters<typeof mark>[0], name: Content, text: Children, next: Children): Content {
   return html`<li key=${href} class=${tone}>
     <span class="name">${mark(tone)}${name}</span>
     <div>
@@ -68,18 +68,18 @@ function look(href: string, tone: Parameters<typeof mark>[0], name: Content, tex
   </li>`;
 }
 
-function keyLook(view: KeyView, sinceOf: Since): Content {
+function keyRow(view: KeyView, sinceOf: Since): Content {
   const { key, parts, holders, waiters } = view;
   const [first] = holders;
   const text = stateText(view, (lastsMs) => `${first ? `since ${sinceOf(key, first)} ` : "for "}(${formatSeconds(lastsMs)})`);
   const waiting = waiters.length > 0 ? `The longest wait is ${formatSeconds(longestWaitMs(view))}.` : "";
-  return look(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(text)}</bdi>`, waiting);
+  return attentionRow(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(text)}</bdi>`, waiting);
 }
 
-function runLook(run: RunOfKey): Content {
+function runRow(run: RunOfKey): Content {
   const { key, parts, error } = run;
   const text = html`The run has <strong class="lost">${stateOf(run)}</strong>. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default.`;
-  return look(
+  return attentionRow(
     hrefOf("runs", key),
     "over",
     keyName(key, parts),

@@ -4,8 +4,8 @@
  */
 import { render } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { type Face, faceOf, PAID_POLL_MS } from "../face.js";
-import { type Way, ApiError, goBy } from "./api.js";
+import { type Handlers, handlersOf, PAID_POLL_MS } from "../handlers.js";
+import { type DataSource, ApiError, readFrom } from "./api.js";
 import { App } from "./app.js";
 import { type Content, html } from "./html.js";
 import { operatorWith } from "./operator.js";
@@ -15,7 +15,7 @@ import "./sign-in.css";
 const TOKEN = /^[\w.~+/-]+=*$/;
 
 /** Returns the way to the data through a face in this page. */
-function wayThrough({ answers, changes }: Face): Way {
+function wayThrough({ answers, changes }: Handlers): DataSource {
   const none = (): never => {
     throw new ApiError({ code: "console", message: "This page may only read. Load it again, and choose to make changes." });
   };
@@ -35,7 +35,7 @@ function Hosted(): Content {
     };
     const cliOptions = `--url ${location.href.replace(/\/console.*/, "")}`;
     const locks = operatorWith({ token, onUnaccepted });
-    goBy(wayThrough(faceOf({ locks, where: location.host, canChange, pollMs: PAID_POLL_MS, cliOptions })));
+    readFrom(wayThrough(handlersOf({ locks, where: location.host, canChange, pollMs: PAID_POLL_MS, cliOptions })));
     setRefusal(undefined);
     setIn(true);
   };

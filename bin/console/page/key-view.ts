@@ -23,8 +23,8 @@ export function KeyView(props: OneProps): Content {
   const view = polled.data?.key === name ? polled.data : undefined;
   const log = useOwnLines(props, "lock");
   const { own } = log;
-  const seen = useSeen(view, polled.atMs);
-  const lanes = useMemo(() => (view && polled.atMs !== undefined ? seen.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
+  const history = useSeen(view, polled.atMs);
+  const lanes = useMemo(() => (view && polled.atMs !== undefined ? history.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const { atMs = 0 } = polled;
   const at = timeText(atMs, isUtc);
   const since: SinceText = (lastsMs) => `since ${timeText(atMs - lastsMs, isUtc)} (${formatSeconds(lastsMs)})`;
@@ -40,7 +40,7 @@ export function KeyView(props: OneProps): Content {
     <p class="back"><a href=${listHref("locks")} data-back>‹ Locks</a></p>
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
-      ${view && chip(stateOf(keyTone(view), isKnown))}
+      ${view && chip(shownTone(keyTone(view), isKnown))}
       ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setBreaking(true)}>Break…</button>`}
     </div>
     <${Freshness} polled=${polled} />
@@ -138,7 +138,7 @@ function howToBreak({ key, holders }: Key, { cliOptions }: About): Content | nul
 }
 
 /** Returns a state that an answer tells, unless the answer is old. */
-function stateOf(tone: Tone, isKnown: boolean): Tone {
+function shownTone(tone: Tone, isKnown: boolean): Tone {
   return isKnown ? tone : "unknown";
 }
 
@@ -148,7 +148,7 @@ type None = typeof empty;
 function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None): Content {
   const { holders, fencingToken, limit } = view;
   const rows = holders.map((holder) => {
-    const tone = stateOf(toneOf(holder), isKnown);
+    const tone = shownTone(toneOf(holder), isKnown);
     return html`<li key=${holder.fencingToken}>
       <div class="line"><strong>${ownerName(holder.owner)}</strong> ${holders.length > 1 && chip(tone)}</div>
       ${LeaseBar({ leftMs: holder.remainingMs, leaseMs: holder.leaseMs, tone })}

@@ -1,7 +1,7 @@
 /** The limits in use: what is left of each rate, when all of it is back, and how many permits are out. */
 import { useContext, useState } from "preact/hooks";
 import { formatSeconds, rateText } from "../../duration.js";
-import type { LimitOfKey, Listed } from "../data.js";
+import type { LimitOfKey, ListData } from "../data.js";
 import { ResetLimitDialog } from "./dialog.js";
 import { Search } from "./filters.js";
 import { type ViewProps, SharedContext, useIsKnown } from "./hooks.js";
@@ -14,7 +14,7 @@ import { permitsText, sentence, timeText } from "./words.js";
 const FILTERS = { find: "", all: "" };
 
 export function LimitsView({ about, query, announce }: ViewProps): Content {
-  const { filters, set, polled, age, partOf, none, more } = useList<Listed<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
+  const { filters, set, polled, age, partOf, none, more } = useList<ListData<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
   const { data, atMs = 0, error } = polled;
   const isKnown = useIsKnown(polled);

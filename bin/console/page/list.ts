@@ -1,6 +1,6 @@
 /** A list: its filters as the address has them, its poll, and the number of its rows. */
 import { useState } from "preact/hooks";
-import type { About, Listed } from "../data.js";
+import type { About, ListData } from "../data.js";
 import { type Polled, useIsOld, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { empty } from "./parts.js";
@@ -29,7 +29,7 @@ export interface List<T, F> extends Filtered<F> {
 }
 
 /** Returns the list of a place. */
-export function useList<T extends Listed<unknown>, F extends Filters & Readonly<Record<string, string>>>(
+export function useList<T extends ListData<unknown>, F extends Filters & Readonly<Record<string, string>>>(
   place: Place,
   about: About,
   query: URLSearchParams,

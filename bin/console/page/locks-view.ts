@@ -1,7 +1,7 @@
 /** The first view: is anything wrong, and which keys are held now. */
 import { useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
-import type { About, KeyView, Locks } from "../data.js";
+import type { About, KeyView, LocksData } from "../data.js";
 import { type Order, longestWaitMs, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { Figures, NeedsALook } from "./first-look.js";
@@ -22,11 +22,11 @@ const ORDER_NAMES: Readonly<Record<Order, string>> = {
 /** The filters at first. `only`: `waited` for the keys with waiters alone. */
 const FILTERS = { find: "", only: "", order: "wait", all: "" };
 
-type Filters = Pick<List<Locks, typeof FILTERS>, "filters" | "set">;
+type Filters = Pick<List<LocksData, typeof FILTERS>, "filters" | "set">;
 
 export function LocksView(props: ViewProps): Content {
   const { about, query } = props;
-  const list = useList<Locks, typeof FILTERS>("locks", about, query, FILTERS);
+  const list = useList<LocksData, typeof FILTERS>("locks", about, query, FILTERS);
   const { filters, set, polled } = list;
   const { data, atMs = 0, error } = polled;
   const sinceOf = useSince(data, atMs);
@@ -66,7 +66,7 @@ function listFilters({ filters: { order, only }, set }: Filters): Content {
     </label>`;
 }
 
-function nothing(about: About, { read, more }: Locks, { filters: { find, only }, set }: Filters): Content {
+function nothing(about: About, { read, more }: LocksData, { filters: { find, only }, set }: Filters): Content {
   const isAll = find === "" && only === "";
   if (isAll && more) return empty("None of the keys that were read is held");
   if (isAll) return empty("No key is held", tryIt(about, "lock demo -- sleep 30"));
@@ -75,7 +75,7 @@ function nothing(about: About, { read, more }: Locks, { filters: { find, only },
   return empty(more ? `None of the first ${read} held keys ${fault}` : `No held key ${fault}`, clear);
 }
 
-function countText({ fits, read, more }: Locks): string {
+function countText({ fits, read, more }: LocksData): string {
   const of = fits === read || more ? "" : ` of ${read}`;
   return `${fits}${of} held ${fits === 1 && of === "" ? "key" : "keys"}${more ? " among those read" : ""}`;
 }

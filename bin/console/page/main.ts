@@ -1,19 +1,19 @@
 /** The page as the console's own server serves it, on this machine. A cookie that this script can't read goes with its requests. */
 import { render } from "preact";
-import type { Failure } from "../data.js";
-import { type Way, ApiError, goBy, send } from "./api.js";
+import type { ApiFailure } from "../data.js";
+import { type DataSource, ApiError, readFrom, send } from "./api.js";
 import { App } from "./app.js";
 import { html } from "./html.js";
 
 /** The way to the console's own server. */
-const OWN_SERVER: Way = {
+const OWN_SERVER: DataSource = {
   read: (path, query, signal) => ask(`${path}?${query.toString()}`, { signal }),
   change: (path, body) => ask(path, { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
 };
 
 async function ask(path: string, init: RequestInit): Promise<unknown> {
   const { response, value } = await send(`/console/api/${path}`, init, "The server of this page does not answer. Was it stopped?");
-  if (!response.ok) throw new ApiError(value as Failure);
+  if (!response.ok) throw new ApiError(value as ApiFailure);
   return value;
 }
 
@@ -29,6 +29,6 @@ async function openSession(): Promise<void> {
   await OWN_SERVER.change("session", { secret }).catch(() => undefined);
 }
 
-goBy(OWN_SERVER);
+readFrom(OWN_SERVER);
 await openSession();
 render(html`<${App} />`, document.body);

@@ -2,11 +2,11 @@
  * An operator's calls to the API that serves the page, with a bearer token. The token stays in the memory of this page: it is never stored,
  * never in an address, and sent to nobody but the page's own origin.
  */
-import type { Operator } from "../face.js";
+import type { Operator } from "../handlers.js";
 import { ApiError, send } from "./api.js";
 
 /** A bearer token, and what happens when the API doesn't accept it. */
-export interface Credentials {
+export interface BearerToken {
   readonly token: string;
   /** Called when the API answers 401: the token is over, or of another issuer or audience. */
   readonly onUnaccepted: () => void;
@@ -18,7 +18,7 @@ type FoundRun = Awaited<ReturnType<Operator["runs"]["get"]>>;
 const GATEWAY_CODES: Readonly<Record<number, string>> = { 401: "not-configured", 403: "forbidden", 404: "not-found", 429: "throttled" };
 
 /** Returns the calls. Each throws ApiError for a refusal or failure. */
-export function operatorWith({ token, onUnaccepted }: Credentials): Operator {
+export function operatorWith({ token, onUnaccepted }: BearerToken): Operator {
   const call = async <T>(method: "GET" | "POST", path: string, body?: object): Promise<T> => {
     const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };

@@ -4,7 +4,7 @@ import { formatDuration, formatSeconds } from "../../duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, nextOf, startedAgoMs, stateOf } from "../../inspect/run-text.js";
 import { plain } from "../../plain-text.js";
 import { reasonOf } from "../activity.js";
-import type { Line, Listed, RunOfKey } from "../data.js";
+import type { Line, ListData, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
@@ -51,7 +51,7 @@ function noteOf(run: RunOfKey, answer: AnswerTime): string {
 
 /** The list of runs. Those that need a person come first, however far behind the others their keys are. */
 export function RunsView({ about, query, exhausted }: ViewProps): Content {
-  const { filters, set, polled, age, partOf, none, more } = useList<Listed<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
+  const { filters, set, polled, age, partOf, none, more } = useList<ListData<RunOfKey>, typeof FILTERS>("runs", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
   const { data, atMs = 0 } = polled;
   const isFailed = filters.state === "" || filters.state === "failed";
@@ -82,7 +82,7 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
     </table>`;
   }
 
-  function nothing({ read, more: hasMore }: Listed<RunOfKey>): Content {
+  function nothing({ read, more: hasMore }: ListData<RunOfKey>): Content {
     if (filters.find + filters.state === "" && !hasMore) return empty("There are no runs", tryIt(about, "once demo -- date"));
     const clear = html`<button type="button" onClick=${() => set({ find: "", state: "" })}>Clear the filter</button>`;
     return empty(hasMore ? `None of the first ${read} runs fits` : "No run fits the filter", clear);

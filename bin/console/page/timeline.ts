@@ -41,14 +41,14 @@ const END_TONES: Readonly<Record<EndKind, string>> = {
 };
 
 /** Where a time is drawn, in px. */
-type Place = (atMs: number) => number;
+type PixelOf = (atMs: number) => number;
 
 /** The times that a lane needs. */
 interface Picture {
   readonly nowMs: number;
   /** The time up to which the lanes are known, in epoch ms. */
   readonly knownMs: number;
-  readonly place: Place;
+  readonly place: PixelOf;
   readonly isUtc: boolean;
 }
 
@@ -84,7 +84,7 @@ export function Timeline(props: {
   const left = isNarrow ? 8 : LABEL_PX;
   const lanePx = isNarrow ? LANE_PX + 14 : LANE_PX;
   const wide = Math.max(0, width - left - 8);
-  const place: Place = (atMs) => left + wide * Math.min(1, Math.max(0, ((atMs - fromMs) / wholeMs) * (1 - FUTURE)));
+  const place: PixelOf = (atMs) => left + wide * Math.min(1, Math.max(0, ((atMs - fromMs) / wholeMs) * (1 - FUTURE)));
   const height = AXIS_PX + Math.max(1, shown.length) * lanePx + 6;
   return html`<div class="timeline" ref=${box}>
     ${
@@ -112,7 +112,7 @@ export function Timeline(props: {
   </div>`;
 }
 
-function axis(fromMs: number, untilMs: number, spanMs: number, place: Place, height: number, wide: number, isUtc: boolean): Content {
+function axis(fromMs: number, untilMs: number, spanMs: number, place: PixelOf, height: number, wide: number, isUtc: boolean): Content {
   const fits = Math.max(1, Math.floor((wide * (1 - FUTURE)) / TICK_PX));
   const stepMs = TICKS_MS.find((ms) => spanMs / ms <= fits) ?? spanMs;
   const first = Math.ceil(fromMs / stepMs) * stepMs;
@@ -195,7 +195,7 @@ function cross(x: number, y: number, tone: string): Content {
   /></g>`;
 }
 
-function momentOf({ atMs, kind }: Moment, y: number, place: Place): Content {
+function momentOf({ atMs, kind }: Moment, y: number, place: PixelOf): Content {
   const x = place(atMs);
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }

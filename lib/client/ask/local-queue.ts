@@ -40,7 +40,7 @@ const CHANGES_MAX = 5;
 /** The priorities above the default. */
 const PRIORITIES: readonly number[] = Array.from({ length: priorityMax }, (_, index) => index + 1);
 /** The number of callers settled in one turn of the event loop, which takes some milliseconds. */
-const TOLD_AT_ONCE = 100;
+const SETTLED_PER_TURN = 100;
 
 /** The handoff of a hold when its holder is done. */
 export interface Handoff {
@@ -108,7 +108,7 @@ const orderOf = ({ order }: LocalWaiter): number => order;
 const dueMsOf = ({ dueMs }: LocalWaiter): number => dueMs;
 
 /** A grant, and the parameters of the caller for whom it was made. */
-interface Granted {
+interface MadeGrant {
   readonly answered: Answered<Held>;
   readonly params: AcquireParams;
 }
@@ -161,10 +161,10 @@ class LocalHandoff implements Handoff {
 
 class LocalQueue {
   readonly #onEmpty: (queue: LocalQueue) => void;
-  readonly #standing = new Heap(orderOf);
+  readonly #waiters = new Heap(orderOf);
   readonly #byTime = new Heap(dueMsOf);
   #arrived = 0;
-  #alarm: { readonly timer: Timer; readonly dueMs: number } | undefined;
+  #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
   #asking: Asking | undefined;
   /** The state of the request for the key, or of the handoff; undefined while a caller of this queue holds the key. */
   #pendingWait: SharedWait | undefined;
@@ -172,7 +172,7 @@ class LocalQueue {
   #failure: { readonly error: Error; readonly before: number } | undefined;
   #isHeld = false;
   /** The caller that left last. */
-  #left: LocalWaiter | undefined;
+  #lastToLeave: LocalWaiter | undefined;
   #localHandoffs = 0;
 
   constructor(
@@ -186,7 +186,7 @@ class LocalQueue {
   }
 
   get hasWaiters(): boolean {
-    return this.#standing.size > 0;
+    return this.#waiters.size > 0;
   }
 
   join(params: AcquireParams, wait: Wait, deps: AskDeps): Promise<LocalGrant> {
@@ -212,10 +212,10 @@ class LocalQueue {
         if (signal) this.#leave(waiter, abortError(signal));
       };
       signal?.addEventListener("abort", abort, { once: true });
-      this.#standing.add(waiter);
+      this.#waiters.add(waiter);
       this.#byTime.add(waiter);
       if (signal?.aborted) abort();
-      this.#setAlarm();
+      this.#setTimer();
       this.#ask();
     });
   }
@@ -223,12 +223,12 @@ class LocalQueue {
   /** Asks for the key on behalf of all waiters, unless one of them holds it. */
   #ask(): void {
     if (this.#asking || this.#isHeld || this.#failure) return;
-    const { first } = this.#standing;
+    const { first } = this.#waiters;
     if (!first) return this.#onEmpty(this);
     const { params } = first;
     const deps: AskDeps = { ...first.deps, context: { getRemainingTimeInMillis: () => this.#remainingMs() } };
     const giveUp = new LazyAbort();
-    const wait = new SharedWait(deps, () => this.#tell());
+    const wait = new SharedWait(deps, () => this.#settleBatch());
     this.#pendingWait = wait;
     this.#localHandoffs = 0;
     const ended = untilGranted({ ...params, signal: giveUp }, wait, deps)
@@ -245,7 +245,7 @@ class LocalQueue {
       )
       .finally(() => {
         this.#asking = undefined;
-        this.#tell();
+        this.#settleBatch();
         this.#ask();
       });
     this.#asking = { giveUp, ended };
@@ -253,7 +253,7 @@ class LocalQueue {
 
   /** The time of the queue's request, in ms: no invocation bounds it while callers wait. Its cancel has the time of the last one to leave. */
   #remainingMs(): number {
-    const last = this.#standing.first ? undefined : this.#left;
+    const last = this.#waiters.first ? undefined : this.#lastToLeave;
     return last?.deps.context ? remainingMs(last.deps.context) : Number.POSITIVE_INFINITY;
   }
 
@@ -261,9 +261,9 @@ class LocalQueue {
    * Gives the lease to the first waiter, by a transfer if it was made for another that has left. Returns false if all have left, or if the
    * transfer fails or is given up: then the lease is cancelled, and no caller ever held it.
    */
-  async #give(granted: Granted, deps: AskDeps, giveUp?: LazyAbort): Promise<boolean> {
+  async #give(granted: MadeGrant, deps: AskDeps, giveUp?: LazyAbort): Promise<boolean> {
     for (let changes = 0; ; changes++) {
-      const { first } = this.#standing;
+      const { first } = this.#waiters;
       const { answered, params } = granted;
       if (first && suits(params, first.params)) {
         this.#remove(first);
@@ -285,7 +285,7 @@ class LocalQueue {
 
   /** Hands the hold of `from` to the next waiter. Returns false if there is none, and the hold is to be released. */
   async handOff(from: LeaseRef, handoff: LocalHandoff, context: InvocationContext | undefined): Promise<boolean> {
-    const { first: next } = this.#standing;
+    const { first: next } = this.#waiters;
     if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX || this.isOutranked()) return false;
     const { deps, params } = next;
     const wait = new SharedWait(deps);
@@ -303,7 +303,7 @@ class LocalQueue {
     } finally {
       // Also if the transport throws: no caller here has the key, so the queue must ask for it.
       if (!isGiven) this.freed();
-      this.#tell();
+      this.#settleBatch();
     }
     return true;
   }
@@ -315,16 +315,16 @@ class LocalQueue {
   }
 
   /** Settles callers whose wait ended, one batch per turn of the event loop. */
-  #tell(): void {
-    for (let told = 0; told < TOLD_AT_ONCE && (this.#tellVerdict() || this.#tellTime()); told++);
-    this.#setAlarm();
+  #settleBatch(): void {
+    for (let settled = 0; settled < SETTLED_PER_TURN && (this.#rejectFailed() || this.#rejectOverdue()); settled++);
+    this.#setTimer();
   }
 
   /** Settles one caller with the verdict. Returns true if there was one left. */
-  #tellVerdict(): boolean {
+  #rejectFailed(): boolean {
     if (!this.#failure) return false;
     const { error, before } = this.#failure;
-    const { first } = this.#standing;
+    const { first } = this.#waiters;
     if (first && first.order < before) {
       this.#leave(first, error);
       return true;
@@ -335,7 +335,7 @@ class LocalQueue {
   }
 
   /** Settles the caller whose time is over first. Returns true if there was one. */
-  #tellTime(): boolean {
+  #rejectOverdue(): boolean {
     const { first } = this.#byTime;
     if (!first || this.#leftMs(first) > 0) return false;
     const what = `acquire ${this.key}`;
@@ -344,24 +344,24 @@ class LocalQueue {
   }
 
   /** Sets one timer for the whole queue, for the wait that ends first. */
-  #setAlarm(): void {
+  #setTimer(): void {
     const { first } = this.#byTime;
     if (!first) {
-      this.#alarm?.timer.cancel();
-      this.#alarm = undefined;
+      this.#timer?.timer.cancel();
+      this.#timer = undefined;
       return;
     }
     const { clock } = first.deps;
     const delayMs = this.#failure ? 0 : this.#leftMs(first);
     const dueMs = clock.monotonicMs() + delayMs;
-    if (this.#alarm && this.#alarm.dueMs <= dueMs) return;
-    this.#alarm?.timer.cancel();
-    const tell = (): void => {
-      this.#alarm = undefined;
-      this.#tell();
+    if (this.#timer && this.#timer.dueMs <= dueMs) return;
+    this.#timer?.timer.cancel();
+    const settle = (): void => {
+      this.#timer = undefined;
+      this.#settleBatch();
     };
-    const timer = timeLimit(delayMs, tell, clock);
-    this.#alarm = { timer, dueMs };
+    const timer = timeLimit(delayMs, settle, clock);
+    this.#timer = { timer, dueMs };
   }
 
   /** The time, in ms, until this caller is told that its wait is over: what is left of the wait, or the time of its last request. */
@@ -372,9 +372,9 @@ class LocalQueue {
 
   /** Removes a waiter. Returns true if it was in the queue. */
   #remove(waiter: LocalWaiter): boolean {
-    const stood = this.#standing.delete(waiter) && this.#byTime.delete(waiter);
+    const stood = this.#waiters.delete(waiter) && this.#byTime.delete(waiter);
     // A timer without waiters would keep the process from ending.
-    if (!this.#byTime.first) this.#setAlarm();
+    if (!this.#byTime.first) this.#setTimer();
     return stood;
   }
 
@@ -384,8 +384,8 @@ class LocalQueue {
    */
   #leave(waiter: LocalWaiter, error: Error): void {
     if (!this.#remove(waiter)) return;
-    this.#left = waiter;
-    if (!this.#asking || this.#standing.size > 0) return waiter.reject(error);
+    this.#lastToLeave = waiter;
+    if (!this.#asking || this.#waiters.size > 0) return waiter.reject(error);
     const { giveUp, ended } = this.#asking;
     waiter.deps.track(ended);
     giveUp.abort(error);

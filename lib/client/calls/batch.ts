@@ -3,7 +3,7 @@ import { key as keyOf } from "./key.js";
 import { InvalidRequestError } from "../wire/errors.js";
 import { type InvocationContext, remainingMs } from "../wire/invocation.js";
 import { type Checks, boolean, checkOptions, checkWork, refused } from "../wire/checks.js";
-import { tellQuietly } from "../wire/events.js";
+import { emitQuietly } from "../wire/events.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
 import { type RunOptions, RUN } from "./run/run-options.js";
@@ -182,7 +182,7 @@ export async function processBatch<R extends BatchRecord>(
         await inTurn(record);
       } catch (error) {
         failed.add(record);
-        void tellQuietly(onFailure, record, error);
+        void emitQuietly(onFailure, record, error);
       }
     }
   }

@@ -69,7 +69,7 @@ async function elected(session: Session, key: string, options: ElectOptions): Pr
       if (!isA(error, LockError) || error.retry === "never") throw error;
       const isOutage = isUnanswered(error) || isA(error, LockLostError);
       // Once for each outage.
-      if (failedAttempts === 0) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+      if (failedAttempts === 0) session.emit({ type: isOutage ? "unavailable" : "refused", key, error });
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }

@@ -7,10 +7,10 @@ import { type AcquireOptions, checkKey, withDefaults, optionsAndWork } from "./o
 import { refused, whole } from "../wire/checks.js";
 
 /** The client calls that a handle uses. */
-type Locks = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
+type LockCalls = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 
 /** Returns the calls of `client` that create handles. @param random returns 0 to 1 */
-export function handleCalls(client: Locks, random: () => number): Pick<LockClient, "mutex" | "semaphore" | "readWrite" | "segments"> {
+export function handleCalls(client: LockCalls, random: () => number): Pick<LockClient, "mutex" | "semaphore" | "readWrite" | "segments"> {
   return {
     mutex: (name, defaults = {}) => handleOf(client, name, { ...defaults, mode: "exclusive", limit: 1 }),
     semaphore(name, defaults: Partial<AcquireOptions> | null = {}) {
@@ -26,7 +26,7 @@ export function handleCalls(client: Locks, random: () => number): Pick<LockClien
 }
 
 /** Returns a handle of the key with these default options, which each call can override. */
-function handleOf(client: Locks, key: string, defaults: AcquireOptions): LockHandle {
+function handleOf(client: LockCalls, key: string, defaults: AcquireOptions): LockHandle {
   return {
     key,
     tryAcquire(options = {}) {
@@ -49,7 +49,7 @@ const MOST_SEGMENTS = 1000;
  * held; the others wait for the first one.
  * @param random returns 0 to 1
  */
-function segmentsOf(client: Locks, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
+function segmentsOf(client: LockCalls, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
   whole(1, MOST_SEGMENTS)("segments", count);
   checkKey(key);
   const keys = Array.from({ length: count }, (_, index) => bounded(`${key}:${index}`));

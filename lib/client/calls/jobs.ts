@@ -6,7 +6,7 @@ import type { Session } from "./session.js";
 import { seemsHeldAround } from "./surrounding.js";
 import type { Locks } from "./locks.js";
 import { occurrenceOf } from "./occurrence.js";
-import { type Flights, checkRefresh, refresh, refreshed } from "./refresh.js";
+import { type PendingRefreshes, checkRefresh, refresh, refreshed } from "./refresh.js";
 import { checkTick, tick } from "./tick.js";
 
 /** The member through which this package's wrappers reach the same client without its scope. Other packages can't name it. */
@@ -22,14 +22,14 @@ export interface WithUnscoped {
  * @param locks returns the client without a scope: under one, two processes of a request would be let in together
  */
 export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient, "refresh" | "tick" | "limiter"> {
-  const flights: Flights = new Map();
+  const pending: PendingRefreshes = new Map();
   return {
     async refresh(name, options) {
       const key = session.keyOf(name);
       checkRefresh(options);
       // A renewal that asks for the value that it renews waits for the key as long as any, and not for the end of its own flight.
-      if (flights.has(key) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), key, options, session.deps);
-      return refresh(locks(), flights, key, options, session);
+      if (pending.has(key) && seemsHeldAround({ key }, session.deps.api)) return refreshed(locks(), key, options, session.deps);
+      return refresh(locks(), pending, key, options, session);
     },
 
     async tick(name, options, work) {

@@ -64,7 +64,7 @@ export interface RefreshOptions<T> {
 }
 
 /** The refreshes of one client that are under way, by their keys. */
-export type Flights = Map<string, Flight>;
+export type PendingRefreshes = Map<string, PendingRefresh>;
 
 const isCalled: Check = (name, value) => checkWork(name, name, value, "it must be a function");
 const CALLS = { read: isCalled, isFresh: isCalled, renew: isCalled, save: isCalled };
@@ -88,31 +88,31 @@ export function checkRefresh<T>(options: RefreshOptions<T>): void {
 /** Returns the fresh value. Callers of one client share one refresh, which has the first caller's options. */
 export async function refresh<T>(
   locks: Locks,
-  flights: Flights,
+  pending: PendingRefreshes,
   key: string,
   options: RefreshOptions<T>,
   { registry, deps }: Pick<Session, "registry" | "deps">,
 ): Promise<T> {
-  const underWay = flights.get(key);
+  const underWay = pending.get(key);
   if (underWay) {
     const value = (await underWay.join(options.signal, registry)) as T;
     // A value that is fresh for another caller can be the one that the provider refused to this one.
     if (options.isFresh(value)) return value;
   }
-  const flight = flights.get(key) ?? new Flight(flights, key, (signal) => refreshed(locks, key, { ...options, signal }, deps));
-  return flight.join(options.signal, registry) as Promise<T>;
+  const refreshing = pending.get(key) ?? new PendingRefresh(pending, key, (signal) => refreshed(locks, key, { ...options, signal }, deps));
+  return refreshing.join(options.signal, registry) as Promise<T>;
 }
 
 /** A refresh, for all callers that wait for it. When the last of them is gone, its wait for the key ends; a renewal that has begun goes on. */
-class Flight {
+class PendingRefresh {
   readonly #value: Promise<unknown>;
   readonly #givenUp = new AbortController();
   #callers = 0;
 
-  constructor(flights: Flights, key: string, start: (signal: AbortSignal) => Promise<unknown>) {
-    flights.set(key, this);
+  constructor(pending: PendingRefreshes, key: string, start: (signal: AbortSignal) => Promise<unknown>) {
+    pending.set(key, this);
     const isOver = (): void => {
-      if (flights.get(key) === this) flights.delete(key);
+      if (pending.get(key) === this) pending.delete(key);
     };
     this.#givenUp.signal.addEventListener("abort", isOver);
     this.#value = start(this.#givenUp.signal).finally(isOver);

@@ -15,7 +15,7 @@ import type { SetAsLease } from "../hold/lease-set.js";
 import { type Registry, closedError } from "../hold/registry.js";
 import { type Checks, checkOptions, metaOf } from "../wire/checks.js";
 import { errorOf, InvalidRequestError, readErrorOf } from "../wire/errors.js";
-import { type LockClientEvent, tellQuietly } from "../wire/events.js";
+import { type LockClientEvent, emitQuietly } from "../wire/events.js";
 import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "../wire/invocation.js";
 import type { StopSignal } from "../wire/lazy-abort.js";
 import type { Outage } from "../wire/outage.js";
@@ -161,7 +161,7 @@ export class Session {
   }
 
   /** Reports an event to the client's listener. */
-  tell(event: LockClientEvent): void {
-    void tellQuietly(this.options.onEvent, event);
+  emit(event: LockClientEvent): void {
+    void emitQuietly(this.options.onEvent, event);
   }
 }

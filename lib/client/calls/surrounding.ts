@@ -71,7 +71,7 @@ export function currentLease(): Lease | LeaseSet | undefined {
  */
 export function mayWaitForItself(session: Session, use: KeyUse): boolean {
   const may = (session.scope === undefined || use.kind === "runs") && seemsHeldAround(use, session.deps.api);
-  if (may) session.tell({ type: "self-wait", key: use.key });
+  if (may) session.emit({ type: "self-wait", key: use.key });
   return may;
 }
 

@@ -27,10 +27,10 @@ export async function unlessUnavailable<A, T>(
     const isOutage = isA(error, LockUnavailableError);
     if (!isOutage || !mayDoWithout) {
       // A caller that gave up was not refused.
-      if (isA(error, LockError)) session.tell({ type: isOutage ? "unavailable" : "refused", key, error });
+      if (isA(error, LockError)) session.emit({ type: isOutage ? "unavailable" : "refused", key, error });
       throw error;
     }
-    session.tell({ type: isSkipped ? "skipped" : "proceeded", key, error });
+    session.emit({ type: isSkipped ? "skipped" : "proceeded", key, error });
     return (isSkipped ? undefined : alone(undefined as never)) as T;
   }
   return work(acquired);

@@ -7,7 +7,7 @@ import type { Clock, Timer } from "../../core/time.js";
 import { Heap } from "../ask/heap.js";
 
 /** The longest pause of the timer. Timers don't run in a frozen sandbox; a short one detects the freeze soon after the thaw. */
-const LONGEST_NAP_MS = 1000;
+const LONGEST_PAUSE_MS = 1000;
 /** A smaller gain of the wall clock is rounding: it counts whole milliseconds. Margins of leases are far larger. */
 const GAIN_MS = 2;
 
@@ -34,7 +34,7 @@ export class Alarms {
   readonly #cancel = (alarm: Alarm): void => {
     if (this.#byTime.delete(alarm)) this.#setTimer();
   };
-  #isRinging = false;
+  #isRunning = false;
   /** The least lead of the wall clock over the monotonic one since the deadlines were last looked at, in ms. */
   #leadMs = Number.POSITIVE_INFINITY;
 
@@ -64,7 +64,7 @@ export class Alarms {
 
   /** Sets the timer for the first alarm. A timer that comes too early for it stays. */
   #setTimer(): void {
-    if (this.#isRinging) return;
+    if (this.#isRunning) return;
     const { first } = this.#byTime;
     if (!first) {
       this.#timer?.timer.cancel();
@@ -72,20 +72,20 @@ export class Alarms {
       return;
     }
     const nowMs = this.#clock.monotonicMs();
-    const delayMs = Math.min(Math.max(0, Math.ceil(first.dueMs - nowMs)), LONGEST_NAP_MS);
+    const delayMs = Math.min(Math.max(0, Math.ceil(first.dueMs - nowMs)), LONGEST_PAUSE_MS);
     const dueMs = nowMs + delayMs;
     if (this.#timer && this.#timer.dueMs <= dueMs) return;
     this.#timer?.timer.cancel();
-    this.#timer = { dueMs, timer: this.#clock.inBackground(delayMs, () => this.#ring()) };
+    this.#timer = { dueMs, timer: this.#clock.inBackground(delayMs, () => this.#runDue()) };
   }
 
-  #ring(): void {
+  #runDue(): void {
     const nowMs = this.#clock.monotonicMs();
     const leadMs = this.#clock.wallMs() - nowMs;
     const hasGained = leadMs - this.#leadMs > GAIN_MS;
     this.#leadMs = hasGained ? leadMs : Math.min(this.#leadMs, leadMs);
     const deadlines = hasGained ? this.#byTime.members.filter(({ isDeadline }) => isDeadline) : [];
-    this.#isRinging = true;
+    this.#isRunning = true;
     try {
       for (const alarm of deadlines) if (this.#byTime.delete(alarm)) alarm.task(alarm.argument);
       for (let { first } = this.#byTime; first && first.dueMs <= nowMs; { first } = this.#byTime) {
@@ -93,7 +93,7 @@ export class Alarms {
         first.task(first.argument);
       }
     } finally {
-      this.#isRinging = false;
+      this.#isRunning = false;
       this.#timer = undefined;
       this.#setTimer();
     }

@@ -65,10 +65,10 @@ export function checkWait(condition: string, options: WaitOptions): void {
 }
 
 /** Sends a notify when those before it have been answered, and repeats it until it is. */
-export type Notify = (request: Omit<NotifyRequest, "sequence">, bounds: RetryBounds) => Promise<Notifying | Refusal>;
+export type SendNotify = (request: Omit<NotifyRequest, "sequence">, bounds: RetryBounds) => Promise<Notifying | Refusal>;
 
 /** Returns the notify of a lease. It numbers the requests: the service takes a lower one than the last for a repeat. */
-export function notifierOf(deps: AskDeps): Notify {
+export function notifierOf(deps: AskDeps): SendNotify {
   let last: Promise<unknown> = Promise.resolve();
   let sequence = 0;
   return async (request, bounds) => {

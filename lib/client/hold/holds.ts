@@ -30,13 +30,13 @@ export class Holds implements LeaseOwner<HeldLease> {
   onBeat?: (lease: HeldLease, beat: Promise<void>) => void;
   readonly #deps: LeaseDeps;
   readonly #registry: Registry;
-  readonly #tell: (event: LockClientEvent) => void;
+  readonly #emit: (event: LockClientEvent) => void;
 
-  /** @param tell reports an event to the client's listener */
-  constructor(deps: Omit<LeaseDeps, "owner" | "run">, registry: Registry, tell: (event: LockClientEvent) => void) {
+  /** @param emit reports an event to the client's listener */
+  constructor(deps: Omit<LeaseDeps, "owner" | "run">, registry: Registry, emit: (event: LockClientEvent) => void) {
     this.#deps = { ...deps, owner: this, run: (signal, wait) => registry.run(signal, wait) };
     this.#registry = registry;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
   /** Turns the reply into a live lease. A lease that can't be kept is released, and no caller ever gets it. */
@@ -83,7 +83,7 @@ export class Holds implements LeaseOwner<HeldLease> {
 
   /** Reports an event of a lease to the client's listener. */
   emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
-    this.#tell({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
+    this.#emit({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
   }
 
   ended(lease: HeldLease): void {

@@ -9,7 +9,7 @@ import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import { cancel, transferHold } from "../ask/fresh-id.js";
-import type { ConditionDeps, Notify, WaitingLease } from "./condition.js";
+import type { ConditionDeps, SendNotify, WaitingLease } from "./condition.js";
 import { checkCondition, checkWait, notifierOf, waitForCondition } from "./condition.js";
 import { type Meta, DETAILS } from "../../core/details.js";
 import { pick } from "../../core/members.js";
@@ -68,7 +68,7 @@ export class HeldLease implements Lease, WaitingLease {
   #endReason: LockLostError["reason"] | undefined;
   #released: Promise<LeaseState> | undefined;
   isWaiting = false;
-  #notify: Notify | undefined;
+  #notify: SendNotify | undefined;
 
   constructor(view: LeaseView, sentAt: Instant, { kind, handoff }: LeaseKind, deps: LeaseDeps) {
     this.kind = kind;
@@ -327,11 +327,11 @@ export class HeldLease implements Lease, WaitingLease {
   async #confirm(
     attempt: (options: CallOptions) => Promise<Held | Refusal>,
     runtime: Runtime,
-    { gate, onFailedAttempt: tell }: Pick<RetryBounds, "gate" | "onFailedAttempt"> = {},
+    { gate, onFailedAttempt: report }: Pick<RetryBounds, "gate" | "onFailedAttempt"> = {},
   ): Promise<void> {
     const onFailedAttempt = (refusal: Refusal): void => {
       this.#failure = errorOf(refusal, `renew ${this.key}`);
-      tell?.(refusal);
+      report?.(refusal);
     };
     const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost, gate, onFailedAttempt };
     const { leaseId } = this;

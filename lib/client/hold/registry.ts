@@ -9,7 +9,7 @@ import { type StopSignal, LazyAbort } from "../wire/lazy-abort.js";
 /** The listeners of a caller's signal, and the one that the signal has. */
 interface Heard {
   readonly listeners: Set<() => void>;
-  readonly tell: () => void;
+  readonly notify: () => void;
 }
 
 /** The leases and acquires of one client. */
@@ -21,13 +21,13 @@ export class Registry {
   readonly #acquires = new Map<LazyAbort, Promise<unknown>>();
   readonly #tracked = new Set<Promise<unknown>>();
   /** The listeners of each caller's signal, which all views share. */
-  readonly #heard: WeakMap<AbortSignal, Heard>;
+  readonly #listening: WeakMap<AbortSignal, Heard>;
   #closedBy: Error | undefined;
 
   /** @param whole the registry of the client of which this one is a view */
   constructor(whole?: Registry) {
     this.#whole = whole;
-    this.#heard = whole ? whole.#heard : new WeakMap();
+    this.#listening = whole ? whole.#listening : new WeakMap();
   }
 
   /** The reason with which it was closed; undefined while it is open. */
@@ -95,13 +95,13 @@ export class Registry {
       signal?.addEventListener("abort", listener);
       return () => signal?.removeEventListener("abort", listener);
     }
-    const heard = this.#heard.get(signal) ?? { listeners: new Set(), tell: () => heard.listeners.forEach((one) => one()) };
-    if (heard.listeners.size === 0) signal.addEventListener("abort", heard.tell, { once: true });
-    heard.listeners.add(listener);
-    this.#heard.set(signal, heard);
+    const listening = this.#listening.get(signal) ?? { listeners: new Set(), notify: () => listening.listeners.forEach((one) => one()) };
+    if (listening.listeners.size === 0) signal.addEventListener("abort", listening.notify, { once: true });
+    listening.listeners.add(listener);
+    this.#listening.set(signal, listening);
     return () => {
-      heard.listeners.delete(listener);
-      if (heard.listeners.size === 0) signal.removeEventListener("abort", heard.tell);
+      listening.listeners.delete(listener);
+      if (listening.listeners.size === 0) signal.removeEventListener("abort", listening.notify);
     };
   }
 

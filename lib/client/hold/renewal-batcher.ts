@@ -19,7 +19,7 @@ import type { Alarms } from "./alarms.js";
 const EARLY = 0.1;
 
 /** A scheduled heartbeat: the call of `beat` with its argument. */
-class Due<Argument = unknown> implements Timer {
+class Heartbeat<Argument = unknown> implements Timer {
   alarm: Timer | undefined;
 
   constructor(
@@ -27,12 +27,12 @@ class Due<Argument = unknown> implements Timer {
     readonly earliestMs: number,
     readonly beat: (argument: Argument) => void,
     readonly argument: Argument,
-    readonly heap: Heap<Due>,
+    readonly heap: Heap<Heartbeat>,
   ) {}
 
   cancel(): void {
     this.alarm?.cancel();
-    this.heap.delete(this as Due);
+    this.heap.delete(this as Heartbeat);
   }
 }
 
@@ -49,7 +49,7 @@ export class RenewalBatcher {
   readonly #clock: Clock;
   readonly #alarms: Alarms;
   readonly #callers: Callers | undefined;
-  readonly #due = new Heap<Due>(({ earliestMs }) => earliestMs);
+  readonly #due = new Heap<Heartbeat>(({ earliestMs }) => earliestMs);
   /** By caller. */
   readonly #gathered = new Map<unknown, Gathered[]>();
   /** True until the service refuses a batch of this caller. */
@@ -66,7 +66,7 @@ export class RenewalBatcher {
   /** Runs `beat` with `argument` in `delayMs`, or a little earlier together with another heartbeat. */
   set<Argument>(delayMs: number, beat: (argument: Argument) => void, argument: Argument): Timer {
     const earliestMs = this.#clock.monotonicMs() + delayMs * (1 - EARLY);
-    const due = new Due(earliestMs, beat, argument, this.#due) as Due;
+    const due = new Heartbeat(earliestMs, beat, argument, this.#due) as Heartbeat;
     due.alarm = this.#alarms.set(delayMs, this.#fire, due);
     this.#due.add(due);
     return due;
@@ -84,10 +84,10 @@ export class RenewalBatcher {
     });
   }
 
-  readonly #fire = (first: Due): void => {
+  readonly #fire = (first: Heartbeat): void => {
     const nowMs = this.#clock.monotonicMs();
-    const together: Due[] = [];
-    for (let next: Due | undefined = first; next && together.length < LIMITS.renewalsMax; next = this.#due.first) {
+    const together: Heartbeat[] = [];
+    for (let next: Heartbeat | undefined = first; next && together.length < LIMITS.renewalsMax; next = this.#due.first) {
       if (next !== first && next.earliestMs > nowMs) break;
       next.cancel();
       together.push(next);

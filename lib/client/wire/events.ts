@@ -22,7 +22,7 @@ export interface LockClientEvent {
   readonly error?: unknown;
 }
 /** Calls a user's listener. Its errors and rejections are ignored: a failing metric must not fail the work or end the process. */
-export async function tellQuietly<Arguments extends readonly unknown[]>(
+export async function emitQuietly<Arguments extends readonly unknown[]>(
   listener: ((...args: Arguments) => unknown) | undefined,
   ...args: Arguments
 ): Promise<void> {

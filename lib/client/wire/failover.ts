@@ -38,7 +38,7 @@ export interface FailoverDeps extends Runtime {
   readonly own: CallerIdentity;
   /** The members of `own` that were configured, which the service must confirm. */
   readonly configured: readonly (keyof CallerIdentity)[];
-  readonly tell: (event: LockClientEvent) => void;
+  readonly emit: (event: LockClientEvent) => void;
 }
 
 /** The client's operations, and the choice of their way. */
@@ -48,8 +48,8 @@ export interface Failover {
   readonly use: (via: Via) => Promise<void>;
 }
 
-type Answer = { readonly ok: true } | Refusal;
-type Outcome = "answered" | "failed" | undefined;
+type ApiAnswer = { readonly ok: true } | Refusal;
+type WayOutcome = "answered" | "failed" | undefined;
 /** A record of this client that both ways have. */
 type Proof = "lease" | "take";
 /** The result of a comparison, and what was compared. */
@@ -167,7 +167,7 @@ class TwoWays {
   }
 
   /** Takes the outcome of an attempt from its answer, or from its end without one. */
-  async #observed<A extends Answer>(
+  async #observed<A extends ApiAnswer>(
     way: Way,
     ids: readonly string[],
     options: CallOptions | undefined,
@@ -176,7 +176,7 @@ class TwoWays {
   ): Promise<A> {
     const stop = options && stopSignalOf(options);
     let isOver = false;
-    const end = (outcome: Outcome): void => {
+    const end = (outcome: WayOutcome): void => {
       if (isOver) return;
       isOver = true;
       stop?.removeEventListener("abort", cutOff);
@@ -196,7 +196,7 @@ class TwoWays {
     }
   }
 
-  #ended(way: Way, ids: readonly string[], outcome: Outcome): void {
+  #ended(way: Way, ids: readonly string[], outcome: WayOutcome): void {
     if (outcome === undefined || !this.#mayChange) return;
     for (const id of ids) {
       this.#failedOn.delete(id);
@@ -221,7 +221,7 @@ class TwoWays {
     if (way === this.#way) return;
     this.#way = way;
     this.#sinceMs = this.#deps.clock.wallMs();
-    this.#deps.tell({ type: way === "table" ? "failover" : "fallback", key: "" });
+    this.#deps.emit({ type: way === "table" ? "failover" : "fallback", key: "" });
   }
 
   /** Notes a lease that `way` answered. The first one of the service is looked up on the table. */
@@ -297,7 +297,7 @@ class TwoWays {
   #refuse(error: LockError): void {
     this.#proof = undefined;
     this.#refused = error;
-    this.#deps.tell({ type: "failover-refused", key: "", error });
+    this.#deps.emit({ type: "failover-refused", key: "", error });
   }
 
   /** Sends a probe in the background: the service must reach the table, know this caller as before, and know a lease of this client. */
@@ -332,13 +332,13 @@ function idsOf(request: object): readonly string[] {
 }
 
 /** Returns what an answer says about the way: undefined if nothing, since a limit or a clock refused the request. */
-function outcomeOf(answer: Answer): Outcome {
-  const { results } = answer as { readonly results?: readonly Answer[] };
+function outcomeOf(answer: ApiAnswer): WayOutcome {
+  const { results } = answer as { readonly results?: readonly ApiAnswer[] };
   if (results && results.length > 0 && results.every(isFailure)) return "failed";
   if (isFailure(answer)) return "failed";
   return !answer.ok && (answer.code === "throttled" || answer.code === "clock-skew") ? undefined : "answered";
 }
 
-function isFailure(answer: Answer): boolean {
+function isFailure(answer: ApiAnswer): boolean {
   return !answer.ok && (answer.code === "unavailable" || answer.code === "internal");
 }

@@ -15,9 +15,9 @@ import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/pr
 import type { Check, CheckOf } from "../../contract/rules.js";
 import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
-import { type Answer, senderBy, socketsTo, StaleConnection } from "./send.js";
+import { type HttpResponse, senderBy, socketsTo, StaleConnection } from "./send.js";
 
-interface Reply extends Omit<Answer, "text"> {
+interface ParsedResponse extends Omit<HttpResponse, "text"> {
   /** A question about the options, for an answer of a gateway that they may have caused. */
   readonly askAbout?: string;
   readonly body: unknown;
@@ -57,7 +57,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
   const send = senderOf(options);
   const call: Call = async (operation, request, callOptions = {}) => {
     const { waitMs } = request as { readonly waitMs?: number | undefined };
-    const ask = (ms: number | undefined): Promise<Reply> => send(encode(operation, { ...request, waitMs: ms }), callOptions);
+    const ask = (ms: number | undefined): Promise<ParsedResponse> => send(encode(operation, { ...request, waitMs: ms }), callOptions);
     const reply = await (operation === "start" ? withinShare(socketsTo(options.url, options.fetch), waitMs ?? 0, ask) : ask(waitMs));
     const decode: Decoder<typeof operation> = DECODERS[operation];
     return decode(reply, request);
@@ -74,7 +74,7 @@ export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">):
   return typeof token === "function" ? token : undefined;
 }
 
-function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions) => Promise<Reply> {
+function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions) => Promise<ParsedResponse> {
   const { sign, token } = options;
   const send = senderBy(options.fetch);
   const base = options.url.replace(/\/+$/, "");
@@ -84,7 +84,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
   let atNobody = 0;
 
   /** Returns the refusal for a request that was not sent. A caller with a wrong URL learns that soon, and not after all waits are over. */
-  function nobody(why: string): Reply {
+  function nobody(why: string): ParsedResponse {
     const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
     const detail = `no answer (${why}) from ${base}${isGivenUp ? ": is the URL right, and does it run?" : ""}`;
     return unsent("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
@@ -107,7 +107,7 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
     }
     const wrong = Object.entries<unknown>(headers).find(([name, value]) => !isHeader(name, value));
     if (wrong) return unsent("not-configured", { definite: true, detail: `The header ${JSON.stringify(wrong[0])} ${wrongIn(wrong[1])}` });
-    let answer: Answer;
+    let answer: HttpResponse;
     try {
       answer = await send(url, { method, headers, body: text }, callOptions);
     } catch (cause) {
@@ -140,7 +140,7 @@ function isAbout(path: string, body: unknown): boolean {
 }
 
 /** Returns this side's own refusal of a request in place of a reply. */
-function unsent(code: "unavailable" | "not-configured", details: LocalDetails): Reply {
+function unsent(code: "unavailable" | "not-configured", details: LocalDetails): ParsedResponse {
   return { status: 503, headers: new Headers(), body: refuseLocally(code, details) };
 }
 
@@ -159,9 +159,10 @@ function withoutCredentials(text: string, { "content-type": _type, prefer: _pref
 }
 
 /** Makes the answer of a reply. @throws NoResponse if the reply is none to this request */
-type Decoder<Name extends Operation> = (reply: Reply, request: RequestOf<Name>) => AnswerOf<Name>;
+type Decoder<Name extends Operation> = (reply: ParsedResponse, request: RequestOf<Name>) => AnswerOf<Name>;
 
-const heldOrWaiting = (reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Waiting | Refusal => waiting(reply) ?? held(reply, ref, how);
+const heldOrWaiting = (reply: ParsedResponse, ref: LeaseRef, how: Held["how"]): Held | Waiting | Refusal =>
+  waiting(reply) ?? held(reply, ref, how);
 
 const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   acquire: (reply, ref) => heldOrWaiting(reply, ref, grantIn(reply)),
@@ -218,31 +219,31 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   limits: (reply) => checked(reply, answers.isLimitList, asAnswer),
 };
 
-function isSuccess({ status }: Pick<Reply, "status">): boolean {
+function isSuccess({ status }: Pick<ParsedResponse, "status">): boolean {
   return status >= 200 && status < 300;
 }
 
 /** Returns the answer's word on a lease: granted now, or by an earlier request. */
-function grantIn({ status }: Reply): "granted" | "replayed" {
+function grantIn({ status }: ParsedResponse): "granted" | "replayed" {
   return status === 201 ? "granted" : "replayed";
 }
 
 /** True if the service carried the request out before. */
-function isReplay({ headers }: Reply): boolean {
+function isReplay({ headers }: ParsedResponse): boolean {
   return headers.get("idempotent-replayed") !== null;
 }
 
-function tagOf({ headers }: Reply): string {
+function tagOf({ headers }: ParsedResponse): string {
   return headers.get("etag") ?? "";
 }
 
 /** Returns the answer that nothing changed, if the request named a state and this is one. */
-function unchanged(reply: Reply, ifNoneMatch: string | undefined) {
+function unchanged(reply: ParsedResponse, ifNoneMatch: string | undefined) {
   return reply.status === 304 && ifNoneMatch !== undefined ? ({ ok: true, tag: tagOf(reply), unchanged: true } as const) : undefined;
 }
 
 /** Returns the answer in the body of a success. @throws NoResponse if it isn't an answer to this request */
-function checked<Body, Result>(reply: Reply, isBody: Check<Body>, answerOf: (body: Body) => Result): Result | Refusal {
+function checked<Body, Result>(reply: ParsedResponse, isBody: Check<Body>, answerOf: (body: Body) => Result): Result | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
   if (!isBody(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
   return answerOf(reply.body);
@@ -267,13 +268,13 @@ function ofKeys<Body>(keys: readonly string[], isBody: Check<Body>, membersOf: (
 }
 
 /** Returns the set. @throws NoResponse if the reply is not this one. */
-function heldSet(reply: Reply, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
+function heldSet(reply: ParsedResponse, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
   const isThis = ofKeys(keys, answers.isSet, (set) => (set.leaseId === leaseId ? set.fencingTokens : {}));
   return checked(reply, isThis, (set) => ({ ok: true, how, ...set }));
 }
 
 /** Returns the lease. @throws NoResponse if the reply is not this one. */
-function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
+function held(reply: ParsedResponse, ref: LeaseRef, how: Held["how"]): Held | Refusal {
   return checked(reply, of(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }
 
@@ -281,14 +282,14 @@ function held(reply: Reply, ref: LeaseRef, how: Held["how"]): Held | Refusal {
 const ASLEEP = { ok: true, state: "waiting", asleep: true, retryAfterMs: Infinity, pollWithinMs: Infinity } as const;
 
 /** Returns the place in the queue; undefined if the reply is not one. */
-function waiting(reply: Reply): Waiting | Refusal | undefined {
+function waiting(reply: ParsedResponse): Waiting | Refusal | undefined {
   if (reply.status !== 202) return undefined;
   if (answers.isAsleep(reply.body)) return { ...ASLEEP, position: reply.body.position };
   return checked(reply, answers.isWaiting, asAnswer);
 }
 
 /** Returns the refusal. @throws NoResponse if only a gateway answered, and the service may have been reached */
-function refusal({ status, body, headers, askAbout }: Reply): Refusal {
+function refusal({ status, body, headers, askAbout }: ParsedResponse): Refusal {
   const after = headers.get("retry-after") ?? "";
   const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
   const refused = status >= 400 ? fromProblem(status, body, askAbout) : undefined;

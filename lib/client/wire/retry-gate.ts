@@ -25,7 +25,7 @@ export interface Beating {
   readonly ending: StopSignal;
 }
 
-interface Waiting {
+interface WaitingAttempt {
   readonly lease: Beating;
   readonly deadlineMs: number;
   readonly pass: () => void;
@@ -38,7 +38,7 @@ export class RetryGate {
   /** The heartbeat rate of each lease, per ms. */
   readonly #perMs = new Map<Beating, number>();
   #totalPerMs = 0;
-  readonly #line = new Set<Waiting>();
+  readonly #line = new Set<WaitingAttempt>();
   #timer: { readonly timer: Timer; readonly dueMs: number } | undefined;
   /** The number of groups since the last success. */
   #groups = 0;
@@ -113,7 +113,7 @@ export class RetryGate {
   }
 
   /** Sets the timer for the next group. It goes earlier if a lease in `these` would otherwise get no turn before its deadline. */
-  #schedule(these: Iterable<Waiting>): void {
+  #schedule(these: Iterable<WaitingAttempt>): void {
     const [first] = this.#line;
     if (!first) return;
     const nowMs = this.#clock.monotonicMs();
@@ -143,7 +143,7 @@ export class RetryGate {
   #letThrough(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.monotonicMs();
-    const isLast = ({ lease, deadlineMs }: Waiting): boolean => deadlineMs - 2 * LAST_TURN * lease.renewAfterMs <= nowMs;
+    const isLast = ({ lease, deadlineMs }: WaitingAttempt): boolean => deadlineMs - 2 * LAST_TURN * lease.renewAfterMs <= nowMs;
     const line = [...this.#line];
     const most = this.#isOpen ? line.length : LIMITS.renewalsMax;
     const group = [...line.filter(isLast), ...line.filter((one) => !isLast(one))].slice(0, most);

@@ -9,20 +9,20 @@ import { nodeModules } from "../../core/node-modules.js";
 import type { Sockets } from "./held-requests.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
-export interface Message {
+export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly headers: Pick<Headers, "get">;
   readonly text: string;
 }
 
 /** Sends one request, and follows no redirect. @throws what the transport throws if there is no whole answer */
-export type Send = (url: string, message: Message, options: CallOptions) => Promise<Answer>;
+export type Send = (url: string, message: HttpRequest, options: CallOptions) => Promise<HttpResponse>;
 
 /** A connection that was kept from an earlier request broke before the answer began. */
 export class StaleConnection extends Error {

@@ -92,7 +92,7 @@ export function twoWays(options: TwoWaysOptions = {}): TwoWays {
   const events: LockClientEvent[] = [];
   const tell = (event: LockClientEvent): void => void events.push(event);
   const { api, use } = failover({
-    ...{ via, clock, onTable, tell, random: () => 0.5, service: withoutService ? undefined : service.api },
+    ...{ via, clock, onTable, emit: tell, random: () => 0.5, service: withoutService ? undefined : service.api },
     own: { namespace: "default", principal: "direct", ...PARAMETERS, ...configured },
     configured: ["format", ...(Object.keys(configured) as (keyof CallerIdentity)[])],
   });

@@ -45,6 +45,6 @@ export const SLEEP_BUGS: readonly Bug[] = [
     why: "an agent deletes the sleeper's item before it tells the target: if that fails, nobody ever tells it",
     file: AGENT,
     breaks: "L8",
-    edits: [["  if ((await tellAll(targets,", "  await deps.sleepers.delete(sleeper);\n  if ((await tellAll(targets,"]],
+    edits: [["  if ((await sendToAll(targets,", "  await deps.sleepers.delete(sleeper);\n  if ((await sendToAll(targets,"]],
   },
 ];

@@ -63,7 +63,7 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
       onTable: ({ principal }) => on(table, principal),
       own: { namespace: NAMESPACE, principal: "direct", format: 0, clockErrorMs: DEFAULTS.clockErrorMs, retentionMs: POLICY.retentionMs },
       configured: ["format"],
-      tell({ type, error }) {
+      emit({ type, error }) {
         if (type === "failover") bench.coverage.failovers++;
         if (type === "fallback") bench.coverage.fallbacks++;
         if (type === "failover-refused" && table === shared)

@@ -7,7 +7,7 @@
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
-import { type AgentDeps, type Outcome, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
+import { type AgentDeps, type WakeMessage, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
 import { gatewayClocks, tableClocks } from "../../../lib/service/clocks.js";
 import { createMemorySleepers } from "../../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../../lib/store/port.js";
@@ -47,7 +47,7 @@ interface Target {
   /** The end of its time, by its last request to sleep. After that, nobody repeats news that got lost. */
   untilMs: number;
   state: "waiting" | "told" | "gone";
-  outcome?: Outcome;
+  outcome?: WakeMessage;
   onTold: () => void;
 }
 
@@ -271,7 +271,7 @@ function teller(scene: Scene, process: Process): Tell {
 }
 
 /** Checks what a target hears: the lease is its own, with the token of its grant. */
-function hear(oracle: Oracle, { customer }: Target, outcome: Outcome): void {
+function hear(oracle: Oracle, { customer }: Target, outcome: WakeMessage): void {
   if (outcome === LOST_PLACE) return void oracle.coverage.sleepersLost++;
   oracle.coverage.sleepersWoken++;
   const { key, leaseId, fencingToken } = outcome;

@@ -136,7 +136,7 @@ export async function checkWays(seed: number, bench: Pick<Bench, "coverage" | "f
       onTable: (identity) => onTable(process, identity),
       own: { namespace: NAMESPACE, principal: "direct", format: 0, clockErrorMs: DEFAULTS.clockErrorMs, retentionMs: POLICY.retentionMs },
       configured: ["format", "namespace"],
-      tell({ type, error }) {
+      emit({ type, error }) {
         if (type === "failover") bench.coverage.failovers++;
         if (type === "fallback") bench.coverage.fallbacks++;
         if (type === "failover-refused") bench.fail("L6", `the two ways are the same, and yet: ${String(error)}`);

@@ -27,7 +27,7 @@ const ATTEMPT_MS = 3000;
 /** The pauses between the tries in the background. */
 const PAUSES: Backoff = { firstMs: 500, longestMs: 20_000 };
 
-type Send = (options: CallOptions) => Promise<Recorded | Refusal>;
+type SendOutcome = (options: CallOptions) => Promise<Recorded | Refusal>;
 
 /**
  * Ends the run's hold and records its outcome. Resolves with the answer, or after 10 s with `unavailable`. Nothing goes on after an
@@ -36,7 +36,7 @@ type Send = (options: CallOptions) => Promise<Recorded | Refusal>;
 export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, registry }: Session): Promise<Recorded | Refusal> {
   const { kind, key, leaseId } = lease;
   const recording = lease.conclude();
-  const send: Send = (options) => deps.api.complete({ kind, key, leaseId, outcome }, options);
+  const send: SendOutcome = (options) => deps.api.complete({ kind, key, leaseId, outcome }, options);
   const first = retry(send, { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(CALLER_WAITS_MS, deps.context) }, deps);
   const last = registry
     .run(undefined, (giveUp) => sendUntilOver(recording, send, first, giveUp, deps))
@@ -50,7 +50,7 @@ export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, re
 /** Sends the outcome until there is an answer, the lease is over, or the client is closed. Resolves with the last answer. */
 async function sendUntilOver(
   recording: HeldLease,
-  send: Send,
+  send: SendOutcome,
   first: Promise<Answered<Recorded | Refusal>>,
   giveUp: LazyAbort,
   { clock, random, context }: AskDeps,

@@ -7,7 +7,7 @@ import type { AcquireOptions, WhenUnavailable } from "../options.js";
 import type { Checks } from "../../wire/checks.js";
 import { ACQUIRE, WHEN_UNAVAILABLE } from "../options.js";
 import { checkOptions, oneOf, unchecked } from "../../wire/checks.js";
-import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
+import type { AsyncMethod, AsyncMethodDecorator, MethodCall, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs under a lock, in addition to those of the acquire. */
@@ -63,7 +63,7 @@ export function locked(
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
   checkOptions("locked", options, OPTIONS, "key");
-  const around = (call: Call<unknown, readonly unknown[], unknown>): Promise<unknown> => underLock(options, call);
+  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => underLock(options, call);
   if (fn !== undefined) return wrapped("locked", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
     wrapped("locked", method, context, around);
@@ -71,7 +71,7 @@ export function locked(
 
 async function underLock<This, Args extends readonly unknown[], R>(
   options: LockedOptions<This, Args>,
-  call: Call<This, Args, R>,
+  call: MethodCall<This, Args, R>,
 ): Promise<R | undefined> {
   const { locks: _locks, key: makeKey, whenHeld = "wait", ...acquire } = options;
   const client = clientOf(options, call);
@@ -102,7 +102,7 @@ function held<R>(
 
 /** Returns the distinct keys of a call. */
 function keysOf<This, Args extends readonly unknown[]>(
-  { self, args, name }: Call<This, Args, unknown>,
+  { self, args, name }: MethodCall<This, Args, unknown>,
   makeKey: LockedOptions<This, Args>["key"],
 ): readonly string[] {
   const made: unknown = madeOf(name, "key", () => Reflect.apply(makeKey, self, args));

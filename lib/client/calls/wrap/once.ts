@@ -4,7 +4,7 @@ import { type Checks, checkOptions, unchecked } from "../../wire/checks.js";
 import type { Run } from "../run/run-once.js";
 import { type RunOptions, RUN } from "../run/run-options.js";
 import { sharedStorage } from "../chain-storage.js";
-import type { AsyncMethod, AsyncMethodDecorator, Call, SkippingDecorator, Through } from "./wrap-method.js";
+import type { AsyncMethod, AsyncMethodDecorator, MethodCall, SkippingDecorator, Through } from "./wrap-method.js";
 import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
 
 /** Options of a function that runs once, in addition to those of the run. */
@@ -51,7 +51,7 @@ export function runOnce(
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
   checkOptions("runOnce", options, OPTIONS, "key");
-  const around = (call: Call<unknown, readonly unknown[], unknown>): Promise<unknown> => once(options, call);
+  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => once(options, call);
   if (fn !== undefined) return wrapped("runOnce", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
     wrapped("runOnce", method, context, around);
@@ -59,7 +59,7 @@ export function runOnce(
 
 async function once<This, Args extends readonly unknown[], R>(
   options: OnceOptions<This, Args>,
-  call: Call<This, Args, R>,
+  call: MethodCall<This, Args, R>,
 ): Promise<R | undefined> {
   const { locks: _locks, key: makeKey, payload: makePayload, ...run } = options;
   const { self, args, name, work } = call;

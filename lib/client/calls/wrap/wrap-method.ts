@@ -34,7 +34,7 @@ export interface Through<This> {
 export const ofArguments = must((value) => typeof value === "function", "it must be a function of the arguments");
 
 /** One call of a wrapped function. */
-export interface Call<This, Args extends readonly unknown[], R> {
+export interface MethodCall<This, Args extends readonly unknown[], R> {
   readonly self: This;
   readonly args: Args;
   /** The wrapper's name in errors, such as `Orders.accept`. */
@@ -48,7 +48,7 @@ export function wrapped<This, Args extends readonly unknown[], R>(
   wrapper: string,
   method: AsyncMethod<This, Args, R>,
   context: ClassMethodDecoratorContext | string | symbol | undefined,
-  around: (call: Call<This, Args, R>) => Promise<R>,
+  around: (call: MethodCall<This, Args, R>) => Promise<R>,
 ): AsyncMethod<This, Args, R> {
   // With experimentalDecorators, a decorator is called with the class or its prototype, the member's name, and a descriptor.
   const isLegacy = typeof context === "string" || typeof context === "symbol";
@@ -69,7 +69,7 @@ export function wrapped<This, Args extends readonly unknown[], R>(
 /** Returns the client of a call. @throws InvalidRequestError naming the method if there is no client. */
 export function clientOf<This>(
   { locks }: Through<This>,
-  { self, name }: Pick<Call<This, readonly unknown[], unknown>, "self" | "name">,
+  { self, name }: Pick<MethodCall<This, readonly unknown[], unknown>, "self" | "name">,
 ): LockClient {
   const found: unknown = typeof locks === "function" ? locks(self) : (locks ?? (self as { readonly locks?: unknown } | undefined)?.locks);
   if (typeof (found as Partial<LockClient> | undefined)?.withLock === "function") return found as LockClient;

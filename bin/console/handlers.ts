@@ -3,10 +3,10 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
-import { type Page, firstOf } from "../inspect/pages.js";
+import { type ListPage, firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
 import { bySchedule } from "../inspect/schedules.js";
-import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, Listed, Locks, Parts, RunOfKey } from "./data.js";
+import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
@@ -17,7 +17,7 @@ export type Operator = Pick<LockClient, "health" | "list" | "inspect" | "limits"
 };
 
 /** The parts of a console. */
-export interface FaceOptions extends Pick<About, "where" | "canChange" | "pollMs" | "cliOptions"> {
+export interface HandlerOptions extends Pick<About, "where" | "canChange" | "pollMs" | "cliOptions"> {
   readonly locks: Operator;
   /** The log. With it the service is in this process: its requests are free, and a look reads everything. @default none */
   readonly lines?: RecentLines;
@@ -35,23 +35,23 @@ export interface DeployedLog {
 }
 
 /** Answers a request for data. A list sends no further request once `reader` has aborted. */
-export type Answer = (query: URLSearchParams, reader: AbortSignal) => Promise<unknown>;
+export type ReadHandler = (query: URLSearchParams, reader: AbortSignal) => Promise<unknown>;
 /** Makes a change. */
-export type Change = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
+export type ChangeHandler = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
 /** The answers and changes by the last part of their path. */
-export interface Face {
-  readonly answers: Readonly<Record<string, Answer>>;
+export interface Handlers {
+  readonly answers: Readonly<Record<string, ReadHandler>>;
   /** Empty if the console may only read. */
-  readonly changes: Readonly<Record<string, Change>>;
+  readonly changes: Readonly<Record<string, ChangeHandler>>;
 }
 
 /** The largest number of rows of a list: more than these is no longer read by a person. */
 const ROWS_MAX = 500;
 const ROWS = 100;
 /** The most keys and requests of one look at a service that charges for them. Idle keys are read too, a page at a time. */
-export const LOOK_KEYS = 500;
-export const LOOK_REQUESTS = 10;
+export const READ_KEYS = 500;
+export const READ_REQUESTS = 10;
 /** The most keys of a look that reads everything. */
 const ALL_KEYS = 20_000;
 /** The largest number of runs whose error is read too: a request for each. */
@@ -62,9 +62,9 @@ export const PAID_POLL_MS = 5000;
 const VALUE_CHARS = 4000;
 
 /** Makes the face. */
-export function faceOf(options: FaceOptions): Face {
+export function handlersOf(options: HandlerOptions): Handlers {
   const { locks, where, canChange, pollMs, lines, cliOptions, deployedLog } = options;
-  const lists = new Lists(options);
+  const lists = new ConsoleLists(options);
   let namespace: Promise<string> | undefined;
   const namespaceHere = (): Promise<string> =>
     (namespace ??= locks.list({ max: 1 }).then(
@@ -75,7 +75,7 @@ export function faceOf(options: FaceOptions): Face {
       },
     ));
 
-  const answers: Record<string, Answer> = {
+  const answers: Record<string, ReadHandler> = {
     async about(): Promise<About> {
       const { version } = await locks.health();
       return { version, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
@@ -105,7 +105,7 @@ export function faceOf(options: FaceOptions): Face {
 }
 
 /** The client checks every value of a change, and refuses it by name. */
-function changesOf(locks: Operator): Face["changes"] {
+function changesOf(locks: Operator): Handlers["changes"] {
   return {
     break: ({ key, fencingToken, reason, drainMs }) =>
       locks.forceRelease(key as string, {
@@ -132,13 +132,13 @@ interface PageQuery {
 }
 
 /** The lists, with the rows that fit a search. */
-class Lists {
+class ConsoleLists {
   readonly #locks: Operator;
   /** True if the service is in this process. */
   readonly #isFree: boolean;
-  readonly #partsOf: NonNullable<FaceOptions["partsOf"]>;
+  readonly #partsOf: NonNullable<HandlerOptions["partsOf"]>;
 
-  constructor({ locks, lines, partsOf = () => undefined }: FaceOptions) {
+  constructor({ locks, lines, partsOf = () => undefined }: HandlerOptions) {
     this.#locks = locks;
     this.#isFree = lines !== undefined;
     this.#partsOf = partsOf;
@@ -151,33 +151,33 @@ class Lists {
   runOfKey(run: RunInspection): RunOfKey {
     const { checkpoint, result, error: _error, version: _version, ...shown } = run;
     const { error } = jsonOf(run) as { readonly error?: unknown };
-    return { ...this.withParts(shown), checkpoint: textOf(checkpoint), result: textOf(result), error: textOf(error) };
+    return { ...this.withParts(shown), checkpoint: valueText(checkpoint), result: valueText(result), error: valueText(error) };
   }
 
-  async locks(query: URLSearchParams, reader: AbortSignal): Promise<Locks> {
+  async locks(query: URLSearchParams, reader: AbortSignal): Promise<LocksData> {
     let namespace: string | undefined;
     const page = async (pageQuery: PageQuery) => {
       const listed = await this.#locks.list(pageQuery);
       ({ namespace } = listed);
       return listed;
     };
-    const { items, ...look } = await this.#look(page, query, reader);
+    const { items, ...look } = await this.#read(page, query, reader);
     const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
     const search = { find: findIn(query), order, onlyWaited: query.get("only") === "waited", rowsMax: rowsIn(query) };
     const views = items.map((view) => this.withParts(view));
     return { ...locksOf(views, search), ...look, namespace };
   }
 
-  async runs(query: URLSearchParams, reader: AbortSignal): Promise<Listed<RunOfKey>> {
+  async runs(query: URLSearchParams, reader: AbortSignal): Promise<ListData<RunOfKey>> {
     const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
-    const { items, ...look } = await this.#look((pageQuery) => this.#locks.runs.list({ ...pageQuery, state }), query, reader);
+    const { items, ...look } = await this.#read((pageQuery) => this.#locks.runs.list({ ...pageQuery, state }), query, reader);
     const all = items.map((run) => this.runOfKey(run));
     return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
   }
 
-  async limits(query: URLSearchParams, reader: AbortSignal): Promise<Listed<LimitOfKey>> {
-    const taken = await this.#look((pageQuery) => this.#locks.limits.list(pageQuery), query, reader);
-    const held = await this.#look((pageQuery) => this.#locks.list(pageQuery), query, reader);
+  async limits(query: URLSearchParams, reader: AbortSignal): Promise<ListData<LimitOfKey>> {
+    const taken = await this.#read((pageQuery) => this.#locks.limits.list(pageQuery), query, reader);
+    const held = await this.#read((pageQuery) => this.#locks.list(pageQuery), query, reader);
     const all = limitsInUse(taken.items, held.items).map((limit) => this.withParts(limit));
     const requests = taken.requests && held.requests && taken.requests + held.requests;
     return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
@@ -187,7 +187,7 @@ class Lists {
   async exhausted(reader: AbortSignal): Promise<Exhausted> {
     const { runs } = this.#locks;
     const page = (pageQuery: PageQuery) => runs.list({ ...pageQuery, state: "failed" });
-    const { items, more, requests } = await this.#look(page, new URLSearchParams(), reader);
+    const { items, more, requests } = await this.#read(page, new URLSearchParams(), reader);
     const usedUp = items.filter(hasUsedUp);
     const named = await Promise.all(usedUp.slice(0, ERRORS_MAX).map(async ({ key }) => runs.get(key)));
     // One that was reset meanwhile is no longer among them.
@@ -203,13 +203,13 @@ class Lists {
    * Reads a list: everything if requests are free or all was asked for, otherwise its first keys, and after them those that begin with the
    * search, which may come far behind.
    */
-  async #look<T extends { readonly key: string }>(
-    page: (pageQuery: PageQuery) => Promise<Page<T>>,
+  async #read<T extends { readonly key: string }>(
+    page: (pageQuery: PageQuery) => Promise<ListPage<T>>,
     query: URLSearchParams,
     signal: AbortSignal,
-  ): Promise<Pick<Listed<T>, "items" | "read" | "more" | "requests">> {
+  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> {
     const isAll = this.#isFree || query.get("all") !== null;
-    const first = await firstOf(isAll ? ALL_KEYS : LOOK_KEYS, page, { signal, requestsMax: isAll ? undefined : LOOK_REQUESTS });
+    const first = await firstOf(isAll ? ALL_KEYS : READ_KEYS, page, { signal, requestsMax: isAll ? undefined : READ_REQUESTS });
     const { items, more } = first;
     let { requests } = first;
     const prefix = findIn(query);
@@ -236,7 +236,7 @@ function findIn(query: URLSearchParams): string {
 function rowsOf<T extends Parameters<typeof thatFit>[0][number]>(
   all: readonly T[],
   query: URLSearchParams,
-): Pick<Listed<T>, "items" | "fits"> {
+): Pick<ListData<T>, "items" | "fits"> {
   const fitting = thatFit(all, findIn(query));
   return { items: fitting.slice(0, rowsIn(query)), fits: fitting.length };
 }
@@ -246,7 +246,7 @@ function rowsIn(query: URLSearchParams): number {
 }
 
 /** Returns a stored value as text, cut if it is long. */
-function textOf(value: unknown): string | undefined {
+function valueText(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   const text = JSON.stringify(value, (_name, part: unknown) => (typeof part === "bigint" ? String(part) : part), 2);
   return text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}… (${text.length} characters)` : text;

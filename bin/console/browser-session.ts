@@ -7,7 +7,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
 /** The browser that opened the address, if one did. */
-export interface Session {
+export interface BrowserSession {
   /** Exchanges the secret, once. Returns the cookie to set; undefined if it is another, or was exchanged before. */
   open(secret: unknown, request: IncomingMessage): string | undefined;
   /** True if the request has the cookie. */
@@ -15,7 +15,7 @@ export interface Session {
 }
 
 /** Returns the session of `secret`. It lasts until the process or the browser ends. */
-export function sessionOf(secret: string): Session {
+export function sessionOf(secret: string): BrowserSession {
   const cookie = randomBytes(24).toString("base64url");
   let isExchanged = false;
   return {
