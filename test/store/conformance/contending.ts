@@ -1,7 +1,6 @@
 /** Concurrent requests to a store: all changes have a single order. */
 import { expect, it } from "vitest";
 import type { LeaseView } from "../../../lib/core/commands.js";
-import { LIMITS } from "../../../lib/core/limits.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { A, leaseId, leaseIn, LEASE_MS, MARGIN_MS, outcomeOf, Fixture } from "../fixture.js";
 
@@ -29,18 +28,6 @@ export function contends(store: () => LockStore): void {
     const record = await lock.read();
     expect(Object.keys(record?.holds ?? {})).toEqual([leaseId(outcomes.indexOf("granted") + 1)]);
     if (before !== undefined) expect(record?.version).toBe(before + 1);
-  });
-
-  it.each([
-    ["readers", { mode: "shared" }, LIMITS.leasesMax],
-    ["permits of 50", { limit: 50 }, 50],
-  ] as const)("lets two hundred %s in at once as far as there is room, each with a token of its own", async (_, options, room) => {
-    const lock = new Fixture(store());
-    const outcomes = await many(async (order) => outcomeOf(await lock.acquire(leaseId(order), options)), 200);
-    expect(outcomes.filter((outcome) => outcome === "granted")).toHaveLength(room);
-    expect(outcomes.filter((outcome) => outcome === "locked")).toHaveLength(200 - room);
-    const holds = Object.values((await lock.read())?.holds ?? {});
-    expect(new Set(holds.map(({ fencingToken }) => fencingToken)).size).toBe(room);
   });
 
   it("grants the same id once, however often it asks at once", async () => {
