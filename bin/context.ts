@@ -45,7 +45,7 @@ export interface GlobalOptions extends ConnectionOptions {
 /** The services for carrying out a command. */
 export interface CliHost {
   /** Returns the context of a command that inspects or operates. */
-  context(options: GlobalOptions, mode: "changes" | "looks"): Promise<CommandContext>;
+  context(options: GlobalOptions, mode: "changes" | "reads"): Promise<CommandContext>;
   /** Returns the context of a command that runs another command. */
   runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
   /** Returns the context of a command that needs no locks from elsewhere. */

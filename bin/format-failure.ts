@@ -64,7 +64,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 };
 
 /** The purpose of the failed command: run a command, change something, or only read. */
-export type CommandMode = "runs" | "changes" | "looks";
+export type CommandMode = "runs" | "changes" | "reads";
 
 /** Returns the failure for any thrown value, of the command named `command` with the locks at `where`. */
 export function failureOf(error: unknown, mode: CommandMode, where?: Where, command = ""): Failure {
@@ -125,7 +125,7 @@ function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Whe
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
   const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
   const then = retry + rights + howToStart(error, where);
-  if (mode === "looks") return then.trim();
+  if (mode === "reads") return then.trim();
   if (mode === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
   return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
 }

@@ -31,7 +31,7 @@ class CommandLine implements CliHost {
   readonly #printError: CliHost["print"];
   readonly #say = (line: string): void => void this.#printError(`holdfast: ${plain(line)}\n`);
   #status: number = EXITS.ok.status;
-  #mode: CommandMode = "looks";
+  #mode: CommandMode = "reads";
   #command = "";
   #where: Where | undefined;
   #unprinted: CliError | undefined;

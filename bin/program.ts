@@ -5,7 +5,7 @@
 import { type OutputConfiguration, Command, Help, Option } from "commander";
 import type { CliHost } from "./context.js";
 import { addUiCommand } from "./console/commands.js";
-import { addCompletion, addLookCommands, addOperateCommands } from "./inspect/commands.js";
+import { addCompletion, addInspectCommands, addOperateCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
 
@@ -51,7 +51,7 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .configureHelp({ subcommandTerm: termOf, formatHelp: commandsFirst })
     .addHelpText("after", EXAMPLE);
   addRunCommands(program.commandsGroup("Hold:"), host);
-  addLookCommands(program.commandsGroup("Look:"), host);
+  addInspectCommands(program.commandsGroup("Look:"), host);
   addUiCommand(program, host);
   addOperateCommands(program.commandsGroup("Operate:"), host);
   addDevCommand(program.commandsGroup("Serve:"), host);

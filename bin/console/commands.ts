@@ -29,7 +29,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .addHelpText("after", EXAMPLES)
     .action(async ({ port: requestedPort, allowChanges = false, logGroup }: UiOptions) => {
       const globals = program.opts<GlobalOptions>();
-      const context = await host.context(globals, "looks");
+      const context = await host.context(globals, "reads");
       const { url, table } = whereOf(globals, context.env);
       const { ui } = await import("./ui.js");
       const where = url === undefined ? `table ${table}` : new URL(url).host;

@@ -127,8 +127,8 @@ export function arranged<T extends Lane>(lanes: readonly T[], most: number): rea
   const holding = lanes.filter((lane) => lane.hold && ending(lane) === Infinity);
   const waiting = lanes.filter((lane) => !lane.hold && ending(lane) === Infinity);
   const over = lanes.filter((lane) => ending(lane) !== Infinity);
-  const crowd = { id: "waiting", owner: `${waiting.length} waiting`, wait: { fromMs: Math.min(...waiting.map(beginning)) }, moments: [] };
-  return [...holding.toReversed(), ...(waiting.length > WAITERS ? [crowd] : waiting), ...over.toReversed()].slice(0, most);
+  const queue = { id: "waiting", owner: `${waiting.length} waiting`, wait: { fromMs: Math.min(...waiting.map(beginning)) }, moments: [] };
+  return [...holding.toReversed(), ...(waiting.length > WAITERS ? [queue] : waiting), ...over.toReversed()].slice(0, most);
 }
 
 function next(lane: Lane, line: Line): Lane {

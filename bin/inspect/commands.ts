@@ -14,28 +14,27 @@ const MOST_TICKS = "20";
 const INTERVAL = { leastMs: 200, mostMs: 3_600_000 };
 
 /** Returns what makes an action of a function that uses the locks. */
-function withLocks(program: Command, host: CliHost, mode: "changes" | "looks") {
+function withLocks(program: Command, host: CliHost, mode: "changes" | "reads") {
   return <Args extends readonly unknown[]>(act: (context: CommandContext, ...args: Args) => Promise<number>) =>
     async (...args: Args): Promise<void> =>
       host.ends(await act(await host.context(program.opts<GlobalOptions>(), mode), ...args));
 }
 
-/** Adds the commands that inspect. */
-export function addLookCommands(program: Command, host: CliHost): void {
-  const looking = withLocks(program, host, "looks");
+export function addInspectCommands(program: Command, host: CliHost): void {
+  const reading = withLocks(program, host, "reads");
   listing(program.command("ls"), "ls ORDER_")
     .summary("list held keys")
     .description("List held keys: who holds each, how, since when and for how long.")
     .option("--owner <text>", "only those of this owner")
     .action(
-      looking(async (context, prefix: string, options: Omit<LsArgs, "prefix">) => (await lists()).ls({ prefix, ...options }, context)),
+      reading(async (context, prefix: string, options: Omit<LsArgs, "prefix">) => (await lists()).ls({ prefix, ...options }, context)),
     );
   onKey(program.command("show"), "[options]", "show ORDER_1231")
     .summary("show who holds a key, and who waits")
     .description("Show one key: who holds it, and who waits for it.")
     .option("--run", "show the run of that key and its outcome instead")
     .action(
-      looking(async (context, key: string, options: { readonly run?: boolean }) => {
+      reading(async (context, key: string, options: { readonly run?: boolean }) => {
         const { show, showRun } = await import("./show.js");
         return options.run ? showRun(key, context) : show(key, context);
       }),
@@ -45,7 +44,7 @@ export function addLookCommands(program: Command, host: CliHost): void {
     .description("Show held keys as they change, until Ctrl-C. On a pipe, a line for each hold that began or ended.")
     .addOption(defaulted("--interval <duration>", "between looks, 200ms to 1h", duration, "1s"))
     .action(
-      looking(async (context, prefix: string, { interval: intervalMs, max }: { interval: number; max: number }) => {
+      reading(async (context, prefix: string, { interval: intervalMs, max }: { interval: number; max: number }) => {
         if (intervalMs < INTERVAL.leastMs || intervalMs > INTERVAL.mostMs)
           throw new CliError("usage", "--interval: must be from 200ms to 1h");
         const { watch } = await import("./watch.js");
@@ -57,7 +56,7 @@ export function addLookCommands(program: Command, host: CliHost): void {
     .description("List runs: the state and the attempt of each.")
     .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
     .action(
-      looking(async (context, prefix: string, options: Omit<RunsArgs, "prefix">) => (await lists()).runs({ prefix, ...options }, context)),
+      reading(async (context, prefix: string, options: Omit<RunsArgs, "prefix">) => (await lists()).runs({ prefix, ...options }, context)),
     );
   program
     .command("ticks")
@@ -69,14 +68,14 @@ export function addLookCommands(program: Command, host: CliHost): void {
     .addOption(defaulted("--max <n>", "show at most so many", some, MOST_TICKS))
     .addHelpText("after", example("ticks nightly --within 25h"))
     .action(
-      looking(async (context, name: string, { max, within: withinMs }: { max: number; within?: number }) =>
+      reading(async (context, name: string, { max, within: withinMs }: { max: number; within?: number }) =>
         (await lists()).ticks({ name, max, withinMs }, context),
       ),
     );
   listing(program.command("limits"), "limits partner-")
     .summary("list limits that are in use")
     .description("List the limits in use: their rates and permits, what is left of each, who waits, and when all is back.")
-    .action(looking(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
+    .action(reading(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
     .addCommand(limitReset(program, host));
 }
 

@@ -93,7 +93,7 @@ async function pollHolds(
       const mayPass = error instanceof LockError && error.retry !== "never";
       if (!before || !mayPass) throw error;
       failures += 1;
-      if (display) news = failureOf(error, "looks", undefined, "watch").message;
+      if (display) news = failureOf(error, "reads", undefined, "watch").message;
       else if (failures === 1) warn(error);
     }
     const nextMs = Math.min(intervalMs * 2 ** Math.min(failures, 10), Math.max(intervalMs, LONGEST_INTERVAL_MS));

@@ -12,7 +12,7 @@ import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
 import { currentRun } from "../client/calls/wrap/once.js";
 import type { AsyncMethod } from "../client/calls/wrap/wrap-method.js";
 import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
-import { isCovered, once } from "./once.js";
+import { isCovered, onceRunner } from "./once.js";
 import { type HttpAnswer, problemOf } from "./problem.js";
 import { type Limit, type RateLimitOptions, checkLimit, limitRequests } from "./rate-limit.js";
 import { type SentHeaders, addHeaders, carry, headersOfReply } from "./response.js";
@@ -330,7 +330,12 @@ async function resolveOnce<Request extends NodeRequest>(
 ): Promise<unknown> {
   const parts = partsOf(request);
   if (!isCovered(parts, { required })) return resolve();
-  const run = once<readonly [Request], unknown>({ ...options, compared: fingerprint, comparedBy: "fingerprint", isRecorded: () => true });
+  const run = onceRunner<readonly [Request], unknown>({
+    ...options,
+    compared: fingerprint,
+    comparedBy: "fingerprint",
+    isRecorded: () => true,
+  });
   const path = `${parts.path.replace(/\/$/, "")}/${field}`;
   const call = {
     args: [request],

@@ -103,7 +103,7 @@ class NotRecorded extends Error {
  * `isRecorded`, or that can't be stored, is still the response of this call.
  * @throws InvalidRequestError naming the option that can't be in a key
  */
-export function once<Asked extends readonly unknown[], Response>({
+export function onceRunner<Asked extends readonly unknown[], Response>({
   locks,
   ...options
 }: OnceRules<Asked, Response>): (

@@ -50,7 +50,7 @@ type InPath<Route extends string> = Route extends `${string}{${infer Parameter}}
 
 /**
  * The group of a route. Each duty has its own function in the stack: `acquire` for callers that request a lease (and may wait), `hold` for
- * holders, so that a crowd of waiters can't block their heartbeats, and `admin` for operators that inspect or end other holders' leases.
+ * holders, so that many waiters can't block their heartbeats, and `admin` for operators that inspect or end other holders' leases.
  */
 export type Duty = "acquire" | "hold" | "admin";
 

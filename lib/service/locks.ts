@@ -95,20 +95,15 @@ function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspe
 export function parametersOf(request: AcquireRequest): Omit<Acquire, "type" | "principal"> {
   const { key, leaseId, leaseMs = DEFAULTS.leaseMs, mode = "exclusive", limit = 1, permits = 1, priority = 0 } = request;
   const { owner = "", meta, ...later } = pick(request, DETAILS);
-  const scope = request.scope === undefined ? undefined : digestOf(request.scope).slice(0, DIGEST_CHARS);
+  const scope = request.scope === undefined ? undefined : shortDigestOf(request.scope);
   // Stored with the hold, and compared by other versions: what came later is appended only where it is given, with its name.
-  const requestHash = digestOfParams([leaseMs, owner, mode, limit, permits, scope, meta, priority, ...Object.entries(given(later))]);
+  const requestHash = shortDigestOf([leaseMs, owner, mode, limit, permits, scope, meta, priority, ...Object.entries(given(later))]);
   type Chosen = Named<Omit<Acquire, "type" | "principal" | "wait" | "sleepMs">>;
   return given<Chosen>({ ...later, key, leaseId, leaseMs, owner, mode, limit, permits, priority, requestHash, scope, meta });
 }
 
-/** The digest of the latest parameters: most callers always send the same. */
-let lastParams = { text: "", digest: "" };
-
-function digestOfParams(parameters: readonly unknown[]): string {
-  const text = JSON.stringify(parameters);
-  if (text !== lastParams.text) lastParams = { text, digest: digestOf(parameters).slice(0, DIGEST_CHARS) };
-  return lastParams.digest;
+function shortDigestOf(value: unknown): string {
+  return digestOf(value).slice(0, DIGEST_CHARS);
 }
 
 /** Refuses parameters that no key could grant. */

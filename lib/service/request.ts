@@ -196,7 +196,7 @@ export class RequestContext {
 }
 
 const HOLDERS: ReadonlySet<Command["type"] | undefined> = new Set(["renew", "release", "complete"]);
-/** The pause before a request that was throttled comes again, in ms. A holder's is shorter, so that a crowd doesn't take its lease. */
+/** The pause before a request that was throttled comes again, in ms. A holder's is shorter, so that many waiters don't cost it its lease. */
 const AFTER_THROTTLE_MS = { holder: 50, other: 500 };
 
 /** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */

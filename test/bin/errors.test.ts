@@ -238,7 +238,7 @@ describe("a service elsewhere that nobody listens at", () => {
     ["https://localhost:4653", "Try again later."],
     ["http://locks.example.com:4653", "Try again later."],
   ])("is started only on this machine: %s", (url, next) => {
-    expect(failureOf(refused, "looks", { url }).next).toBe(next);
+    expect(failureOf(refused, "reads", { url }).next).toBe(next);
   });
 });
 
@@ -268,7 +268,7 @@ describe("a gateway that answers in place of the service", () => {
 
 describe("every refusal of the service", () => {
   const refusal = (code: string, retry: LockError["retry"]) => new LockError("k: said so", { code, definite: true, retry });
-  const statusOf = (error: unknown): number => failureOf(error, "looks").status;
+  const statusOf = (error: unknown): number => failureOf(error, "reads").status;
 
   it.each(Object.keys(ERRORS))("has a status of its kind: %s", (code) => {
     const { retry, status } = ERRORS[code as keyof typeof ERRORS];
@@ -286,7 +286,7 @@ describe("every refusal of the service", () => {
     expect(statusOf(new CliError("notGot", "held", { status: 5 }))).toBe(5);
     expect(statusOf(new Interrupted("SIGTERM"))).toBe(143);
     for (const thrown of [new Error("one\n    at two"), "one\n    at two", new TypeError("one")])
-      expect(formatFailure(failureOf(thrown, "looks"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
+      expect(formatFailure(failureOf(thrown, "reads"), false)).toBe("holdfast: one\nThis is a defect of holdfast.");
     const ofALaterVersion = (["never", "later", "same", "new-lease"] as const).map((retry) => statusOf(refusal("not-known", retry)));
     expect(ofALaterVersion).toEqual([65, 75, 69, 69]);
   });
@@ -295,11 +295,11 @@ describe("every refusal of the service", () => {
     const codes = [...Object.values(CODES), INTERRUPTED];
     expect(codes.filter((code) => !/^[a-z]+(?:-[a-z]+)*$/.test(code))).toEqual([]);
     expect(failureOf(new Interrupted("SIGINT"), "runs").code).toBe("interrupted");
-    expect(failureOf(new Error("one"), "looks").code).toBe("internal");
-    expect(failureOf(new CliError("notFound", "k"), "looks").code).toBe("not-found" satisfies keyof typeof ERRORS);
+    expect(failureOf(new Error("one"), "reads").code).toBe("internal");
+    expect(failureOf(new CliError("notFound", "k"), "reads").code).toBe("not-found" satisfies keyof typeof ERRORS);
   });
 
   it("may be of more than text", () => {
-    expect(formatFailure(failureOf(new CliError("lost", "a\u001B[2Jb"), "looks"), false)).toBe("holdfast: a\uFFFD[2Jb");
+    expect(formatFailure(failureOf(new CliError("lost", "a\u001B[2Jb"), "reads"), false)).toBe("holdfast: a\uFFFD[2Jb");
   });
 });

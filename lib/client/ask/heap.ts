@@ -1,6 +1,6 @@
 /**
- * A binary heap with access to its first member and removal of any member. Adding and deleting take at most log n steps, so a waiter in a
- * large crowd costs little more than one among a few.
+ * A binary heap with access to its first member and removal of any member. Adding and deleting take at most log n steps, so a waiter
+ * among many costs little more than one among a few.
  */
 
 /** Members ordered by a number that must not change while they are in the heap. */

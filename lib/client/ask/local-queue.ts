@@ -11,8 +11,8 @@
  * Only exclusive requests of mutexes use the local queue: readers and permits can hold together, and a scope bypasses the queue.
  *
  * The queue's request has no time limit; each caller has its own, and its wait ends as it would have ended alone: after a last request for
- * the key. Joining and leaving take
- * a few steps in a crowd of any size. A crowd whose time is over is settled in batches, between which the process's other work continues.
+ * the key. Joining and leaving take a few steps in a queue of any length. Callers whose time is over are settled in batches, between which
+ * the process's other work continues.
  */
 import { canonicalJson } from "../../core/canonical.js";
 import type { Held } from "../../core/commands.js";
@@ -73,7 +73,7 @@ export class LocalQueues {
     const { owner: _owner, leaseMs: _leaseMs, meta: _meta, signal: _signal, ...others } = params;
     const { mode = "exclusive", limit = 1, permits = 1, priority = 0, scope, ...shared } = others;
     const wait = new Wait(waitMs, deps);
-    if (waitMs <= 0) return { answered: await once(params, wait, deps) };
+    if (waitMs <= 0) return { answered: await askOnce(params, wait, deps) };
     if (scope !== undefined || !isAlone({ mode, limit })) return { answered: await untilGranted(params, wait, deps) };
     const nameOf = (rank: number): string => JSON.stringify({ ...shared, permits, priority: rank });
     const isOutranked = (): boolean => PRIORITIES.some((rank) => rank > priority && this.#queues.get(nameOf(rank))?.hasWaiters);
@@ -84,7 +84,7 @@ export class LocalQueues {
   }
 }
 
-async function once(params: AcquireParams, wait: Wait, deps: AskDeps): Promise<Answered<Held>> {
+async function askOnce(params: AcquireParams, wait: Wait, deps: AskDeps): Promise<Answered<Held>> {
   const { answer, ...when } = await tryOnce(params, wait.bounds(params.leaseMs, params.signal), deps);
   if (answer.ok) return { answer, ...when };
   throw timeoutOf(`acquire ${params.key}`, answer);

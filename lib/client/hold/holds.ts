@@ -76,7 +76,7 @@ export class Holds implements LeaseOwner<HeldLease> {
     const { wasLost } = lease;
     const state = await this.released(lease);
     if (wasLost) lease.assertHeld();
-    // In a crowd the key forgets the id before the release is repeated. The lease was held when it was sent first.
+    // With many shared holders the key forgets the id before the release is repeated. The lease was held when it was sent first.
     if (LOST.has(state) && !(state === "unknown" && lease.wasReleaseRepeated))
       throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken", { key: lease.key });
   }

@@ -129,25 +129,25 @@ export function errorToJson(error: unknown): KeptError {
   return { name: cut(name), message: cut(message) };
 }
 
-function cut(said: unknown): string {
-  const text = textOf(said);
+function cut(thrown: unknown): string {
+  const text = textOf(thrown);
   return text.length > MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)}…` : text;
 }
 
 /** Returns any thrown value as text: a failing conversion must not stop the run from being recorded. */
-function textOf(said: unknown): string {
+function textOf(thrown: unknown): string {
   try {
-    return String(said);
+    return String(thrown);
   } catch {
-    return typeof said;
+    return typeof thrown;
   }
 }
 
 /** Returns a stored error as an Error. One recorded over HTTP can be any JSON. */
 export function errorFromJson(json: unknown): Error {
   const { name, message } = (typeof json === "object" && json !== null ? json : {}) as Partial<KeptError>;
-  const said = message ?? json ?? "failed";
-  const error = new Error(typeof said === "string" ? said : JSON.stringify(json));
+  const content = message ?? json ?? "failed";
+  const error = new Error(typeof content === "string" ? content : JSON.stringify(json));
   if (typeof name === "string") error.name = name;
   return error;
 }

@@ -51,13 +51,13 @@ export function runOnce(
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
   checkOptions("runOnce", options, OPTIONS, "key");
-  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => once(options, call);
+  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => callOnce(options, call);
   if (fn !== undefined) return wrapped("runOnce", fn, undefined, around);
   return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
     wrapped("runOnce", method, context, around);
 }
 
-async function once<This, Args extends readonly unknown[], R>(
+async function callOnce<This, Args extends readonly unknown[], R>(
   options: OnceOptions<This, Args>,
   call: MethodCall<This, Args, R>,
 ): Promise<R | undefined> {
