@@ -84,6 +84,8 @@ export interface Parts {
 
 /** A key with its holders and waiters. */
 export type KeyView = Inspection & Parts;
+export type KeyHolder = KeyView["holders"][number];
+export type KeyWaiter = KeyView["waiters"][number];
 
 /** A limit in use: what is left of its rates, its permits that are out, or both. */
 export interface LimitInUse extends Partial<Omit<LimitView, "key">> {

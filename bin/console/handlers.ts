@@ -3,7 +3,7 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../../lib/index.js";
-import { type ListPage, firstOf } from "../inspect/pages.js";
+import { type ItemPage, firstOf } from "../inspect/pages.js";
 import { hasUsedUp, jsonOf } from "../inspect/run-text.js";
 import { bySchedule } from "../inspect/schedules.js";
 import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunOfKey } from "./data.js";
@@ -204,7 +204,7 @@ class ConsoleLists {
    * search, which may come far behind.
    */
   async #read<T extends { readonly key: string }>(
-    page: (pageQuery: PageQuery) => Promise<ListPage<T>>,
+    page: (pageQuery: PageQuery) => Promise<ItemPage<T>>,
     query: URLSearchParams,
     signal: AbortSignal,
   ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> {

@@ -2,7 +2,7 @@
  * Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. The console draws them,
  * and so can anything else that has the lines.
  */
-import type { KeyView, Line } from "./data.js";
+import type { KeyHolder, Line } from "./data.js";
 
 /** The ends of a lease, as a line names them. */
 const ENDS = ["released", "expired", "taken", "broken", "transferred", "cancelled"] as const;
@@ -48,7 +48,7 @@ export interface Lane {
 }
 
 /** A present holder. */
-export type Present = Pick<KeyView["holders"][number], "fencingToken" | "owner" | "heldMs">;
+export type Present = Pick<KeyHolder, "fencingToken" | "owner" | "heldMs">;
 
 /** Returns the lanes of one key from its lines, in the order of their beginnings. Lines of other keys must not be among them. */
 export function lanesOf(lines: readonly Line[]): readonly Lane[] {

@@ -1,6 +1,6 @@
 /** The view over all keys that were read: figures, the keys that need a look, and the rows that fit a search. Pure. */
 import type { Inspection, LimitView } from "../../lib/index.js";
-import type { KeyView, LimitInUse, LocksData, RunOfKey } from "./data.js";
+import type { KeyHolder, KeyView, LimitInUse, LocksData, RunOfKey } from "./data.js";
 import { lateOf, permitsOut } from "./page/words.js";
 
 /** The orders of the held keys. `key`: as they were read. */
@@ -29,7 +29,7 @@ export function longestWaitMs({ waiters }: Pick<KeyView, "waiters">): number {
 }
 
 /** Returns the hold whose lease ends first. */
-export function shortestHold({ holders }: Pick<KeyView, "holders">): KeyView["holders"][number] | undefined {
+export function shortestHold({ holders }: Pick<KeyView, "holders">): KeyHolder | undefined {
   return holders.toSorted((a, b) => a.remainingMs - b.remainingMs)[0];
 }
 

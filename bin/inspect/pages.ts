@@ -1,7 +1,7 @@
 /** Reads paged lists to the end or up to a limit. */
 
 /** A page; `cursor` requests the next one. It can be short, or even empty, without being the last. */
-export interface ListPage<T> {
+export interface ItemPage<T> {
   readonly items: readonly T[];
   readonly cursor?: string;
 }
@@ -30,7 +30,7 @@ const REQUESTS_MAX = 1000;
 /** Returns the first `most` items. @throws the reason of `signal` when it aborts */
 export async function firstOf<T>(
   most: number,
-  pageAfter: (page: { max: number; cursor?: string }) => Promise<ListPage<T>>,
+  pageAfter: (page: { max: number; cursor?: string }) => Promise<ItemPage<T>>,
   { requestsMax = REQUESTS_MAX, signal }: Reading = {},
 ): Promise<Listing<T>> {
   const items: T[] = [];

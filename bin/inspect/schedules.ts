@@ -1,14 +1,14 @@
 /** The occurrences of schedules among runs: the key of each is the schedule's name and its time. Pure. */
 
 /** A schedule's name and the time of an occurrence, as its run's key has them. */
-export interface Occurrence {
+export interface ScheduledRun {
   readonly schedule: string;
   /** The time, in ISO 8601 with milliseconds. */
   readonly occurrence: string;
 }
 
 /** Returns the occurrence of a run's key; undefined unless the key ends with a time, as every occurrence's does. */
-export function occurrenceOf(key: string): Occurrence | undefined {
+export function occurrenceOf(key: string): ScheduledRun | undefined {
   const at = key.lastIndexOf("_");
   const occurrence = key.slice(at + 1);
   const timeMs = Date.parse(occurrence);

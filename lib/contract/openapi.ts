@@ -8,6 +8,7 @@ import { type ErrorCode, ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
 import { ANSWERS } from "./answers.js";
+import type { Schema } from "./decode.js";
 import { Key, LeaseId } from "./fields.js";
 import { HEADERS_AND_LINKS, LINKS } from "./headers-and-links.js";
 import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
@@ -16,7 +17,6 @@ import { PROBLEM_TYPE } from "./problem.js";
 import { HEADERS, REQUESTS } from "./requests.js";
 import { type OperationName, ROUTES } from "./routes.js";
 
-type Schema = v.GenericSchema;
 type Json = Readonly<Record<string, unknown>>;
 
 const RETRY_AFTER = { "Retry-After": "Whole seconds; goes with `retryAfterMs`" };

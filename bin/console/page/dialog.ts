@@ -1,7 +1,7 @@
 /** Dialogs: a change of somebody else's hold or run, with a reason and, where work may overlap or is lost, the key typed once more. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../../duration.js";
-import type { KeyView, RunOfKey } from "../data.js";
+import type { KeyHolder, KeyView, RunOfKey } from "../data.js";
 import { ApiError, change } from "./api.js";
 import { type Children, type Content, html } from "./html.js";
 import { lifeOf, MARGIN_MS, nameOf, shortToken } from "./words.js";
@@ -147,7 +147,7 @@ function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencing
   </fieldset>`;
 }
 
-function safeText(holder: KeyView["holders"][number] | undefined, next: string | undefined): Content {
+function safeText(holder: KeyHolder | undefined, next: string | undefined): Content {
   const freeInMs = (holder?.remainingMs ?? 0) + MARGIN_MS;
   return html`<strong>Safe:</strong> it can't renew, and nothing overlaps. The key is free in ${formatDuration(freeInMs)} at the
     latest${next !== undefined && html`; next: <bdi>${next}</bdi>`}.`;

@@ -1,7 +1,7 @@
 /** Hooks of the page: polls, the time, the time since which a hold lasts, the width of an element. */
 import { type RefObject, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { About, Exhausted, KeyView, Line, LocksData } from "../data.js";
+import type { About, Exhausted, KeyHolder, Line, LocksData } from "../data.js";
 import { isSilence, read } from "./api.js";
 import { isOld, poll } from "./poll.js";
 import { timeText } from "./words.js";
@@ -142,10 +142,8 @@ export function useWidth(element: RefObject<Element | null>): number {
   return width;
 }
 
-type HolderView = KeyView["holders"][number];
-
 /** Returns the clock time since which a hold lasts. */
-export type Since = (key: string, holder: HolderView) => string;
+export type Since = (key: string, holder: KeyHolder) => string;
 
 /**
  * Keeps the earliest times of what `data` shows, which arrived at `atMs`. The service tells durations only, and each answer is some time on its
@@ -167,6 +165,6 @@ export function useSince(data: LocksData | undefined, atMs: number): Since {
   return (key, holder) => timeText(earliestMs.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, isUtc);
 }
 
-function holderName(key: string, { fencingToken }: HolderView): string {
+function holderName(key: string, { fencingToken }: KeyHolder): string {
   return `${fencingToken} ${key}`;
 }

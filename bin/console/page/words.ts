@@ -2,19 +2,16 @@
 import { formatSeconds } from "../../duration.js";
 import { endText } from "../../held-text.js";
 import { plain } from "../../plain-text.js";
-import type { KeyView } from "../data.js";
+import type { KeyHolder, KeyView, KeyWaiter } from "../data.js";
 
 /** A state with its colour. `late`: the holder hasn't renewed for more than half of its lease. `over`: the lease is over. `unknown`: the last answer is old. */
 export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done" | "unknown";
-
-type HolderView = KeyView["holders"][number];
-type WaiterView = KeyView["waiters"][number];
 
 /** The part of a lease after which a renewal is late. A client renews after a third of it. */
 const LATE_PART = 0.5;
 
 /** Returns the state of a hold at the time of the answer: its holder may have renewed since, so an answer is never aged. */
-export function toneOf({ remainingMs, leaseMs, breaking }: Pick<HolderView, "remainingMs" | "leaseMs" | "breaking">): Tone {
+export function toneOf({ remainingMs, leaseMs, breaking }: Pick<KeyHolder, "remainingMs" | "leaseMs" | "breaking">): Tone {
   if (breaking) return "broken";
   if (remainingMs <= 0) return "over";
   return remainingMs < leaseMs * (1 - LATE_PART) ? "late" : "held";
@@ -115,7 +112,7 @@ function endOfHold({ owner, ending }: LastHold): string {
 }
 
 /** Returns the life of a hold: its last renewal and, if that is late, what happens next. `next` is the first in the queue. */
-export function lifeOf(holder: HolderView, next?: WaiterView): string {
+export function lifeOf(holder: KeyHolder, next?: KeyWaiter): string {
   const { remainingMs } = holder;
   const tone = toneOf(holder);
   if (tone === "broken") return `broken by an operator: it can't be renewed, and ends in ${formatSeconds(remainingMs)} at the latest`;
@@ -137,7 +134,7 @@ export function breakCommand(key: string, fencingToken: number, options = ""): s
 export const MARGIN_MS = 1000;
 
 /** Returns how long ago a hold was renewed or, if it is new, granted. */
-function renewalOf({ leaseMs, heldMs, remainingMs }: HolderView): { readonly agoMs: number; readonly isNew: boolean } {
+function renewalOf({ leaseMs, heldMs, remainingMs }: KeyHolder): { readonly agoMs: number; readonly isNew: boolean } {
   const agoMs = Math.max(0, leaseMs - remainingMs);
   return { agoMs, isNew: heldMs <= agoMs + SLACK_MS };
 }
@@ -146,7 +143,7 @@ function renewalOf({ leaseMs, heldMs, remainingMs }: HolderView): { readonly ago
 const SLACK_MS = 50;
 
 /** Returns the owner, or `nobody named`. */
-export function nameOf({ owner }: Pick<HolderView | WaiterView, "owner">): string {
+export function nameOf({ owner }: Pick<KeyHolder | KeyWaiter, "owner">): string {
   return plain(owner) || "an owner without a name";
 }
 
