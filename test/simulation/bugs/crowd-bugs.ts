@@ -20,7 +20,7 @@ export const CROWD_BUGS: readonly Bug[] = [
     why: "a lease that joins takes the last token instead of the next",
     file: "lib/store/dynamo/join.ts",
     breaks: "S3",
-    edits: [["jt.#in = f + :one, f = f + :one", "jt.#in = f, f = f + :one"]],
+    edits: [["jt.#me = f + :one, f = f + :one", "jt.#me = f, f = f + :one"]],
   },
   {
     name: "claim-past-those-before-it",
