@@ -21,6 +21,10 @@ const SCENES: readonly (readonly [what: string, play: (module: Module) => Promis
     "16 processes that come every 20 ms while the key is held, a lease of 10 ms each",
     ({ contend }) => contend({ processes: 16, callers: 1, rounds: 1, holdMs: 10, arrivalMs: 20 }),
   ],
+  [
+    "200 processes that come at once, a lease of 20 ms each",
+    ({ contend }) => contend({ processes: 200, callers: 1, rounds: 1, holdMs: 20 }),
+  ],
   ["8 processes, 4 leases of 2 s each", ({ contend }) => contend({ processes: 8, callers: 1, rounds: 4, holdMs: 2000 })],
   ["300 leases in one process, renewed for a minute", ({ hold }) => hold(300)],
 ];
@@ -28,7 +32,7 @@ const SCENES: readonly (readonly [what: string, play: (module: Module) => Promis
 /** The scene in which each optimiser earns, and what it saves there. */
 const EARNS: Readonly<Record<string, readonly [scene: string, saves: (cost: Cost) => number]>> = {
   "recent-records cache": ["16 processes, 5 leases of 20 ms each", ({ writes }) => writes],
-  "blind enqueue": ["3 processes, 5 leases of 200 ms each", ({ writes }) => writes],
+  "blind enqueue": ["200 processes that come at once, a lease of 20 ms each", ({ writes }) => writes],
   "pace of the queue": ["16 processes, 5 leases of 20 ms each", ({ lastedMs }) => lastedMs],
   "local queue": ["16 callers in one process, 5 leases of 20 ms each", ({ calls }) => calls],
   "renewal batching": ["300 leases in one process, renewed for a minute", ({ calls }) => calls],

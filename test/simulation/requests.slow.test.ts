@@ -14,7 +14,7 @@ const REQUESTS_MAX = 21_000;
 const SKIPPED_MAX = 200;
 const HISTORIES = 10;
 /** A short history, with as few renewals as the others. */
-const STORMY = 12;
+const STORMY = 15;
 
 afterAll(endBundling);
 

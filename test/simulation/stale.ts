@@ -11,4 +11,10 @@ export const STALE: readonly string[] = [
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
   "guard-on-another-reading",
+  "compaction-of-any-prefix",
+  "left-place-read-as-a-waiter",
+  "permits-without-a-margin",
+  "queue-as-long-as-the-record",
+  "released-by-the-earlier-clock",
+  "set-granted-by-its-changes",
 ];
