@@ -12,7 +12,6 @@ export const STALE: readonly string[] = [
   "full-bucket-charged-from-the-past",
   "guard-on-another-reading",
   "compaction-of-any-prefix",
-  "left-place-read-as-a-waiter",
   "permits-without-a-margin",
   "queue-as-long-as-the-record",
   "released-by-the-earlier-clock",

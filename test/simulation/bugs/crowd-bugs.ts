@@ -52,7 +52,7 @@ export const CROWD_BUGS: readonly Bug[] = [
     name: "left-place-read-as-a-waiter",
     why: "whoever reads the queue takes a place that was left for a waiter",
     file: "lib/store/dynamo/item.ts",
-    edits: [ENTRY_STAYS, ["marks[place] === LEFT", "marks[place] === undefined"]],
+    edits: [ENTRY_STAYS, ["marks[place] === LEFT", 'entry["g"] === undefined']],
   },
   {
     name: "compaction-of-any-prefix",
