@@ -343,6 +343,11 @@ inline renew(id) {
   fi
 }
 
+/* ---- lib/store/dynamo/ending.ts: a write that no other can refuse leaves the queue to its next poll ---- */
+inline advanceOrLeave() {
+  if :: advanceIfQueued() :: true fi
+}
+
 /* ---- lib/core/lock/release.ts: a release, or the cancel of an acquire ---- */
 inline release(id) {
   findPlace(id);
@@ -350,12 +355,16 @@ inline release(id) {
 #ifdef RELEASE_WITHOUT_OWNER_CHECK
   :: hold != NONE -> bury(hold); hold = NONE; expires = 0; advanceIfQueued()
 #else
-  :: hold == id -> bury(id); hold = NONE; expires = 0; advanceIfQueued(); occurs(8)
+  :: hold == id -> bury(id); hold = NONE; expires = 0; advanceOrLeave(); occurs(8)
 #endif
   :: else ->
      if
      :: offer == id -> bury(id); offer = NONE; offered = 0; advanceIfQueued()
-     :: offer != id && place < LEASES -> bury(id); removeAt(place); advanceIfQueued()
+#ifdef LEFT_PLACE_READ_AS_A_WAITER
+     :: offer != id && place < LEASES -> bury(id)
+#else
+     :: offer != id && place < LEASES -> bury(id); removeAt(place); advanceOrLeave()
+#endif
      :: offer != id && place == LEASES && !isOver(id) -> bury(id)
      :: else
      fi

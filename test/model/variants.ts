@@ -34,6 +34,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: "token-lost-at-the-end", breaks: ["S3"] },
   { name: "no-tombstones", breaks: ["S7"] },
   { name: "no-low-watermark", breaks: ["S7"] },
+  { name: "left-place-read-as-a-waiter", breaks: ["S7"] },
   { name: "offer-never-lapses", breaks: ["L1"] },
   { name: "told-beside-who-claimed", breaks: ["S18"], sleeps: true },
   { name: "gone-believed-by-all", breaks: ["S18"], sleeps: true },
