@@ -306,11 +306,11 @@ export function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, l
  */
 function restMs(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): number {
   const wholeMs = stepMs(record);
-  const restMs = wholeMs - (likelyMs - record.fencingToken);
+  const leftMs = wholeMs - (likelyMs - record.fencingToken);
   const isHeldAlone = record.limit === 1 && record.offers.length === 0 && Object.keys(record.holds).length === 1;
-  if (!isHeldAlone || restMs > wholeMs) return wholeMs / 2;
+  if (!isHeldAlone || leftMs > wholeMs) return wholeMs / 2;
   // It takes longer than those before it.
-  return restMs < 0 ? wholeMs / 4 : restMs;
+  return leftMs < 0 ? wholeMs / 4 : leftMs;
 }
 
 /** Returns a waiter's place, and the time of its next poll. */
