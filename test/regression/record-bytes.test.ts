@@ -61,7 +61,7 @@ describe("a queue", () => {
 
   it("control: grows it beyond by a table that takes every one more for right", async () => {
     const { store, bytesAt } = freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
-    const lock = await crowded(store, 21);
+    const lock = await crowded(store, 22);
     expect(new Set(await queueOn(lock))).toEqual(new Set(["waiting"]));
     expect(await bytesAt(lock.address)).toBeGreaterThan(LIMITS.recordBytes);
   });
