@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { isKey } from "../core/key.js";
 import { isShallow, JSON_DEPTH } from "../core/canonical.js";
 import type { Details, PublicDetails } from "../core/details.js";
-import { isLeaseId } from "../core/lease-id.js";
+import { LEASE_ID } from "../core/lease-id.js";
 import { LIMITS } from "../core/limits.js";
 
 const encoder = new TextEncoder();
@@ -51,16 +51,12 @@ export const Key = v.pipe(v.string(KEY_RULE), v.regex(/^(?!\.{1,2}$)[A-Za-z0-9._
 
 /** Returns the rule, and the version of a UUID that has another one. The id itself proves a hold, so it isn't repeated. */
 function leaseIdRule({ input }: { readonly input: string }): string {
-  const [, version = "7"] = /^[0-9a-f]{8}-[0-9a-f]{4}-([1-8])[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.exec(input) ?? [];
+  const [, version = "7"] = /^[\da-f]{8}-[\da-f]{4}-([1-8])[\da-f]{3}-[\da-f-]{17}$/i.exec(input) ?? [];
   return version === "7" ? LEASE_ID_RULE : `${LEASE_ID_RULE}, and this is a UUIDv${version}`;
 }
 
 /** The id of one caller's lease. */
-export const LeaseId = v.pipe(
-  v.string(LEASE_ID_RULE),
-  v.regex(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/, leaseIdRule),
-  v.check(isLeaseId, LEASE_ID_RULE),
-);
+export const LeaseId = v.pipe(v.string(LEASE_ID_RULE), v.regex(LEASE_ID, leaseIdRule));
 
 /** A lease's length, in ms. */
 export const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));

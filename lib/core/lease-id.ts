@@ -3,7 +3,8 @@
  * were made. The client chooses them, which makes every call safe to send again.
  */
 
-const LEASE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** Matches a lower-case UUIDv7. */
+export const LEASE_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** A lower-case UUIDv7. Secret: it proves the hold. */
 export type LeaseId = string;

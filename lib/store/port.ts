@@ -117,7 +117,7 @@ export function keptTogether(before: Sleeper | TiedLease | undefined, kept: Slee
     const isSame = "executionArn" in kept && "executionArn" in before && kept.executionArn === before.executionArn;
     return isSame ? kept : reused("is tied to another execution");
   }
-  if (before.acquire.requestHash !== kept.acquire.requestHash) return reused("sleeps with other parameters than these");
+  if (before.acquire.requestHash !== kept.acquire.requestHash) return reused("sleeps with other parameters");
   const targets = new Map([...before.targets, ...kept.targets].map((target) => [JSON.stringify(target), target]));
   if (targets.size > LIMITS.targetsMax) return reused(`has ${LIMITS.targetsMax} targets already`);
   return { ...kept, targets: [...targets.values()] };

@@ -35,7 +35,7 @@ describe("who waits is told", () => {
     const wholeMs = turnMs(1, undefined, 1);
     const told = (ms: number) => Array.from("BC").map((letter) => key.at(ms).look(letter).retryAfterMs);
     expect(told(wholeMs / 2 - 0.5)).toEqual([turnMs(1), turnMs(2)]);
-    expect(told(wholeMs)).toEqual([LIMITS.pollLeastMs, wholeMs]);
+    expect(told(wholeMs)).toEqual([LIMITS.handOverMs, wholeMs]);
     expect(told(10 * wholeMs)).toEqual([turnMs(1, undefined, 0.25), turnMs(2, undefined, 0.25)]);
     expect(told(-1)).toEqual([turnMs(1), turnMs(2)]);
   });

@@ -68,7 +68,7 @@ describe("an acquire with a target to wake", () => {
     await service.ask(RELEASE, { leaseId: (await service.sleepers.list()).sleepers[0]!.acquire.leaseId });
     expect((await sleep("token-of-bob", {}, BOB)).body).toMatchObject({ status: 403, code: "forbidden" });
     expect((await sleep(`${TOKEN}0`, { leaseMs: 190_000 })).body).toMatchObject({
-      ...{ status: 422, code: "lease-reused", detail: expect.stringMatching(/^This leaseId sleeps with other parameters than these: /) },
+      ...{ status: 422, code: "lease-reused", detail: expect.stringMatching(/^This leaseId sleeps with other parameters: /) },
     });
     for (let more = 1; more < LIMITS.targetsMax; more++) expect((await sleep(`${TOKEN}${more}`)).status).toBe(410);
     expect((await sleep(`${TOKEN}${LIMITS.targetsMax}`)).body).toMatchObject({

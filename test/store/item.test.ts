@@ -306,9 +306,9 @@ describe("a value from the wire", () => {
   });
 
   it.each<[wire: Parameters<typeof plain>[0], says: string]>([
-    [{}, "the item holds a value of the unknown type "],
-    [{ V: "1" }, "the item holds a value of the unknown type V"],
-    [{ L: [{ M: { a: { NULL: false } } }] }, "the item holds a value of the unknown type NULL"],
+    [{}, "the item holds the unknown type "],
+    [{ V: "1" }, "the item holds the unknown type V"],
+    [{ L: [{ M: { a: { NULL: false } } }] }, "the item holds the unknown type NULL"],
     [{ N: "9007199254740992" }, "the item holds 9007199254740992, which would be rounded"],
     [{ N: "-9007199254740993" }, "the item holds -9007199254740993, which would be rounded"],
     [{ NS: ["1", "1e30"] }, "the item holds 1e30, which would be rounded"],

@@ -189,7 +189,7 @@ function refuseAsking(waiter: Waiter | Offer, { principal, requestHash, sleepMs 
   if (waiter.principal !== principal) return refuse("forbidden");
   if (sleepMs !== undefined && !waiter.asleep) return refuse("lease-reused", { detail: "This leaseId waits for the key by polling" });
   if (waiter.requestHash === requestHash) return undefined;
-  return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters than these" });
+  return refuse("lease-reused", { detail: "This leaseId waits for the key with other parameters" });
 }
 
 function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {

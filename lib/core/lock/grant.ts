@@ -55,7 +55,7 @@ export function refuseReplay(
   if (hold.principal !== "" && hold.principal !== principal) return refuse("forbidden");
   if (!isLive(hold, reading)) return leaseOver(record);
   if (hold.requestHash !== "" && hold.requestHash !== requestHash) {
-    return refuse("lease-reused", { detail: "This leaseId holds the key with other parameters than these" });
+    return refuse("lease-reused", { detail: "This leaseId holds the key with other parameters" });
   }
   return undefined;
 }

@@ -307,7 +307,8 @@ export function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, l
 function restMs(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): number {
   const wholeMs = stepMs(record);
   const leftMs = wholeMs - (likelyMs - record.fencingToken);
-  const isHeldAlone = record.limit === 1 && record.offers.length === 0 && Object.keys(record.holds).length === 1;
+  const { limit, offers, holds } = record;
+  const isHeldAlone = limit === 1 && offers.length === 0 && Object.keys(holds).length === 1;
   if (!isHeldAlone || leftMs > wholeMs) return wholeMs / 2;
   // It takes longer than those before it.
   return leftMs < 0 ? wholeMs / 4 : leftMs;
@@ -328,6 +329,6 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
     .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
   const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
   const dueMs = Math.round(restMs(record, reading) + stepMs(record) * place);
-  const retryAfterMs = Math.min(Math.max(LIMITS.pollLeastMs, dueMs), pollWithinMs);
+  const retryAfterMs = Math.min(Math.max(LIMITS.handOverMs, dueMs), pollWithinMs);
   return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }

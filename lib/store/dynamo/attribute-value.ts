@@ -38,7 +38,7 @@ function unusual(value: WireValue): unknown {
   if (BS !== undefined) return new Set((BS as readonly (string | Uint8Array)[]).map(bytes));
   if (B !== undefined) return bytes(B as string | Uint8Array);
   if (NULL === true) return null;
-  throw new Error(`the item holds a value of the unknown type ${Object.keys(value).join(", ")}`);
+  throw new Error(`the item holds the unknown type ${Object.keys(value).join(", ")}`);
 }
 
 /** @throws Error for a whole number that this version would round */

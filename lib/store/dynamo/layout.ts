@@ -206,6 +206,6 @@ function modeFrom(mode: unknown): Mode {
 
 /** Checks a number that must be a token or a time. Anything else means that the item is damaged. */
 export function safeInteger(value: unknown): number {
-  if (!Number.isSafeInteger(value)) throw new Error(`the item holds ${String(value)} where a safe integer belongs`);
+  if (!Number.isSafeInteger(value)) throw new Error(`no safe integer in the item: ${String(value)}`);
   return value as number;
 }
