@@ -38,8 +38,8 @@ const START_MS = Date.UTC(2027, 0, 1);
 const MOST_MS = 10 * 60_000;
 /** The time of the gateway and of the network, each way, in ms. */
 const GATEWAY_MS = [1.5, 3] as const;
-/** The error of a process's clock, in ms. The clocks of AWS are closer to each other. */
-const CLOCK_ERROR_MS = [-2, 2] as const;
+/** The largest error of a process's clock, in ms. The clocks of AWS are closer to each other. */
+const CLOCK_ERROR_MS = 2;
 const POLICY = createPolicy();
 const NAMESPACE = "default";
 
@@ -62,13 +62,15 @@ export interface Caller {
 export class Arena {
   readonly world = new World(START_MS);
   readonly random: Random;
+  readonly #clockErrorMs: number;
   readonly #served: ServedTable;
   readonly #clock = new Process(this.world);
   /** The idle instances of each function. An instance serves one request at a time. */
   readonly #idle = new Map<string, Handler[]>();
   #requests = 0;
 
-  constructor(seed: number, behaviour: Partial<TableBehaviour> = {}) {
+  constructor(seed: number, behaviour: Partial<TableBehaviour> = {}, clockErrorMs: number = CLOCK_ERROR_MS) {
+    this.#clockErrorMs = clockErrorMs;
     this.random = new Random(seed);
     this.#served = new ServedTable(this.world, this.random, behaviour);
   }
@@ -98,7 +100,7 @@ export class Arena {
 
   /** Returns a client in a new process. Straight on the table, its requests go through what `through` makes of the process's calls. */
   client(way: Way, options: ClientOptions = {}, through: Through = (calls) => calls): LockClient {
-    const process = new Process(this.world, { wallErrorMs: this.random.between(...CLOCK_ERROR_MS) });
+    const process = new Process(this.world, { wallErrorMs: this.random.between(-this.#clockErrorMs, this.#clockErrorMs) });
     const api = way === "http" ? httpApi({ url: "http://simulated", fetch: this.#fetch }) : this.#onTable(process, through);
     const ids = new LeaseIds(process, (count) => this.random.bytes(count));
     return createClient({ api, clock: process, random: () => this.random.unit(), ids }, options);

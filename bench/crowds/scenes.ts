@@ -27,15 +27,26 @@ export interface Turns {
   readonly waitMs?: number;
   /** Through `limiter.run`, in place of a semaphore. @default false */
   readonly byLimiter?: boolean;
+  /** The largest error of a caller's clock, in ms. @default that of the arena */
+  readonly clockErrorMs?: number;
 }
 
 /** Calls `work` while it holds the key. */
 type Hold = (work: () => Promise<void>) => Promise<void>;
 
 /** Callers hold a key in turn, each as often as there are rounds. */
-export function turns({ callers: count, rounds, holdMs, way, permits = 1, waitMs = 45_000, byLimiter = false }: Turns): Scene {
+export function turns({
+  callers: count,
+  rounds,
+  holdMs,
+  way,
+  permits = 1,
+  waitMs = 45_000,
+  byLimiter = false,
+  clockErrorMs,
+}: Turns): Scene {
   return (seed) => {
-    const arena = new Arena(seed);
+    const arena = new Arena(seed, {}, clockErrorMs);
     const scene = async (): Promise<Figures> => {
       const holds = await holdersOf(arena, count, way, permits, waitMs, byLimiter);
       const waits: { cameMs: number; grantedMs: number }[] = [];

@@ -62,7 +62,7 @@ export const LIMITS = {
   /** A member of the wait set polls again after this time for each place, and every waiter after the maximum at the latest. */
   pollStepMs: 200,
   pollMaxMs: 3500,
-  /** The time from the release of a lease to the request that claims the next one: a release takes a write to be seen. The shortest pause of a poll. */
+  /** The time from the release of a lease to the request that claims the next one, since a release is seen once it is written. No poll pauses for less. */
   handOverMs: 8,
   /** The length of a lease on a key of which none was released yet. */
   unknownHeldMs: 45,

@@ -12,7 +12,7 @@ import { type Reached, played, targetsOf, targetsTable } from "../../bench/crowd
 import { ROWS } from "../../bench/crowds/rows.js";
 import { turns } from "../../bench/crowds/scenes.js";
 import { endBundling, loadBundle } from "../simulation/bundle.js";
-import { WRITES_FIRST } from "../simulation/optimisers.js";
+import { HALF_A_LEASE, WRITES_FIRST } from "../simulation/optimisers.js";
 
 afterAll(endBundling);
 
@@ -45,6 +45,29 @@ it("a crowd of tryAcquire takes no lease from its holders; control: it does wher
   expect(await lost()).toBe(0);
   expect(await lost(WRITES_FIRST)).toBeGreaterThan(0);
 });
+
+it(
+  "who is next comes when the lease before ends, and no later than after half of it where clocks are off",
+  { timeout: 600_000 },
+  async ({ annotate }) => {
+    const meanIdleMs = async (clockErrorMs: number, mistake?: typeof HALF_A_LEASE): Promise<number> => {
+      const { turns: turnsOf } = await loadBundle(mistake);
+      const idleMs: number[] = [];
+      for (const seed of [1, 2, 3, 4])
+        idleMs.push((await turnsOf({ callers: 16, rounds: 3, holdMs: 200, way: "direct", clockErrorMs })(seed)).idleMs!);
+      return idleMs.reduce((sum, ms) => sum + ms, 0) / idleMs.length;
+    };
+    const [right, half, rightIfOff, halfIfOff] = [
+      await meanIdleMs(2),
+      await meanIdleMs(2, HALF_A_LEASE),
+      await meanIdleMs(300),
+      await meanIdleMs(300, HALF_A_LEASE),
+    ];
+    await annotate(`idle in ms, clocks 2 ms off: ${right}, half a lease: ${half}; 300 ms off: ${rightIfOff}, ${halfIfOff}`);
+    expect(right).toBeLessThan(0.7 * half);
+    expect(rightIfOff).toBeLessThanOrEqual(halfIfOff);
+  },
+);
 
 describe("a crowd", () => {
   it.each(ROWS.filter(({ isQuick }) => isQuick))("reaches its targets: $name", async (row) => {

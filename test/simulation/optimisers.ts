@@ -47,6 +47,14 @@ export const STORM: Bug = {
   edits: [["lease.renewAfterMs * (0.9 + 0.2 * random())", "(lease.renewAfterMs * (0.9 + 0.2 * random())) / 14"]],
 };
 
+/** The pace of the queue as it was: half of a lease, wherever the lease at the front stands. */
+export const HALF_A_LEASE: Bug = {
+  name: "half a lease",
+  why: "whoever is next comes by chance, up to half a lease after the release",
+  file: "lib/core/lock/queue.ts",
+  edits: [["if (!isHeldAlone || leftMs > wholeMs) return wholeMs / 2;", "if (!isHeldAlone || leftMs < Infinity) return wholeMs / 2;"]],
+};
+
 /** The crowd of `tryAcquire` as it was: each call writes, also to a key that its process has just seen in use. */
 export const WRITES_FIRST: Bug = {
   name: "tryAcquire writes first",

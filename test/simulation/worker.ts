@@ -3,7 +3,7 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { campaign, PLAYED } from "./campaign.js";
 import { simulate } from "./history.js";
 
-export { clicks } from "../../bench/crowds/scenes.js";
+export { clicks, turns } from "../../bench/crowds/scenes.js";
 export { contend, hold } from "./contention.js";
 export { PARTS, simulate } from "./history.js";
 
