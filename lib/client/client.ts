@@ -153,7 +153,7 @@ async function closeSession(session: Session): Promise<void> {
   // A run ends by its own outcome: its work sees the aborted signal and reports the result.
   const left = leases.filter((lease) => lease.kind === "locks").values();
   const someOfThem = async (): Promise<void> => {
-    for (const lease of left) if (!(await session.holds.released(lease))) return;
+    for (const lease of left) if (!(await session.holds.tryRelease(lease))) return;
   };
   await Promise.all([cleaned, ...Array.from({ length: RELEASES_AT_ONCE }, someOfThem)]);
   // After so many releases without success, the others are not sent: their leases end by themselves.

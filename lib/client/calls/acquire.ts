@@ -93,7 +93,7 @@ async function obtained(
       .catch((error: unknown) => timedOut.refuse(error, `acquire ${key}`, key, began, waitMs));
     const lease = await session.holds.adopt(answered, options, { handoff });
     if (!signal.aborted) return lease;
-    await atMost(CANCEL_HOLDS_MS, session.holds.released(lease), deps.clock);
+    await atMost(CANCEL_HOLDS_MS, session.holds.tryRelease(lease), deps.clock);
     throw abortError(signal);
   };
   return awaited(session, [{ ...options, key }], () => session.registry.run(options.signal, wait));

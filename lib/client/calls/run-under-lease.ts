@@ -24,7 +24,7 @@ export async function runUnderLease<T>(
   } catch (error) {
     // The work ended without the lock, and the caller must learn that first.
     const reported = lease.wasLost ? lossOf(lease, error) : error;
-    await session.holds.released(lease);
+    await session.holds.tryRelease(lease);
     throw reported;
   }
   await session.holds.endHold(lease);

@@ -9,7 +9,7 @@ import type { Answered } from "../wire/retry.js";
 import { type KeepAliveOptions, KeepAlive } from "./keep-alive.js";
 import { type LeaseDeps, HeldLease } from "./lease.js";
 import type { LeaseKind } from "./lease-types.js";
-import type { LeaseOwner } from "./lease-types.js";
+import type { LeaseClient } from "./lease-types.js";
 import { type Registry, closedError } from "./registry.js";
 
 /** The reasons for which this side ends a lease on purpose. */
@@ -25,7 +25,7 @@ interface AdoptOptions extends Pick<LeaseKind, "handoff"> {
 }
 
 /** The leases that a client holds. */
-export class Holds implements LeaseOwner<HeldLease> {
+export class Holds implements LeaseClient<HeldLease> {
   /** Told of each heartbeat when it begins, if a wrapper measures them. */
   onBeat?: (lease: HeldLease, beat: Promise<void>) => void;
   readonly #deps: LeaseDeps;
@@ -33,8 +33,8 @@ export class Holds implements LeaseOwner<HeldLease> {
   readonly #emit: (event: LockClientEvent) => void;
 
   /** @param emit reports an event to the client's listener */
-  constructor(deps: Omit<LeaseDeps, "owner" | "run">, registry: Registry, emit: (event: LockClientEvent) => void) {
-    this.#deps = { ...deps, owner: this, run: (signal, wait) => registry.run(signal, wait) };
+  constructor(deps: Omit<LeaseDeps, "client" | "run">, registry: Registry, emit: (event: LockClientEvent) => void) {
+    this.#deps = { ...deps, client: this, run: (signal, wait) => registry.run(signal, wait) };
     this.#registry = registry;
     this.#emit = emit;
   }
@@ -49,7 +49,7 @@ export class Holds implements LeaseOwner<HeldLease> {
     const deps = isLock ? this.#deps : { ...this.#deps, api, renewalBatcher: undefined };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, { kind, handoff }, deps);
     new KeepAlive(lease, options, deps);
-    if (this.#registry.closedBy || !lease.isHeld()) await this.released(lease);
+    if (this.#registry.closedBy || !lease.isHeld()) await this.tryRelease(lease);
     if (this.#registry.closedBy) throw closedError();
     if (isWithoutTime(lease)) throw withoutTimeError(lease.key);
     lease.assertHeld();
@@ -59,7 +59,7 @@ export class Holds implements LeaseOwner<HeldLease> {
   }
 
   /** Releases the lease. A release without a response is reported as an event only: the lease ends by itself. */
-  async released(lease: HeldLease): Promise<LeaseState | undefined> {
+  async tryRelease(lease: HeldLease): Promise<LeaseState | undefined> {
     try {
       return await lease.release();
     } catch (error) {
@@ -74,7 +74,7 @@ export class Holds implements LeaseOwner<HeldLease> {
    */
   async endHold(lease: HeldLease): Promise<void> {
     const { wasLost } = lease;
-    const state = await this.released(lease);
+    const state = await this.tryRelease(lease);
     if (wasLost) lease.assertHeld();
     // With many shared holders the key forgets the id before the release is repeated. The lease was held when it was sent first.
     if (LOST.has(state) && !(state === "unknown" && lease.wasReleaseRepeated))
@@ -102,7 +102,7 @@ export class Holds implements LeaseOwner<HeldLease> {
 
   /** A run ends only by its own outcome: if it were given up here, work that had begun would count as never started. */
   giveBack(lease: HeldLease): void {
-    if (lease.kind === "locks") void this.released(lease);
+    if (lease.kind === "locks") void this.tryRelease(lease);
   }
 }
 

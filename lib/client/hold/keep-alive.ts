@@ -134,18 +134,18 @@ export class KeepAlive {
     if (!scheduled || !this.#goesOn()) return;
     const thawed = elapsedMs(scheduled, instantOf(this.#deps.clock)) > this.#delayMs * (1 + THAW_INTERVALS);
     const lease = this.#lease;
-    const { context, owner } = this.#deps;
+    const { context, client } = this.#deps;
     let failedAttempts = 0;
     // A single failed attempt followed by a success is not reported. Further failures are reported once.
     const onFailedAttempt = (refusal: Refusal): void => {
-      if (++failedAttempts === 2) owner.renewalFailed(lease, errorOf(refusal, `renew ${lease.key}`));
+      if (++failedAttempts === 2) client.renewalFailed(lease, errorOf(refusal, `renew ${lease.key}`));
     };
     try {
       const beat = lease.beat(capLeaseMs(lease.leaseMs, context), thawed, onFailedAttempt);
-      owner.beats(lease, beat);
+      client.beats(lease, beat);
       await beat;
     } catch (error) {
-      if (lease.isHeld() && failedAttempts < 2) owner.renewalFailed(lease, error);
+      if (lease.isHeld() && failedAttempts < 2) client.renewalFailed(lease, error);
     }
     // A wait for a condition meanwhile has scheduled the ticks of the next hold.
     if (lease.isHeld() && this.#scheduled === scheduled) this.#scheduleTick();
@@ -153,6 +153,6 @@ export class KeepAlive {
 
   #giveUp(error: LockLostError): void {
     this.#lease.lose(error);
-    this.#deps.owner.giveBack(this.#lease);
+    this.#deps.client.giveBack(this.#lease);
   }
 }

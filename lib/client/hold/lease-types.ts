@@ -125,7 +125,7 @@ export interface Keeper<Kept> {
 }
 
 /** The client that holds a lease, as the lease sees it. */
-export interface LeaseOwner<L> {
+export interface LeaseClient<L> {
   /** The lease ended, for any reason. */
   ended(lease: L): void;
   /** A heartbeat began. */

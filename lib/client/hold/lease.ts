@@ -14,7 +14,7 @@ import { checkCondition, checkWait, notifierOf, waitForCondition } from "./condi
 import { type Meta, DETAILS } from "../../core/details.js";
 import { pick } from "../../core/members.js";
 import type { Mode } from "../../core/record.js";
-import type { Keeper, Lease, LeaseKind, LeaseOwner, State, WaitOptions } from "./lease-types.js";
+import type { Keeper, Lease, LeaseKind, LeaseClient, State, WaitOptions } from "./lease-types.js";
 import { type Instant, backgroundClock } from "../../core/time.js";
 import { type LeaseDeadline, deadlineFrom, deadlineLeftMs } from "../ask/deadline.js";
 import { type StopSignal, LazyAbort } from "../wire/lazy-abort.js";
@@ -39,7 +39,7 @@ export interface LeaseDeps extends ConditionDeps {
   readonly renewalBatcher?: RenewalBatcher | undefined;
   /** The scope under which the lease was acquired. */
   readonly scope: string | undefined;
-  readonly owner: LeaseOwner<HeldLease>;
+  readonly client: LeaseClient<HeldLease>;
 }
 
 /** The budget of a release or transfer; after it, the lease's expiry frees the key. */
@@ -263,7 +263,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.#deps.owner.endHold(this);
+    return this.#deps.client.endHold(this);
   }
 
   /** True if an attempt of the release had no answer: it may have ended the hold, and the key may have forgotten the id since. */
@@ -295,7 +295,7 @@ export class HeldLease implements Lease, WaitingLease {
     this.#endReason = reason;
     this.keeper?.end();
     this.#lost.abortBy(errorOf);
-    this.#deps.owner.ended(this);
+    this.#deps.client.ended(this);
     if (reason !== "released") this.#handoff?.over();
   }
 

@@ -163,7 +163,7 @@ async function perform<T>(
     return await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
     if (isA(error, NotBegun)) {
-      await session.holds.released(lease);
+      await session.holds.tryRelease(lease);
       throw error.cause;
     }
     const recorded = await record(lease, failureOf(error, isFinal), session);
