@@ -6,13 +6,13 @@
 import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
 import { refusalLine } from "../lib/service/log.js";
-import type { ServiceDeps } from "../lib/service/request.js";
+import type { ServiceDeps } from "../lib/service/request-context.js";
 import { lockService } from "../lib/service/service.js";
 import type { Tenancy } from "./tenancy.js";
 import { callerOf } from "./caller.js";
 import { type Invocation, aliasOf, grantOf, outsideGrant, routed } from "./function-url.js";
 import { type HttpEvent, type HttpResult, problem } from "./http.js";
-import { instanceOf, kindOf, serve } from "./operations.js";
+import { instanceOf, kindOf, serve } from "./serve.js";
 import { methodsOf, operationAt, PATHS } from "./routes.js";
 
 /** The dependencies of the handler. */

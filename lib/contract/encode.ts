@@ -1,4 +1,4 @@
-/** Puts a client's request into the form of HTTP, by the route of its operation. lambda/operations.ts does the reverse. */
+/** Puts a client's request into the form of HTTP, by the route of its operation. lambda/serve.ts does the reverse. */
 import type { Operation, RequestOf } from "../core/api/call.js";
 import type { LeaseRef } from "../core/api/locks.js";
 import { type OperationName, ROUTES } from "./routes.js";

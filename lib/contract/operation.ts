@@ -50,7 +50,7 @@ export interface OperationDoc {
 }
 
 /** A row of the contract. */
-export interface Operation<Path = never, Body = never, Query = never> extends OperationDoc {
+export interface OperationRow<Path = never, Body = never, Query = never> extends OperationDoc {
   /** Calls the service, and puts its answer into the form of HTTP. */
   readonly serve: (api: ServiceApi, request: DecodedRequest<Path, Body, Query>) => Promise<Answer | Refusal>;
 }
@@ -60,7 +60,7 @@ type BodyOf<Name extends RequestName> = v.InferOutput<(typeof REQUESTS)[Name]>;
 /** Returns the row of the operation `name`, whose `serve` gets what the route and the schemas say. */
 export function operation<Name extends OperationName, Body extends RequestName, Query extends QuerySchema>(
   _name: Name,
-  row: Operation<PathOf<Name>, BodyOf<Body>, v.InferOutput<Query>> & { readonly body?: Body; readonly query?: Query },
+  row: OperationRow<PathOf<Name>, BodyOf<Body>, v.InferOutput<Query>> & { readonly body?: Body; readonly query?: Query },
 ): typeof row {
   return row;
 }

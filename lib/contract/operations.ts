@@ -3,7 +3,7 @@
  * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The rows of runs are
  * in run-operations.ts; the routes are in routes.ts; headers and links, which only the document has, are in headers-and-links.ts.
  */
-import type { Operation } from "./operation.js";
+import type { OperationRow } from "./operation.js";
 import { answer, endedAnswer, heldOrWaiting, leaseAnswer, readAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";
 import { toProblem } from "./problem.js";
 import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
@@ -183,4 +183,4 @@ export const OPERATIONS = {
     answers: { 200: "Health" },
     serve: async (api, { query }) => answer(await api.health(query), plainAnswer),
   }),
-} satisfies { readonly [Name in Exclude<OperationName, "openapi">]: Operation<PathOf<Name>> };
+} satisfies { readonly [Name in Exclude<OperationName, "openapi">]: OperationRow<PathOf<Name>> };

@@ -7,7 +7,7 @@ import type { Acquire, Held, Waiting } from "../core/commands.js";
 import { type Refusal, refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { toSecondsUp } from "../core/time.js";
-import type { RequestContext } from "./request.js";
+import type { RequestContext } from "./request-context.js";
 
 const NO_AGENT = "this service has no agent that wakes sleepers and renews tied leases";
 
@@ -27,7 +27,7 @@ export async function acquireWithAgent(
   const { key, leaseId, leaseMs, principal } = acquire;
   if (tie && leaseMs < LIMITS.agentLeaseMinMs)
     return invalid("leaseMs", `must be at least ${LIMITS.agentLeaseMinMs} with a tie; it is ${leaseMs}`);
-  const stored = await context.read({ key }, async () => {
+  const stored = await context.carryOut({ key }, async () => {
     const { latestMs: putAtMs } = clocks();
     const address = context.addressOf(key);
     const itemFor = (forMs: number) => ({ address, putAtMs, ttlAtSec: toSecondsUp(putAtMs + forMs + store.parameters.retentionMs) });

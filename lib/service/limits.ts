@@ -4,7 +4,7 @@ import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import { given } from "../core/members.js";
 import { refuseRates, viewOfLimit } from "../core/rate.js";
-import type { RequestContext } from "./request.js";
+import type { RequestContext } from "./request-context.js";
 
 /** Makes the operations on limits. */
 export function limitOperations(context: RequestContext): LimitApi {
@@ -13,16 +13,16 @@ export function limitOperations(context: RequestContext): LimitApi {
   return {
     take: async ({ key, rates, cost = 1, waitMs = 0 }) =>
       refuseRates({ rates, cost }) ??
-      context.read({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
+      context.carryOut({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
     limit: ({ key }) =>
-      context.read({ key, kind: "limits" }, async () => {
+      context.carryOut({ key, kind: "limits" }, async () => {
         const record = await store.limits.read({ namespace, key });
         if (!record) return refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` });
         return { ok: true, limit: viewOfLimit(key, record, clocks()) };
       }),
     resetLimit: ({ key, reason }) => {
       const request = { key, kind: "limits" } as const;
-      return context.read(request, async () => {
+      return context.carryOut(request, async () => {
         if (!(await store.limits.reset({ namespace, key })))
           return context.refused(request, refuse("not-found", { detail: `Nothing was taken from ${key}, or it is long full again` }));
         context.logReset(request, reason);
@@ -30,7 +30,7 @@ export function limitOperations(context: RequestContext): LimitApi {
       });
     },
     limits: ({ prefix = "", max = DEFAULTS.listMax, cursor: after = "" }) =>
-      context.read({ kind: "limits" }, async () => {
+      context.carryOut({ kind: "limits" }, async () => {
         const reading = clocks();
         const page = await store.limits.list({ namespace, prefix, after, max, fullAfterMs: reading.earliestMs });
         const items = page.items.map(({ key, record }) => viewOfLimit(key, record, reading));

@@ -9,9 +9,9 @@ import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
-import type { RequestContext } from "./request.js";
+import type { RequestContext } from "./request-context.js";
 import { type Named, given, pick } from "../core/members.js";
-import { HEALTH_KEY } from "./request.js";
+import { HEALTH_KEY } from "./request-context.js";
 import { acquireWithAgent } from "./acquire-with-agent.js";
 import { viewChanged } from "./watch.js";
 
@@ -56,7 +56,9 @@ function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspe
   const { namespace } = caller;
   return {
     check: ({ kind = "locks", key, leaseId }) =>
-      context.read({ key, kind }, async () => check(await store.read(context.addressOf(key, kind)), { key, leaseId, principal }, clocks())),
+      context.carryOut({ key, kind }, async () =>
+        check(await store.read(context.addressOf(key, kind)), { key, leaseId, principal }, clocks()),
+      ),
     inspect: ({ key, ...poll }, { signal } = {}) => {
       const viewOf = (record: LockRecord | undefined) => {
         // By one reading, so that no hold is both among the holders and over, or neither.
@@ -67,7 +69,7 @@ function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspe
         const all = { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
         return { ok: true, tag: inspectionTag(found), inspection: all } as const;
       };
-      return context.read({ key }, () => viewChanged(context, context.addressOf(key), poll, viewOf, signal));
+      return context.carryOut({ key }, () => viewChanged(context, context.addressOf(key), poll, viewOf, signal));
     },
     async list({ owner, ...query }) {
       const viewOf = (key: string, record: LockRecord) => {
@@ -82,7 +84,7 @@ function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspe
     health({ deep, caller: callerFlag }) {
       const needsCaller = callerFlag === "1";
       const needsTable = deep === "1" || needsCaller;
-      return context.read({ needsTable }, async () => {
+      return context.carryOut({ needsTable }, async () => {
         if (needsTable) await store.read(context.addressOf(HEALTH_KEY));
         const identity = { namespace, principal: caller.principal, ...store.parameters };
         return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(needsCaller && { caller: identity }) };

@@ -14,7 +14,7 @@ import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } 
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
-import type { RequestContext } from "./request.js";
+import type { RequestContext } from "./request-context.js";
 import { given } from "../core/members.js";
 import { leftMsOf, viewChanged, watch } from "./watch.js";
 
@@ -44,7 +44,7 @@ function startOperations(context: RequestContext): Pick<RunApi, "start" | "reset
         if (answer.ok) return withValues(context, key, answer);
         if (answer.code !== "run-in-progress") return answer;
         const leftMs = leftMsOf(deps, waitMs, began);
-        const found = await context.read({ key, kind: "runs" }, async () => {
+        const found = await context.carryOut({ key, kind: "runs" }, async () => {
           const hasEnded = (latest: LockRecord | undefined): boolean => !latest || !isRunning(latest, clocks());
           const record = leftMs > 0 ? await watch(deps, context.addressOf(key, "runs"), leftMs, hasEnded, signal) : undefined;
           return { ok: true as const, record };
@@ -77,7 +77,7 @@ function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & Re
       async function lengthened(answer: Held | Refusal): Promise<Held | Refusal> {
         if (!answer.ok || !answer.outlived) return answer;
         const prolonged = answer.outlived;
-        const done = await context.read({ key, kind: "runs" }, async () => {
+        const done = await context.carryOut({ key, kind: "runs" }, async () => {
           await context.store.keepPayload(context.addressOf(key, "runs"), prolonged);
           return { ok: true as const };
         });
@@ -104,7 +104,7 @@ function readOperations(context: RequestContext): Pick<RunApi, "run" | "runs"> {
   const { clocks } = context;
   return {
     run: ({ key, ...poll }, { signal }: CallOptions = {}) =>
-      context.read({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
+      context.carryOut({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const viewOf = (record: LockRecord | undefined) => {
           const run = record && runOf(record, clocks());
           if (!run) return undefined;
@@ -148,7 +148,7 @@ async function keep(
   const maxBytes = field === "checkpoint" ? LIMITS.checkpointBytes : LIMITS.resultBytes;
   if (bytes > maxBytes) return refuse("too-large", { field, detail: `${field}: is ${bytes} bytes as JSON, of at most ${maxBytes}` });
   const payload = { digest: digestOf(value), bytes };
-  return context.read({ key, kind: "runs" }, async () => {
+  return context.carryOut({ key, kind: "runs" }, async () => {
     if (bytes <= LIMITS.inlineBytes) return { ok: true, payload: { ...payload, text } };
     const { store, clocks, principal } = context;
     const address = context.addressOf(key, "runs");
@@ -171,7 +171,7 @@ async function unpack(context: RequestContext, key: string, payload: Payload | u
  * request sent again returns it.
  */
 async function withValues(context: RequestContext, key: string, answer: Running | Finished): Promise<Started | Replayed | Refusal> {
-  const whole = await context.read({ key, kind: "runs" }, () => values(context, key, answer));
+  const whole = await context.carryOut({ key, kind: "runs" }, () => values(context, key, answer));
   return whole.ok ? whole : refuse("unavailable", { definite: false, ...given({ retryAfterMs: whole.retryAfterMs }) });
 }
 

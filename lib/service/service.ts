@@ -5,7 +5,7 @@ import type { Caller } from "./caller.js";
 import type { RequestClocks } from "./clocks.js";
 import { limitOperations } from "./limits.js";
 import { lockOperations } from "./locks.js";
-import { type ServiceDeps, RequestContext } from "./request.js";
+import { type ServiceDeps, RequestContext } from "./request-context.js";
 import { runOperations } from "./runs.js";
 import { setOperations } from "./sets.js";
 

@@ -6,7 +6,7 @@ import type { LockApi } from "../core/api/locks.js";
 import type { Mode } from "../core/record.js";
 import type { AcquireSetRequest, SetApi, SetHeld } from "../core/api/sets.js";
 import { parametersOf } from "./locks.js";
-import type { RequestContext } from "./request.js";
+import type { RequestContext } from "./request-context.js";
 import { given } from "../core/members.js";
 
 /** Makes the operations on many leases. */

@@ -5,7 +5,7 @@ import type { LockRecord } from "../core/record.js";
 import { LIMITS } from "../core/limits.js";
 import { type Instant, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore } from "../store/port.js";
-import type { RequestContext, ServiceDeps } from "./request.js";
+import type { RequestContext, ServiceDeps } from "./request-context.js";
 
 /** Pauses between two reads, in ms: the first, doubled up to the longest. */
 const POLLS: Backoff = { firstMs: 50, longestMs: 400 };

@@ -44,7 +44,7 @@ export const RECORD_BUGS: readonly Bug[] = [
   {
     name: "guard-on-another-reading",
     why: "the clocks are compared when a request arrives, and used after it waited for the table: one may be days off by then",
-    file: "lib/service/request.ts",
+    file: "lib/service/request-context.ts",
     edits: [
       [
         'command.type === "release" ? this.#unguarded : this.clocks);',

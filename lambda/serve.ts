@@ -3,7 +3,7 @@ import type { ServiceApi } from "../lib/core/api/runs.js";
 import type { Refusal } from "../lib/core/errors.js";
 import { type Decoded, type Schema, decode, decodeBody } from "../lib/contract/decode.js";
 import { Key, LeaseId } from "../lib/contract/fields.js";
-import type { Answer, DecodedRequest, Operation } from "../lib/contract/operation.js";
+import type { Answer, DecodedRequest, OperationRow } from "../lib/contract/operation.js";
 import { OPERATIONS } from "../lib/contract/operations.js";
 import { REQUESTS, TASK_TOKEN_HEADER, TaskToken } from "../lib/contract/requests.js";
 import type { OperationName } from "../lib/contract/routes.js";
@@ -19,7 +19,7 @@ export async function serve(name: OperationName, event: HttpEvent, api: ServiceA
     return json(200, openapi());
   }
   // Each row's own types hold: what it is served was decoded by its route and its schemas.
-  const row = OPERATIONS[name] as Operation<object, object, object>;
+  const row = OPERATIONS[name] as OperationRow<object, object, object>;
   const request = decodeRequest(row, event);
   if (!request.ok) return request;
   const answer = await row.serve(api, request.value);
@@ -31,7 +31,7 @@ function resultOf({ status, body, headers = {} }: Answer): HttpResult {
 }
 
 /** Decodes the path, then the body and the query. */
-function decodeRequest(row: Operation, event: HttpEvent): Decoded<DecodedRequest<object>> {
+function decodeRequest(row: OperationRow, event: HttpEvent): Decoded<DecodedRequest<object>> {
   const path: Record<string, string> = {};
   for (const [name, schema] of Object.entries(PARAMETERS)) {
     if (!event.routeKey.includes(`{${name}}`)) continue;

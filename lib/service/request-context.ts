@@ -44,7 +44,7 @@ export interface Logging {
 }
 
 /** A request that changes no lease. */
-export interface ReadRequest {
+export interface OtherRequest {
   readonly key?: string;
   readonly kind?: Kind | "limits" | undefined;
   /** False if it is answered even while the table isn't available. @default true */
@@ -121,13 +121,13 @@ export class RequestContext {
     }
   }
 
-  /** Answers a request that changes no lease, and logs only failures. A take of a limit too: it writes, but no lease. */
-  async read<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: ReadRequest, read: () => Promise<T>): Promise<T | Refusal> {
+  /** Carries out a request that changes no lease: a read, or a take of a limit. Logs only failures. */
+  async carryOut<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: OtherRequest, task: () => Promise<T>): Promise<T | Refusal> {
     try {
       const misplaced = await this.#prepare(this.addressOf(key, kind === "runs" ? kind : "locks"), needsTable);
       if (misplaced) return misplaced;
       this.clocks();
-      return await read();
+      return await task();
     } catch (error) {
       if (isA(error, ClockSkew)) return error.refusal;
       return this.#failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
@@ -142,7 +142,7 @@ export class RequestContext {
     viewOf: (key: string, record: LockRecord) => View | undefined,
     fit = (views: readonly View[]): readonly View[] => views,
   ): Promise<{ readonly ok: true; readonly items: readonly View[]; readonly cursor?: string } | Refusal> {
-    return this.read({ kind }, async () => {
+    return this.carryOut({ kind }, async () => {
       const { namespace } = this.caller;
       const page = await this.store.list({ namespace, kind, prefix, after, max: isFiltered ? LIMITS.filteredMax : max });
       const views = page.items.map(({ key, record }) => viewOf(key, record)).filter((view) => view !== undefined);
