@@ -46,7 +46,6 @@ export class VirtualClock implements Clock {
     const untilMs = this.#trueMs + ms;
     await settled();
     for (let next = this.#first(untilMs); next; next = this.#first(untilMs)) {
-      this.#trueMs = Math.max(this.#trueMs, next.dueMs);
       this.#run(next);
       await settled();
     }
@@ -72,17 +71,11 @@ export class VirtualClock implements Clock {
     promise.then(mark, mark);
     const untilMs = this.#trueMs + limitMs;
     await settled();
-    let idleTurns = 0;
-    while (!isDone()) {
+    for (let idleTurns = 0; !isDone();) {
       const next = this.#first(untilMs);
       // Work that takes several turns of the event loop, such as the fingerprint of a large payload, has no timer.
-      if (!next && ++idleTurns > IDLE_TURNS_MAX) throw new Error(`nothing settles it within ${limitMs} ms`);
-      if (!next) {
-        await settled();
-        continue;
-      }
-      this.#trueMs = Math.max(this.#trueMs, next.dueMs);
-      this.#run(next);
+      if (next) this.#run(next);
+      else if (++idleTurns > IDLE_TURNS_MAX) throw new Error(`nothing settles it within ${limitMs} ms`);
       await settled();
     }
     return promise;
@@ -98,6 +91,7 @@ export class VirtualClock implements Clock {
   }
 
   #run(due: Due): void {
+    this.#trueMs = Math.max(this.#trueMs, due.dueMs);
     this.#due.delete(due);
     due.task();
   }

@@ -82,7 +82,6 @@ const REFUSED: readonly (Given & Deviation & { readonly what: string; readonly s
   { what: "parentheses in parentheses", condition: "((v = :a))", values: { ":a": 1 }, says: /redundant parentheses/ },
   { what: "bounds the wrong way round", condition: "v BETWEEN :a AND :b", values: { ":a": 2, ":b": 1 }, says: /upper bound/ },
   { what: "bounds of two types", condition: "v BETWEEN :a AND :b", values: { ":a": 2, ":b": "1" }, says: /same data type/ },
-  { what: "a prefix that is no text", condition: "begins_with(t, :a)", values: { ":a": 1 }, says: /begins_with/ },
   { what: "a size as a truth", condition: "size(q)", says: /[Ss]yntax error/ },
   { what: "a condition without its end", condition: "v = :a AND", values: { ":a": 1 }, says: /[Ss]yntax error/ },
   {
@@ -111,7 +110,6 @@ const CONDITIONS: readonly (Given & { readonly condition: string; readonly holds
   { condition: "q = :a", values: { ":a": [{ u: 2 }, { u: 1 }] }, holds: false },
   { condition: "v = :a OR v = :b AND v = :c", values: { ":a": 1, ":b": 2, ":c": 3 }, holds: true },
   { condition: "v IN (:a, :b)", values: { ":a": 7, ":b": 1 }, holds: true },
-  { condition: "attribute_type(h, :a)", values: { ":a": "M" }, holds: true },
   { condition: "#n = :a", names: { "#n": "name" }, values: { ":a": "n" }, holds: true },
 ];
 

@@ -1,11 +1,10 @@
-/** Document paths: parsed, resolved with the names of a request, and looked up in an item. */
-import type { Reader } from "./tokens.js";
+/** Document paths: resolved with the names of a request, and looked up in an item. */
 import { type Value, type ValueMap, isList, isMap } from "./values.js";
 
 /** A path as written: names, `#` placeholders and indices. */
 export type Path = readonly (string | number)[];
 
-/** The names and values of one request, and those of them that its expressions used. */
+/** The names and values of one request. */
 export class Placeholders {
   constructor(
     readonly names: Readonly<Record<string, string>>,
@@ -23,29 +22,6 @@ export class Placeholders {
       ? path.map((step) => (typeof step === "string" ? (this.names[step] ?? step) : step))
       : path;
   }
-}
-
-/** Reads a path, and adds every placeholder in it to `used`. */
-export function readPath(reader: Reader, used: Set<string>): Path {
-  const path: (string | number)[] = [readStep(reader, used)];
-  for (;;) {
-    if (reader.takes(".")) path.push(readStep(reader, used));
-    else if (reader.takes("[")) {
-      const { kind, text } = reader.peek;
-      if (kind !== "number") throw reader.syntaxError();
-      reader.next();
-      reader.expect("]");
-      path.push(Number(text));
-    } else return path;
-  }
-}
-
-function readStep(reader: Reader, used: Set<string>): string {
-  const { kind, text } = reader.peek;
-  if (kind === "#") used.add(text);
-  else if (kind !== "name") throw reader.syntaxError();
-  reader.next();
-  return kind === "#" ? text : reader.name(text);
 }
 
 /** Returns the value at the path; undefined if there is none. */

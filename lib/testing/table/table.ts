@@ -82,23 +82,22 @@ export class DynamoTable {
 
   update(input: Input): { readonly Attributes?: ValueMap } {
     this.#only(input, UPDATE);
-    const write = this.#preparedUpdate(input);
-    const before = this.#items.get(write.id);
-    if (!this.#holds(write, before)) throw conditionFailed(write.returnsOld && before ? itemToWire(before) : undefined);
-    const after = write.next(before);
-    this.#write(write.id, before, after);
-    return returned(input["ReturnValues"], { before, after });
+    return this.#carryOut(this.#preparedUpdate(input), input["ReturnValues"]);
   }
 
   put(input: Input): { readonly Attributes?: ValueMap } {
     this.#only(input, PUT);
     const item = valueOf(input["Item"]) as ValueMap;
-    const key = this.#keyIn(item);
-    const write = { ...this.#prepared({ ...input, Key: key }, undefined), next: () => item };
+    const write = this.#prepared({ ...input, Key: this.#keyIn(item) }, undefined);
+    return this.#carryOut({ ...write, next: () => item }, input["ReturnValues"]);
+  }
+
+  #carryOut(write: Prepared, wanted: unknown): { readonly Attributes?: ValueMap } {
     const before = this.#items.get(write.id);
     if (!this.#holds(write, before)) throw conditionFailed(write.returnsOld && before ? itemToWire(before) : undefined);
-    this.#write(write.id, before, item);
-    return returned(input["ReturnValues"], { before, after: item });
+    const after = write.next(before);
+    this.#write(write.id, before, after);
+    return returned(wanted, { before, after });
   }
 
   /** The items that a transaction would write, by their ids; none if its token was used already. */
@@ -206,7 +205,7 @@ export class DynamoTable {
 
   #preparedUpdate(input: Input): Prepared {
     const text = input["UpdateExpression"];
-    const update = typeof text === "string" ? updateOf(text) : undefined;
+    const update = typeof text === "string" ? remembered(updates, text, () => parseUpdate(text)) : undefined;
     const write = this.#prepared(input, update);
     const { key, given } = write;
     for (const [name] of update?.targets(given) ?? [])
@@ -347,10 +346,6 @@ const updates = new Map<string, Update>();
 function parsed(expression: string, text: unknown): Condition {
   if (typeof text !== "string") throw validationError(`Either ${expression} must be given`);
   return remembered(conditions, `${expression} ${text}`, () => parseCondition(expression, text));
-}
-
-function updateOf(text: string): Update {
-  return remembered(updates, text, () => parseUpdate(text));
 }
 
 function remembered<T>(known: Map<string, T>, name: string, make: () => T): T {

@@ -3,8 +3,8 @@
  * parents of a path. Overlapping paths are refused before any item is read.
  */
 import { validationError } from "./errors.js";
-import { type Path, type Placeholders, lookUp, pathText, readPath } from "./paths.js";
-import { Reader } from "./tokens.js";
+import { type Path, type Placeholders, pathText } from "./paths.js";
+import { type Operand, Reader } from "./reader.js";
 import { type Value, type ValueMap, define, isList, isMap } from "./values.js";
 
 /** A parsed update. */
@@ -16,45 +16,39 @@ export interface Update {
   readonly apply: (item: ValueMap, given: Placeholders) => ValueMap;
 }
 
-type Operand = (item: ValueMap, given: Placeholders) => Value;
-
 interface Assignment {
   readonly path: Path;
-  readonly operand: Operand;
+  readonly valueOf: Made;
 }
+
+/** Makes a value of an item that has what it reads. @throws ValidationException */
+type Made = (item: ValueMap, given: Placeholders) => Value;
 
 /** Parses an update. @throws ValidationException */
 export function parseUpdate(text: string): Update {
-  return new Parser(text).update();
+  return new Parser("UpdateExpression", text).update();
 }
 
-class Parser {
-  readonly #reader: Reader;
-  readonly #used = new Set<string>();
+class Parser extends Reader {
   readonly #sets: Assignment[] = [];
   readonly #removes: Path[] = [];
 
-  constructor(text: string) {
-    this.#reader = new Reader("UpdateExpression", text);
-  }
-
   update(): Update {
-    const reader = this.#reader;
     const seen = new Set<string>();
-    while (reader.peek.kind !== "end") {
-      const section = reader.peek.text.toUpperCase();
-      if (reader.peek.kind !== "name") throw reader.syntaxError();
-      if (seen.has(section)) throw reader.invalid(`The "${section}" section can only be used once in an update expression;`);
+    while (this.peek.kind !== "end") {
+      const section = this.peek.text.toUpperCase();
+      if (this.peek.kind !== "name") throw this.syntaxError();
+      if (seen.has(section)) throw this.invalid(`The "${section}" section can only be used once in an update expression;`);
       seen.add(section);
-      reader.next();
+      this.next();
       if (section === "SET") this.#list(() => this.#sets.push(this.#assignment()));
-      else if (section === "REMOVE") this.#list(() => this.#removes.push(readPath(reader, this.#used)));
+      else if (section === "REMOVE") this.#list(() => this.#removes.push(this.path()));
       else if (section === "ADD" || section === "DELETE") throw new Error(`this table has no ${section} in its updates`);
-      else throw reader.syntaxError();
+      else throw this.syntaxError();
     }
     const [sets, removes] = [this.#sets, this.#removes];
     return {
-      used: this.#used,
+      used: this.used,
       targets: (given) => targetsOf([...sets.map(({ path }) => path), ...removes], given),
       apply: (item, given) => applied(item, sets, removes, given),
     };
@@ -62,66 +56,44 @@ class Parser {
 
   #list(one: () => void): void {
     do one();
-    while (this.#reader.takes(","));
+    while (this.takes(","));
   }
 
   #assignment(): Assignment {
-    const path = readPath(this.#reader, this.#used);
-    this.#reader.expect("=");
-    const left = this.#operand();
+    const path = this.path();
+    this.expect("=");
+    const left = made(this.operand());
     for (const sign of ["+", "-"] as const) {
-      if (!this.#reader.takes(sign)) continue;
-      const right = this.#operand();
-      return { path, operand: (item, given) => numberOf(left(item, given)) + (sign === "+" ? 1 : -1) * numberOf(right(item, given)) };
+      if (!this.takes(sign)) continue;
+      const right = made(this.operand());
+      return { path, valueOf: (item, given) => numberOf(left(item, given)) + (sign === "+" ? 1 : -1) * numberOf(right(item, given)) };
     }
-    return { path, operand: left };
+    return { path, valueOf: left };
   }
 
-  #operand(): Operand {
-    const reader = this.#reader;
-    const { kind, text } = reader.peek;
-    if (kind === ":") {
-      reader.next();
-      this.#used.add(text);
-      return (_, given) => given.value(text);
-    }
-    if (kind === "name" && reader.peekAfter.text === "(") {
-      if (text === "if_not_exists") return this.#ifNotExists();
-      if (text === "list_append") return this.#listAppend();
-      throw reader.invalid(`Invalid function name; function: ${text}`);
-    }
-    const path = readPath(reader, this.#used);
-    return (item, given) => {
-      const value = lookUp(item, path, given);
-      if (value === undefined) throw validationError("The provided expression refers to an attribute that does not exist in the item");
-      return value;
-    };
+  protected override call(name: string): Operand {
+    if (name !== "if_not_exists" && name !== "list_append") throw this.invalid(`Invalid function name; function: ${name}`);
+    return this.argumentsBy(() => {
+      const first = name === "if_not_exists" ? this.pathOperand() : this.operand();
+      this.expect(",");
+      const [list, second] = [made(first), made(this.operand())];
+      if (name === "list_append")
+        return { text: name, valueOf: (item = {}, given) => [...listOf(list(item, given)), ...listOf(second(item, given))] };
+      const valueOf: Operand["valueOf"] = (item = {}, given) => {
+        const value = first.valueOf(item, given);
+        return value === undefined ? second(item, given) : value;
+      };
+      return { text: name, valueOf };
+    });
   }
+}
 
-  #ifNotExists(): Operand {
-    const reader = this.#reader;
-    reader.next();
-    reader.expect("(");
-    const path = readPath(reader, this.#used);
-    reader.expect(",");
-    const otherwise = this.#operand();
-    reader.expect(")");
-    return (item, given) => {
-      const value = lookUp(item, path, given);
-      return value === undefined ? otherwise(item, given) : value;
-    };
-  }
-
-  #listAppend(): Operand {
-    const reader = this.#reader;
-    reader.next();
-    reader.expect("(");
-    const first = this.#operand();
-    reader.expect(",");
-    const second = this.#operand();
-    reader.expect(")");
-    return (item, given) => [...listOf(first(item, given)), ...listOf(second(item, given))];
-  }
+function made({ valueOf }: Operand): Made {
+  return (item, given) => {
+    const value = valueOf(item, given);
+    if (value === undefined) throw validationError("The provided expression refers to an attribute that does not exist in the item");
+    return value;
+  };
 }
 
 function numberOf(value: Value): number {
@@ -134,44 +106,30 @@ function listOf(value: Value): readonly Value[] {
   return value;
 }
 
-/** A tree of the paths that an update changes. */
-interface Branch {
-  path?: Path;
-  readonly below: Map<string | number, Branch>;
-}
-
 function targetsOf(paths: readonly Path[], given: Placeholders): readonly Path[] {
-  const root: Branch = { below: new Map() };
   const targets = paths.map((path) => given.resolve(path));
-  for (const path of targets) {
-    let branch = root;
-    for (const step of path) {
-      if (branch.path) throw overlap(branch.path, path);
-      const [sibling] = branch.below.keys();
-      if (sibling !== undefined && typeof sibling !== typeof step)
-        throw validationError(
-          "Invalid UpdateExpression: Two document paths conflict with each other; must remove or rewrite one of these paths",
-        );
-      let next = branch.below.get(step);
-      if (!next) branch.below.set(step, (next = { below: new Map() }));
-      branch = next;
-    }
-    if (branch.path ?? branch.below.size > 0) throw overlap(branch.path ?? path, path);
-    branch.path = path;
-  }
+  for (const [at, path] of targets.entries()) for (const other of targets.slice(0, at)) refuseOverlap(other, path);
   return targets;
 }
 
-function overlap(one: Path, other: Path): Error {
-  return validationError(
-    `Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: ${pathText(one)}, path two: ${pathText(other)}`,
-  );
+/** @throws ValidationException if one is a part of the other, or has an index where the other has a name */
+function refuseOverlap(one: Path, other: Path): void {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  if (at === one.length || at === other.length)
+    throw validationError(
+      `Invalid UpdateExpression: Two document paths overlap with each other; must remove or rewrite one of these paths; path one: ${pathText(one)}, path two: ${pathText(other)}`,
+    );
+  if (typeof one[at] !== typeof other[at])
+    throw validationError(
+      "Invalid UpdateExpression: Two document paths conflict with each other; must remove or rewrite one of these paths",
+    );
 }
 
 const NO_PARENT = "The document path provided in the update expression is invalid for update";
 
 function applied(before: ValueMap, sets: readonly Assignment[], removes: readonly Path[], given: Placeholders): ValueMap {
-  const values = sets.map(({ operand }) => operand(before, given));
+  const values = sets.map(({ valueOf }) => valueOf(before, given));
   let item = before;
   for (const [index, { path }] of sets.entries()) item = changed(item, given.resolve(path), 0, values[index] ?? null) as ValueMap;
   // Within one list, the last index is removed first, because all indices mean the list before the update.

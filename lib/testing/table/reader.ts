@@ -1,8 +1,19 @@
-/** The tokens of an expression, and their reader. */
+/** Reads an expression: its tokens, and the paths and operands that they make. The parsers of conditions and of updates extend it. */
 import { validationError } from "./errors.js";
+import { type Path, type Placeholders, lookUp, pathText } from "./paths.js";
+import type { Value, ValueMap } from "./values.js";
+
+/** A value of the request, a path, or a function of these. */
+export interface Operand {
+  /** Tells it from others. */
+  readonly text: string;
+  /** The placeholder of a value of the request, which is known before the item. */
+  readonly placeholder?: string;
+  readonly valueOf: (item: ValueMap | undefined, given: Placeholders) => Value | undefined;
+}
 
 /** One token: a placeholder, a name, an integer or a sign. */
-export interface Token {
+interface Token {
   readonly kind: "name" | "#" | ":" | "number" | "sign" | "end";
   readonly text: string;
 }
@@ -11,7 +22,7 @@ export interface Token {
 const MAX_EXPRESSION_BYTES = 4096;
 /** The most operators and functions in one expression. */
 const MAX_OPERATORS = 300;
-const TOKEN = /\s*(?:([A-Za-z][A-Za-z0-9_]*)|#([A-Za-z0-9_]+)|:([A-Za-z0-9_]+)|(\d+)|(<>|<=|>=|[=<>()[\],.+-]))/y;
+const TOKEN = /\s*([A-Za-z]\w*|[#:]\w+|\d+|<>|<=|>=|[=<>()[\],.+-])/y;
 const OPERATOR = /<>|<=|>=|[=<>+-]|\b(?:AND|OR|NOT|IN|BETWEEN)\b|\b[a-z_]+\s*\(/g;
 /** The DynamoDB reserved words that are short enough to be mistaken for one of our attributes. */
 const RESERVED = new Set(
@@ -24,9 +35,13 @@ const RESERVED = new Set(
 );
 
 /** Reads one expression, which its errors name. */
-export class Reader {
+export abstract class Reader {
   readonly #tokens: readonly Token[];
   #at = 0;
+  /** The placeholders of names and of values that were read. */
+  readonly used = new Set<string>();
+  /** The paths that were read. */
+  readonly paths: Path[] = [];
 
   constructor(
     readonly expression: string,
@@ -69,10 +84,58 @@ export class Reader {
     if (!this.takes(text)) throw this.syntaxError();
   }
 
-  /** Consumes the name of an attribute. */
-  name(text: string): string {
-    if (RESERVED.has(text.toUpperCase())) throw this.invalid(`Attribute name is a reserved keyword; reserved keyword: ${text}`);
-    return text;
+  /** Reads the path of an attribute. */
+  path(): Path {
+    const path: (string | number)[] = [this.#step()];
+    for (;;) {
+      if (this.takes(".")) path.push(this.#step());
+      else if (this.takes("[")) {
+        const { kind, text } = this.peek;
+        if (kind !== "number") throw this.syntaxError();
+        this.next();
+        this.expect("]");
+        path.push(Number(text));
+      } else break;
+    }
+    this.paths.push(path);
+    return path;
+  }
+
+  #step(): string {
+    const { kind, text } = this.peek;
+    if (kind === "#") this.used.add(text);
+    else if (kind !== "name") throw this.syntaxError();
+    else if (RESERVED.has(text.toUpperCase())) throw this.invalid(`Attribute name is a reserved keyword; reserved keyword: ${text}`);
+    return this.next().text;
+  }
+
+  /** Reads a value of the request, a path, or a call. */
+  operand(): Operand {
+    const { kind, text } = this.peek;
+    if (kind === ":") {
+      this.next();
+      this.used.add(text);
+      return { text, placeholder: text, valueOf: (_item, given) => given.value(text) };
+    }
+    if (kind === "name" && this.peekAfter.text === "(") return this.call(text);
+    return this.pathOperand();
+  }
+
+  protected pathOperand(): Operand {
+    const path = this.path();
+    return { text: pathText(path), valueOf: (item, given) => lookUp(item, path, given) };
+  }
+
+  /** Reads the call of a function that makes a value. */
+  protected abstract call(name: string): Operand;
+
+  /** Reads the name of a function, and what `read` reads between its parentheses. */
+  protected argumentsBy<T>(read: () => T): T {
+    this.next();
+    this.expect("(");
+    const args = read();
+    this.expect(")");
+    return args;
   }
 
   end(): void {
@@ -95,15 +158,17 @@ export class Reader {
       const from = TOKEN.lastIndex;
       const found = TOKEN.exec(text);
       if (!found) throw this.invalid(`Syntax error; token: ${JSON.stringify(text[from])}, near: ${JSON.stringify(text)}`);
-      const [, name, hash, colon, number, sign] = found;
-      if (name !== undefined) tokens.push({ kind: "name", text: name });
-      else if (hash !== undefined) tokens.push({ kind: "#", text: `#${hash}` });
-      else if (colon !== undefined) tokens.push({ kind: ":", text: `:${colon}` });
-      else if (number !== undefined) tokens.push({ kind: "number", text: number });
-      else tokens.push({ kind: "sign", text: sign ?? "" });
+      const [, token = ""] = found;
+      tokens.push({ kind: kindOf(token), text: token });
     }
     return tokens;
   }
 }
 
 const END: Token = { kind: "end", text: "" };
+
+function kindOf([first = ""]: string): Token["kind"] {
+  if (first === "#" || first === ":") return first;
+  if (/\d/.test(first)) return "number";
+  return /\w/.test(first) ? "name" : "sign";
+}
