@@ -31,8 +31,8 @@ import {
 } from "aws-cdk-lib/aws-stepfunctions";
 import { AuthType, CallApiGatewayHttpApiEndpoint, HttpMethod } from "aws-cdk-lib/aws-stepfunctions-tasks";
 import type { Construct } from "constructs";
-import { type LeaseOptions, checkAcquire, checkKey } from "../lib/client/calls/options.js";
-import { checkBoolean, checkMs, checkNames, checkWork, refused } from "../lib/client/wire/checks.js";
+import { type LeaseOptions, checkKey, checkKind, PARAMETERS } from "../lib/client/calls/options.js";
+import { type Checks, boolean, CHECKS, checkOptions, checkWork, ms, refused, unchecked } from "../lib/client/wire/checks.js";
 import { given } from "../lib/core/members.js";
 import { TASK_TOKEN_HEADER } from "../lib/contract/requests.js";
 import { ROUTES } from "../lib/contract/routes.js";
@@ -79,7 +79,12 @@ export interface SectionLock {
 const DEFAULT_WAIT_MS = 3_600_000;
 /** The time for one request, which the API itself answers within 30 s. */
 const REQUEST_TIMEOUT = Duration.minutes(1);
-const NAMES = ["service", "key", "leaseMs", "tied", "waitMs", "owner", "mode", "limit", "permits", "priority", "work", "onFailure"];
+const { meta: _meta, ...OF_LEASE } = PARAMETERS;
+const PROPS: Checks<LockedSectionProps> = {
+  ...{ service: unchecked, key: unchecked },
+  ...OF_LEASE,
+  ...{ tied: boolean, waitMs: ms(0, LIMITS.sleepMaxMs), work: unchecked, onFailure: unchecked },
+};
 /** A variable's name has at most 80 characters in all. */
 const VARIABLE_CHARS = 60;
 const DIGEST_CHARS = 12;
@@ -219,7 +224,7 @@ export class LockedSection extends StateMachineFragment {
   #section(work: LockedSectionProps["work"]): Parallel {
     const { variable } = this.#place;
     const renew: SectionLock["renew"] = (name, { leaseMs } = {}) => {
-      checkMs("leaseMs", leaseMs, LIMITS.leaseMinMs, LIMITS.leaseMaxMs);
+      if (leaseMs !== undefined) CHECKS.leaseMs("leaseMs", leaseMs);
       return new LeaseCall(this, name, this.#place, { operation: "renew", ...(leaseMs !== undefined && { body: { leaseMs } }) });
     };
     const lock: SectionLock = { fencingToken: `${variable}.fencingToken`, key: `${variable}.key`, renew };
@@ -295,15 +300,12 @@ function expressionIn(text: string): string | undefined {
 }
 
 function checkProps(props: LockedSectionProps): void {
-  checkNames("LockedSection", props, NAMES);
-  const { service, key, tied = false, waitMs = DEFAULT_WAIT_MS, work, onFailure: _onFailure, ...acquire } = props;
-  const { leaseMs } = acquire;
-  checkAcquire(acquire);
-  checkBoolean("tied", tied);
-  if (tied) checkMs("leaseMs", leaseMs, LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs);
+  checkOptions("LockedSection", props, PROPS);
+  checkKind(props);
+  const { service, key, leaseMs, tied = false, waitMs = DEFAULT_WAIT_MS, work } = props;
   if (typeof key !== "string" || (expressionIn(key) === undefined && !Token.isUnresolved(key))) checkKey(key);
   if ((leaseMs as unknown) === undefined) throw refused("leaseMs", leaseMs, "it must outlast the section");
-  checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
+  if (tied) ms(LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs)("leaseMs", leaseMs);
   checkWork("LockedSection", "work", work, "work is the function that makes the states");
   if (service.api.defaultAuthorizer instanceof HttpJwtAuthorizer)
     throw new Error("service: it takes tokens (jwt), and Step Functions signs with IAM");

@@ -8,13 +8,13 @@
  *  5. step "release"
  */
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
-import { errorOf, InvalidRequestError, LockLostError, timeoutOf } from "../client/wire/errors.js";
+import { errorOf, InvalidRequestError, timeoutOf } from "../client/wire/errors.js";
 import type { LockClient } from "../client/calls/lock-client.js";
-import { type LeaseOptions, checkAcquire, withDefaults, optionsAndWork } from "../client/calls/options.js";
-import { checkBoolean, checkMs, checkNames, checkWork } from "../client/wire/checks.js";
+import { type LeaseOptions, checkKind, PARAMETERS, withDefaults, optionsAndWork } from "../client/calls/options.js";
+import { assertEnded } from "../client/hold/holds.js";
+import { type Checks, boolean, checkOptions, checkWork, ms } from "../client/wire/checks.js";
 import { sessionOf } from "../client/calls/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
-import type { LeaseState } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import * as LIMITS from "../core/request-limits.js";
 import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
@@ -59,9 +59,7 @@ type AcquireMore = { readonly leaseMs: number } & Pick<AcquireRequest, "waitMs" 
 type Settings = DurableLockOptions & typeof DEFAULTS;
 
 const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000, tied: false };
-const OPTIONS = ["leaseMs", "owner", "meta", "mode", "limit", "permits", "priority", "waitMs", "tied"];
-/** The ends of a lease of which the work must learn. One that ran out, and that nobody took, did no harm. */
-const LOST: ReadonlySet<LeaseState | undefined> = new Set(["lost", "unknown", "never"] as const);
+const OPTIONS: Checks<DurableLockOptions> = { ...PARAMETERS, waitMs: ms(0, LIMITS.sleepMaxMs), tied: boolean };
 /** The errors of a callback that timed out, or was told that the lease lost its place. */
 const ENDS_OF_A_WAIT: ReadonlySet<unknown> = new Set(["CallbackTimeoutError", "CallbackExternalError"]);
 
@@ -82,13 +80,10 @@ export async function withDurableLock<T>(
   const session = sessionOf("locks", locks);
   const name = session.keyOf(key);
   checkWork("withDurableLock", "work", work);
-  checkNames("withDurableLock", options, OPTIONS);
-  const { tied, ...acquireOptions } = options;
-  checkAcquire(acquireOptions);
-  checkBoolean("tied", tied);
+  checkOptions("withDurableLock", options, OPTIONS);
+  checkKind(options);
   const given = withDefaults<DurableLockOptions>(DEFAULTS, options) as Settings;
-  checkMs("waitMs", given.waitMs, 0, LIMITS.sleepMaxMs);
-  if (given.tied) checkMs("leaseMs", given.leaseMs, LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs);
+  if (given.tied) ms(LIMITS.agentLeaseMinMs, LIMITS.leaseMaxMs)("leaseMs", given.leaseMs);
   checkLasting(session);
   if (session.deps.transport === "dynamodb" && (given.waitMs > 0 || given.tied)) {
     const rule = given.tied
@@ -97,76 +92,61 @@ export async function withDurableLock<T>(
     throw new InvalidRequestError(`locks: ${rule}`, "locks");
   }
   const hold = { kind: "locks", key: name, leaseMs: given.leaseMs, limit: given.limit, isTied: given.tied } as const;
-  return new ExecutionLock(new ExecutionLease(ctx, session, hold), given).run(work);
+  return underLock(new ExecutionLease<Context>(ctx, session, hold), given, work);
 }
 
-/** One execution's lock, in one of its invocations. */
-class ExecutionLock {
-  readonly #lease: ExecutionLease<Context>;
-  readonly #options: Settings;
-
-  constructor(lease: ExecutionLease<Context>, options: Settings) {
-    this.#lease = lease;
-    this.#options = options;
+async function underLock<T>(lease: ExecutionLease<Context>, options: Settings, work: DurableWork<T>): Promise<T> {
+  const { fencingToken } = await lease.asked(() => granted(lease, options));
+  let result: T;
+  try {
+    result = await work({ key: lease.key, fencingToken, ...lease.steps });
+  } catch (error) {
+    await lease.end("release");
+    throw error;
   }
+  assertEnded(lease.key, await lease.end("release"));
+  return result;
+}
 
-  async run<T>(work: DurableWork<T>): Promise<T> {
-    const lease = this.#lease;
-    const { fencingToken } = await lease.asked(() => this.#granted());
-    let result: T;
-    try {
-      result = await work({ key: lease.key, fencingToken, ...lease.steps });
-    } catch (error) {
-      await lease.end("release");
-      throw error;
-    }
-    if (LOST.has(await lease.end("release")))
-      throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken", { key: lease.key });
-    return result;
-  }
+/** Returns the grant, or that the id is not new enough. @throws the error for what happened instead */
+async function granted(lease: ExecutionLease<Context>, options: Settings): Promise<Granted | Stale> {
+  const asked = await askedOnce(lease, options);
+  const what = `acquire ${lease.key}`;
+  if (typeof asked !== "object") throw timeoutOf(what, {}, options.waitMs);
+  if ("refusal" in asked) throw errorOf(asked.refusal, what);
+  return asked;
+}
 
-  /** Returns the grant, or that the id is not new enough. @throws the error for what happened instead */
-  async #granted(): Promise<Granted | Stale> {
-    const asked = await this.#asked();
-    const what = `acquire ${this.#lease.key}`;
-    if (typeof asked !== "object") throw timeoutOf(what, {}, this.#options.waitMs);
-    if ("refusal" in asked) throw errorOf(asked.refusal, what);
-    return asked;
+/** Asks for the key, and waits for it asleep if it is held. Returns `locked` if it still is. */
+async function askedOnce(lease: ExecutionLease<Context>, options: Settings): Promise<Asked> {
+  const { waitMs, leaseMs } = options;
+  const { ctx, key } = lease;
+  const asked = await ctx.step(`${key}: acquire`, ({ attempt }) => request(lease, options, { leaseMs }, attempt));
+  if (asked !== "locked" || waitMs === 0) return asked;
+  const seconds = Math.ceil(waitMs / 1000);
+  const [told, callbackId] = await ctx.createCallback<Granted | undefined>(`${key}: turn`, {
+    timeout: { seconds },
+    serdes: { deserialize: async (news) => grantIn(news) },
+  });
+  const sleeping = { leaseMs: Math.max(leaseMs, LIMITS.agentLeaseMinMs), waitMs: seconds * 1000, wake: { callbackId } };
+  const queued = await ctx.step(`${key}: sleep`, ({ attempt }) => request(lease, options, sleeping, attempt));
+  if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
+  try {
+    return (await told) ?? "locked";
+  } catch (error) {
+    if (!ENDS_OF_A_WAIT.has((error as { errorType?: unknown }).errorType)) throw error;
+    return "locked";
   }
+}
 
-  /** Asks for the key, and waits for it asleep if it is held. Returns `locked` if it still is. */
-  async #asked(): Promise<Asked> {
-    const { waitMs, leaseMs } = this.#options;
-    const { ctx, key } = this.#lease;
-    const asked = await ctx.step(`${key}: acquire`, ({ attempt }) => this.#request({ leaseMs }, attempt));
-    if (asked !== "locked" || waitMs === 0) return asked;
-    const seconds = Math.ceil(waitMs / 1000);
-    const [told, callbackId] = await ctx.createCallback<Granted | undefined>(`${key}: turn`, {
-      timeout: { seconds },
-      serdes: { deserialize: async (news) => grantIn(news) },
-    });
-    const sleeping = { leaseMs: Math.max(leaseMs, LIMITS.agentLeaseMinMs), waitMs: seconds * 1000, wake: { callbackId } };
-    const queued = await ctx.step(`${key}: sleep`, ({ attempt }) => this.#request(sleeping, attempt));
-    if (typeof queued === "object" && !("fencingToken" in queued)) return queued;
-    try {
-      return (await told) ?? "locked";
-    } catch (error) {
-      if (!ENDS_OF_A_WAIT.has((error as { errorType?: unknown }).errorType)) throw error;
-      return "locked";
-    }
-  }
-
-  async #request(more: AcquireMore, attempt: number): Promise<Asked> {
-    const lease = this.#lease;
-    const { ctx, key, ref, session } = lease;
-    const { tied, ...options } = this.#options;
-    const tie = tied && { tie: { executionArn: ctx.executionContext.durableExecutionArn } };
-    const params = { ...session.acquireParams(key, options), leaseId: ref.leaseId, ...more, ...tie };
-    const answer = await lease.send((options) => session.deps.api.acquire(params, options), attempt, "locked");
-    if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
-    if (answer.code === "locked") return "locked";
-    return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
-  }
+async function request(lease: ExecutionLease<Context>, options: Settings, more: AcquireMore, attempt: number): Promise<Asked> {
+  const { ctx, key, ref, session } = lease;
+  const tie = options.tied && { tie: { executionArn: ctx.executionContext.durableExecutionArn } };
+  const params = { ...session.acquireParams(key, options), leaseId: ref.leaseId, ...more, ...tie };
+  const answer = await lease.send((call) => session.deps.api.acquire(params, call), attempt, "locked");
+  if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
+  if (answer.code === "locked") return "locked";
+  return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
 }
 
 /** Returns the grant that the agent tells; undefined for other news, such as those of somebody who completes the callback by hand. */

@@ -17,10 +17,10 @@ import * as LIMITS from "../core/request-limits.js";
 import { errorOf, FinalError, timeoutOf } from "../client/wire/errors.js";
 import type { LockClient } from "../client/calls/lock-client.js";
 import { withDefaults, optionsAndWork } from "../client/calls/options.js";
-import { checkMs, checkNames, checkWork } from "../client/wire/checks.js";
+import { type Checks, checkOptions, checkWork, ms } from "../client/wire/checks.js";
 import { fingerprintOf } from "../client/calls/run/fingerprint.js";
 import { type RunResult, failureOf, firstResult, replayed, successOf } from "../client/calls/run/outcome.js";
-import { type RunOptions, checkRun, inputToJson } from "../client/calls/run/run-options.js";
+import { type RunOptions, inputToJson, RUN } from "../client/calls/run/run-options.js";
 import { sessionOf } from "../client/calls/session.js";
 import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
@@ -69,7 +69,8 @@ interface Waited {
 }
 
 const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
-const OPTIONS = ["payload", "leaseMs", "keepResultMs", "maxAttempts", "waitMs", "isFinal", "largeResult", "owner"];
+const { signal: _signal, heartbeat: _heartbeat, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
+const OPTIONS: Checks<DurableRunOptions> = { ...OF_RUN, waitMs: ms(0, LIMITS.sleepMaxMs) };
 /** The pauses between two looks at another's run. */
 const LOOKS: Backoff = { firstMs: 1000, longestMs: 60_000 };
 
@@ -90,117 +91,101 @@ export async function withDurableRun<T>(
   const session = sessionOf("locks", locks);
   const name = session.keyOf(key);
   checkWork("withDurableRun", "work", work);
-  checkNames("withDurableRun", options, OPTIONS);
-  const { waitMs = DEFAULTS.waitMs, ...others } = options;
-  checkRun(others);
+  checkOptions("withDurableRun", options, OPTIONS);
   // Within a step, the error would be tried again.
   inputToJson(options.payload, "payload");
-  checkMs("waitMs", waitMs, 0, LIMITS.sleepMaxMs);
   checkLasting(session);
   const given = withDefaults<DurableRunOptions>(DEFAULTS, options) as Settings;
-  return new ExecutionRun(new ExecutionLease(ctx, session, { kind: "runs", key: name, leaseMs: given.leaseMs }), given).run(work);
+  return asRun(new ExecutionLease<Context>(ctx, session, { kind: "runs", key: name, leaseMs: given.leaseMs }), given, work);
 }
 
-/** One execution's run, in one of its invocations. */
-class ExecutionRun {
-  readonly #lease: ExecutionLease<Context>;
-  readonly #options: Settings;
-
-  constructor(lease: ExecutionLease<Context>, options: Settings) {
-    this.#lease = lease;
-    this.#options = options;
+async function asRun<T>(lease: ExecutionLease<Context>, options: Settings, work: DurableRunWork<T>): Promise<RunResult<T>> {
+  const { key, steps } = lease;
+  const begun = await begin(lease, options);
+  if ("replay" in begun) return replayed(key, begun.replay, options);
+  let value: T;
+  try {
+    value = await work({ idempotencyKey: key, ...begun, ...steps });
+  } catch (error) {
+    const recorded = await record(lease, failureOf(causeOf(error), options.isFinal));
+    if (!recorded.ok && recorded.code === "lease-lost")
+      throw errorOf(recorded, `run ${key}: failed, and was taken over`, { key, cause: error });
+    throw error;
   }
+  const success = successOf(value);
+  const recorded = await record(lease, success.outcome);
+  if (!recorded.ok)
+    throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
+  return firstResult(key, begun.attempt, success, options);
+}
 
-  async run<T>(work: DurableRunWork<T>): Promise<RunResult<T>> {
-    const { key, steps } = this.#lease;
-    const begun = await this.#begin();
-    if ("replay" in begun) return replayed(key, begun.replay, this.#options);
-    let value: T;
-    try {
-      value = await work({ idempotencyKey: key, ...begun, ...steps });
-    } catch (error) {
-      const thrown = causeOf(error);
-      const recorded = await this.#record(failureOf(thrown, this.#options.isFinal));
-      if (!recorded.ok && recorded.code === "lease-lost")
-        throw errorOf(recorded, `run ${key}: failed, and was taken over`, { key, cause: error });
-      throw error;
-    }
-    const success = successOf(value);
-    const recorded = await this.#record(success.outcome);
-    if (!recorded.ok)
-      throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
-    return firstResult(key, begun.attempt, success, this.#options);
+/** Starts the run, or returns its outcome. Waits for another's run. @throws LockTimeoutError if that is still in progress after the wait */
+async function begin(lease: ExecutionLease<Context>, options: Settings): Promise<Begun | { readonly replay: Replayed }> {
+  const { waitMs } = options;
+  const mostSeconds = Math.ceil(waitMs / 1000);
+  for (let seconds = 0; ;) {
+    const asked = await lease.asked(() => started(lease, options));
+    if (!("isRunning" in asked)) return asked;
+    if (seconds >= mostSeconds) throw timeoutOf(`run ${lease.key}`, {}, waitMs);
+    seconds = await waited(lease, seconds, mostSeconds);
   }
+}
 
-  /** Starts the run, or returns its outcome. Waits for another's run. @throws LockTimeoutError if that is still in progress after the wait */
-  async #begin(): Promise<Begun | { readonly replay: Replayed }> {
-    const { waitMs } = this.#options;
-    const mostSeconds = Math.ceil(waitMs / 1000);
-    for (let seconds = 0; ;) {
-      const asked = await this.#lease.asked(() => this.#started());
-      if (!("isRunning" in asked)) return asked;
-      if (seconds >= mostSeconds) throw timeoutOf(`run ${this.#lease.key}`, {}, waitMs);
-      seconds = await this.#waited(seconds, mostSeconds);
-    }
-  }
+/** @throws LockError for a refusal */
+async function started(lease: ExecutionLease<Context>, options: Settings): Promise<Exclude<Asked, { readonly refusal: Refusal }>> {
+  const { ctx, key } = lease;
+  const asked = await ctx.step(`${key}: start`, ({ attempt }) => start(lease, options, attempt));
+  if ("refusal" in asked) throw errorOf(asked.refusal, `run ${key}`);
+  return asked;
+}
 
-  /** @throws LockError for a refusal */
-  async #started(): Promise<Exclude<Asked, { readonly refusal: Refusal }>> {
-    const { ctx, key } = this.#lease;
-    const asked = await ctx.step(`${key}: start`, ({ attempt }) => this.#start(attempt));
-    if ("refusal" in asked) throw errorOf(asked.refusal, `run ${key}`);
-    return asked;
-  }
+async function start(lease: ExecutionLease<Context>, options: Settings, attemptOfStep: number): Promise<Asked> {
+  const { key, ref, session } = lease;
+  const { payload, keepResultMs, maxAttempts } = options;
+  const { leaseMs, owner } = session.acquireParams(key, options);
+  const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
+  const params = { ...ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
+  const answer = await lease.send((call) => session.deps.api.start(params, call), attemptOfStep, "run-in-progress");
+  if (answer.ok && answer.state !== "running") return { replay: answer };
+  if (answer.ok) return { attempt: answer.attempt, takeover: answer.takeover, fencingToken: answer.lease.fencingToken };
+  if (answer.code === "run-in-progress") return { isRunning: true };
+  return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
+}
 
-  async #start(attemptOfStep: number): Promise<Asked> {
-    const { key, ref, session } = this.#lease;
-    const { payload, keepResultMs, maxAttempts } = this.#options;
-    const { leaseMs, owner } = session.acquireParams(key, this.#options);
-    const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
-    const params = { ...ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
-    const answer = await this.#lease.send((options) => session.deps.api.start(params, options), attemptOfStep, "run-in-progress");
-    if (answer.ok && answer.state !== "running") return { replay: answer };
-    if (answer.ok) return { attempt: answer.attempt, takeover: answer.takeover, fencingToken: answer.lease.fencingToken };
-    if (answer.code === "run-in-progress") return { isRunning: true };
-    return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };
-  }
+/** Waits until the run is over, or these seconds are. Returns the seconds waited in all. @throws LockError if it may not look */
+async function waited(lease: ExecutionLease<Context>, seconds: number, mostSeconds: number): Promise<number> {
+  const { ctx, key } = lease;
+  const pauseOf = (looks: number): number => backoffMs(LOOKS, looks - 1) / 1000;
+  const lookAgain = async (before: Waited, looks: number): Promise<Waited> => {
+    // The start has just looked.
+    if (looks === 1) return before;
+    return { seconds: Math.min(mostSeconds, before.seconds + pauseOf(looks - 1)), ...(await look(lease)) };
+  };
+  const after = await ctx.waitForCondition<Waited>(`${key}: in progress`, (before, { attempt }) => lookAgain(before, attempt), {
+    initialState: { seconds, isOver: false },
+    waitStrategy: (now, looks) =>
+      now.isOver || now.seconds >= mostSeconds
+        ? { shouldContinue: false }
+        : { shouldContinue: true, delay: { seconds: Math.min(pauseOf(looks), mostSeconds - now.seconds) } },
+  });
+  if (after.refusal) throw errorOf(after.refusal, `run ${key}`);
+  return after.seconds;
+}
 
-  /** Waits until the run is over, or these seconds are. Returns the seconds waited in all. @throws LockError if it may not look */
-  async #waited(seconds: number, mostSeconds: number): Promise<number> {
-    const { ctx, key } = this.#lease;
-    const pauseOf = (looks: number): number => backoffMs(LOOKS, looks - 1) / 1000;
-    const look = async (waited: Waited, looks: number): Promise<Waited> => {
-      // The start has just looked.
-      if (looks === 1) return waited;
-      return { seconds: Math.min(mostSeconds, waited.seconds + pauseOf(looks - 1)), ...(await this.#look()) };
-    };
-    const waited = await ctx.waitForCondition<Waited>(`${key}: in progress`, (before, { attempt }) => look(before, attempt), {
-      initialState: { seconds, isOver: false },
-      waitStrategy: (now, looks) =>
-        now.isOver || now.seconds >= mostSeconds
-          ? { shouldContinue: false }
-          : { shouldContinue: true, delay: { seconds: Math.min(pauseOf(looks), mostSeconds - now.seconds) } },
-    });
-    if (waited.refusal) throw errorOf(waited.refusal, `run ${key}`);
-    return waited.seconds;
-  }
+/** Looks at the run. It isn't over if nobody says: the next look may. */
+async function look(lease: ExecutionLease<Context>): Promise<Omit<Waited, "seconds">> {
+  const { key, session } = lease;
+  const { answer } = await lease.retried((options) => session.deps.api.run({ key }, options));
+  if (answer.ok) return { isOver: !("run" in answer) || answer.run.state !== "running" };
+  if (answer.code === "not-found") return { isOver: true };
+  return answer.retry === "never" ? { isOver: true, refusal: answer } : { isOver: false };
+}
 
-  /** Looks at the run. It isn't over if nobody says: the next look may. */
-  async #look(): Promise<Omit<Waited, "seconds">> {
-    const { key, session } = this.#lease;
-    const { answer } = await this.#lease.retried((options) => session.deps.api.run({ key }, options));
-    if (answer.ok) return { isOver: !("run" in answer) || answer.run.state !== "running" };
-    if (answer.code === "not-found") return { isOver: true };
-    return answer.retry === "never" ? { isOver: true, refusal: answer } : { isOver: false };
-  }
-
-  #record(outcome: OutcomeInput): Promise<Recorded | Refusal> {
-    const lease = this.#lease;
-    const { ctx, key, ref, session } = lease;
-    return ctx.step(`${key}: outcome`, ({ attempt }) =>
-      lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt),
-    );
-  }
+function record(lease: ExecutionLease<Context>, outcome: OutcomeInput): Promise<Recorded | Refusal> {
+  const { ctx, key, ref, session } = lease;
+  return ctx.step(`${key}: outcome`, ({ attempt }) =>
+    lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt),
+  );
 }
 
 /** Returns what the body of a step threw, as far as the history keeps it. */

@@ -136,7 +136,7 @@ export function withDefaults<Options extends object>(defaults: Options, options:
 }
 
 /** @throws InvalidRequestError if mode, limit and permits don't fit together. */
-function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void {
+export function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void {
   if (permits > limit) throw refused("permits", permits, `it must be at most the limit of ${limit}`);
   if (mode === "shared" && limit !== 1) throw refused("limit", limit, "a shared lease takes none");
 }

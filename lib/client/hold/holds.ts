@@ -77,8 +77,7 @@ export class Holds implements LeaseClient<HeldLease> {
     const state = await this.tryRelease(lease);
     if (wasLost) lease.assertHeld();
     // With many shared holders the key forgets the id before the release is repeated. The lease was held when it was sent first.
-    if (LOST.has(state) && !(state === "unknown" && lease.wasReleaseRepeated))
-      throw new LockLostError(`${lease.key}: was taken or broken while the work ran`, "broken", { key: lease.key });
+    if (!(state === "unknown" && lease.wasReleaseRepeated)) assertEnded(lease.key, state);
   }
 
   /** Reports an event of a lease to the client's listener. */
@@ -104,6 +103,11 @@ export class Holds implements LeaseClient<HeldLease> {
   giveBack(lease: HeldLease): void {
     if (lease.kind === "locks") void this.tryRelease(lease);
   }
+}
+
+/** @throws LockLostError if the work's hold was lost before the release whose state this is; undefined: the release got no response */
+export function assertEnded(key: string, state: LeaseState | undefined): void {
+  if (LOST.has(state)) throw new LockLostError(`${key}: was taken or broken while the work ran`, "broken", { key });
 }
 
 /** True if the invocation ended the lease, which nobody had yet. */

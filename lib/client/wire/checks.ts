@@ -89,20 +89,10 @@ function shown(value: unknown): string {
   return typeof value === "function" ? "a function" : String(value);
 }
 
-/** @throws InvalidRequestError if a duration is given and out of bounds. */
-export function checkMs(name: string, value: unknown, minMs: number, maxMs: number): void {
-  if (value !== undefined) ms(minMs, maxMs)(name, value);
-}
-
 /** @throws InvalidRequestError unless it is well-formed text of this length. A lone surrogate can't be encoded for the wire. */
 export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
   if (typeof value === "string" && Array.from(value).length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
   throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
-}
-
-/** @throws InvalidRequestError naming the option that is neither true nor false, nor left out */
-export function checkBoolean(name: string, value: unknown): void {
-  if (value !== undefined) boolean(name, value);
 }
 
 /** @throws InvalidRequestError unless these are known options: a misspelt option, or a bare number, must not be ignored. */
