@@ -1,6 +1,6 @@
 /** Idempotent routes of Express 5, limits in front of routes, and its refusals. Express is not imported: a middleware is a function of three arguments. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type NodeRequest, headersOf, partsOf, sendAnswer, serveHeld } from "./node-http.js";
+import { type NodeRequest, headersOf, partsOf, sendAnswer, serveBuffered } from "./node-http.js";
 import { problemOf } from "./problem.js";
 import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
 import { addHeaders } from "./response.js";
@@ -22,7 +22,7 @@ export function idempotent<Request extends ExpressRequest = ExpressRequest>(
   const serve = serveOnce(options);
   return (request, response, next) => {
     if (!serve.covers(request, partsOf(request))) next();
-    else serveHeld(serve, request, response, options, { route: next }).catch(next);
+    else serveBuffered(serve, request, response, options, { route: next }).catch(next);
   };
 }
 

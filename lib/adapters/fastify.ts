@@ -1,7 +1,7 @@
 /** Idempotent routes of Fastify 5, limits in front of routes, and its refusals. Fastify is not imported: a route's handler is wrapped. */
 import type { ServerResponse } from "node:http";
 import { resultBytes } from "../core/request-limits.js";
-import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
+import { type NodeRequest, partsOf, serveBuffered } from "./node-http.js";
 import { problemOf } from "./problem.js";
 import { type RateLimitOptions, limitRequests } from "./rate-limit.js";
 import { type SentHeaders, type StoredResponse, addHeaders, bytesOf, carry, headersOfReply } from "./response.js";
@@ -34,14 +34,14 @@ export function idempotent<Handler extends FastifyHandler>(options: IdempotentOp
     return new Promise((resolve, reject) => {
       const sending = new Sending();
       let work: Promise<unknown> | undefined;
-      serveHeld(serve, request, reply.raw, options, {
+      serveBuffered(serve, request, reply.raw, options, {
         route() {
           sending.watch(reply);
           resolve((work = called(call, reply, sending)));
         },
         work: () => work,
         reply: (answer) => resolve(payloadOf(answer, reply)),
-        holds: (bytes, isKnown) => (isKnown || sending.isWhole) && bytes <= resultBytes,
+        buffers: (bytes, isKnown) => (isKnown || sending.isWhole) && bytes <= resultBytes,
       }).catch(reject);
     });
   };

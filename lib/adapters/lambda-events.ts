@@ -16,7 +16,7 @@ import type { Run } from "../client/calls/run/run-once.js";
 import { CALL_BUDGET_MS, sessionOf } from "../client/calls/session.js";
 import { emitQuietly } from "../client/wire/events.js";
 import { invocationOf } from "./lambda.js";
-import { checkClient, checkFunction, checkOptions } from "./once.js";
+import { checkClient, checkFunction, checkRunnerOptions } from "./once.js";
 
 /** A message as SQS passes it to a function. */
 export interface SqsMessage extends BatchRecord {
@@ -66,7 +66,7 @@ export function sqsHandler<Message extends SqsMessage>(
   work: (message: Message, run: Run) => Promise<unknown>,
 ): (event: { readonly Records: readonly Message[] }, context: unknown) => Promise<SqsResponse> {
   const { locks, limitsFor, costFor, changeVisibility: _changeVisibility, ...batch } = options;
-  checkOptions(options, ["keyFor", "payloadFor", "onFailure", "limitsFor", "costFor", "changeVisibility"]);
+  checkRunnerOptions(options, ["keyFor", "payloadFor", "onFailure", "limitsFor", "costFor", "changeVisibility"]);
   checkFunction("work", work);
 
   /** Takes from the limits of a message. The limiters don't know the invocation, so this gives up before it ends. */

@@ -10,7 +10,7 @@ import { currentLease } from "../client/calls/surrounding.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";
-import { type Protection, attempt, checkClient, waitOf } from "./once.js";
+import { type Protection, runProtected, checkClient, waitOf } from "./once.js";
 
 /** Options of a handler that runs under a lock, in addition to those of the acquire. The invocation's remaining time bounds all of them. */
 export interface LockHandlerOptions<Event, Context>
@@ -88,7 +88,7 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
       locks: locks.forInvocation(invocationOf(context)),
       key,
     } as const;
-    return attempt(isRequest, LOCKS, work, (perform) =>
+    return runProtected(isRequest, LOCKS, work, (perform) =>
       locked({ ...acquire, ...ofCall }, async function handler(_event: Event, _context: Context) {
         return perform();
       })(event, context),

@@ -7,7 +7,7 @@ import type { Run } from "../client/calls/run/run-once.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf, withoutCookies } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";
-import { type OnceOptions, checkOptions, isCovered, isFinalStatus, onceRunner } from "./once.js";
+import { type OnceOptions, checkRunnerOptions, isCovered, isFinalStatus, onceRunner } from "./once.js";
 
 /** Options of an idempotent handler, in addition to those of the run. The invocation's remaining time bounds all of them. */
 export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly [event: Event, context: Context]>, WrapperOptions {
@@ -67,7 +67,7 @@ export function idempotencyMiddleware<Event, Context = unknown>(
 
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   const { locks, key, payload, isRecorded = isFinalResponse, ...rest } = options;
-  checkOptions(options, ["key", "payload", "isRecorded"], ["service", "caller"], {
+  checkRunnerOptions(options, ["key", "payload", "isRecorded"], ["service", "caller"], {
     largeResult: "is not an option here: a response that can't be kept is given once",
   });
   const run = onceRunner<readonly [Event, Context], unknown>({

@@ -11,7 +11,7 @@ import type { Run } from "../client/calls/run/run-once.js";
 import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
 import { currentRun } from "../client/calls/wrap/once.js";
 import type { AsyncMethod } from "../client/calls/wrap/wrap-method.js";
-import { type NodeRequest, partsOf, serveHeld } from "./node-http.js";
+import { type NodeRequest, partsOf, serveBuffered } from "./node-http.js";
 import { isCovered, onceRunner } from "./once.js";
 import { type HttpAnswer, problemOf } from "./problem.js";
 import { type Limit, type RateLimitOptions, checkLimit, limitRequests } from "./rate-limit.js";
@@ -311,7 +311,7 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
     this.#serving.set(own, serve);
     if (!response || !serve.covers(request, partsOf(request))) return next.handle();
     return new Promise((resolve, reject) => {
-      serveHeld(serve, request, response.raw ?? response, options, {
+      serveBuffered(serve, request, response.raw ?? response, options, {
         route: () => resolve(next.handle()),
         work: workOfRun,
         // Nest replies to each request. RxJS takes a list wherever it takes an Observable.

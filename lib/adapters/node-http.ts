@@ -1,5 +1,5 @@
 /**
- * Requests on node:http, as Express, Fastify and Nest hand them to a route, and the service of one: its response is held back until its
+ * Requests on node:http, as Express, Fastify and Nest hand them to a route, and the service of one: its response is buffered until its
  * outcome is recorded. Until then status, headers and body stay changeable, and nothing is sent. A body that is written in parts without a
  * known length is a stream: it is sent as it comes, and can't be replaced.
  */
@@ -62,35 +62,35 @@ interface Replying {
    * they have done it to what was recorded. @default the answer is sent without the framework
    */
   readonly reply?: (answer: StoredResponse) => void;
-  readonly holds?: HoldsBody;
+  readonly buffers?: BuffersBody;
 }
 
 /** Serves a request. Resolves when the answer is on its way. */
-export async function serveHeld<Request extends NodeRequest>(
+export async function serveBuffered<Request extends NodeRequest>(
   serve: Serve<Request>,
   request: Request,
   response: ServerResponse,
   { replayHeaders, isRecorded = isFinalStatus }: Pick<IdempotentOptions<Request>, "replayHeaders" | "isRecorded">,
-  { route, work, reply, holds }: Replying,
+  { route, work, reply, buffers }: Replying,
 ): Promise<void> {
-  let held: HeldResponse | undefined;
+  let buffered: BufferedResponse | undefined;
   const answer = await serve(request, partsOf(request), async () => {
-    held = new HeldResponse(response, replayHeaders, holds);
+    buffered = new BufferedResponse(response, replayHeaders, buffers);
     route();
-    const made = await held.made;
+    const made = await buffered.made;
     const pending = work?.();
     // Such as the 504 of a timer in front of the work: the client has it now, and its retry waits until the work is over.
     if (pending && !isRecorded(made.statusCode)) {
-      held.release();
+      buffered.flush();
       await pending.catch(() => undefined);
     }
     return made;
   });
-  if (!answer) held?.release();
-  else if (held) held.replace(answer);
+  if (!answer) buffered?.flush();
+  else if (buffered) buffered.replace(answer);
   else if (!reply) sendAnswer(response, answer);
   else {
-    new HeldResponse(response, undefined, () => true).replace(answer);
+    new BufferedResponse(response, undefined, () => true).replace(answer);
     reply(answer);
   }
 }
@@ -98,35 +98,35 @@ export async function serveHeld<Request extends NodeRequest>(
 /** The arguments of `write` and `end`. */
 type Args = readonly [chunk?: unknown, encoding?: unknown, done?: unknown];
 
-/** Returns true to hold a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */
-export type HoldsBody = (bytes: number, isKnown: boolean) => boolean;
+/** Returns true to buffer a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */
+export type BuffersBody = (bytes: number, isKnown: boolean) => boolean;
 
-const KNOWN_LENGTH: HoldsBody = (bytes, isKnown) => isKnown && bytes <= resultBytes;
+const KNOWN_LENGTH: BuffersBody = (bytes, isKnown) => isKnown && bytes <= resultBytes;
 /** The members of a response that tell or change how far it is. Every framework on node:http sends by these. */
 const MEMBERS = ["writableEnded", "writeHead", "flushHeaders", "write", "end", "destroy", "flush"] as const;
 /** Statuses whose responses have no body, and so no length. */
 const BODILESS: readonly number[] = [204, 304];
 
-/** Holds a response back until its outcome is recorded. */
-export class HeldResponse {
+/** Buffers a response until its outcome is recorded. */
+export class BufferedResponse {
   /** Resolves when the route has ended its response, or when its stream has ended. */
   readonly made: Promise<MadeResponse>;
   readonly #response: ServerResponse;
   readonly #replayHeaders: readonly string[] | undefined;
-  readonly #holds: HoldsBody;
+  readonly #buffers: BuffersBody;
   readonly #own: readonly (PropertyDescriptor | undefined)[];
   readonly #parts: Buffer[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   #isEnded = false;
   #hasHead = false;
   #settle: (made: MadeResponse) => void = () => undefined;
   #send: (answer?: StoredResponse) => void = () => undefined;
 
-  /** @param holds @default bodies of a known length */
-  constructor(response: ServerResponse, replayHeaders?: readonly string[], holds = KNOWN_LENGTH) {
+  /** @param buffers @default bodies of a known length */
+  constructor(response: ServerResponse, replayHeaders?: readonly string[], buffers = KNOWN_LENGTH) {
     this.#response = response;
     this.#replayHeaders = replayHeaders;
-    this.#holds = holds;
+    this.#buffers = buffers;
     this.made = new Promise((resolve) => (this.#settle = resolve));
     response.once("pipe", () => this.#failWithClient());
     this.#own = MEMBERS.map((name) => Object.getOwnPropertyDescriptor(response, name));
@@ -145,7 +145,7 @@ export class HeldResponse {
   }
 
   /** Sends the route's response, unless it is a stream. */
-  release(): void {
+  flush(): void {
     this.#send();
     this.#send = () => undefined;
   }
@@ -165,7 +165,7 @@ export class HeldResponse {
   }
 
   #flushHeaders(): void {
-    if (this.#holds(0, false)) return;
+    if (this.#buffers(0, false)) return;
     this.#stream();
     this.#response.flushHeaders();
   }
@@ -174,8 +174,8 @@ export class HeldResponse {
     const response = this.#response;
     const written = bytesIn(args);
     const length = response.getHeader("content-length");
-    for (const part of written) this.#heldBytes += part.length;
-    if (!this.#holds(length === undefined ? this.#heldBytes : Number(length), length !== undefined)) {
+    for (const part of written) this.#bufferedBytes += part.length;
+    if (!this.#buffers(length === undefined ? this.#bufferedBytes : Number(length), length !== undefined)) {
       this.#stream();
       return Reflect.apply(response.write.bind(response), undefined, args) as boolean;
     }
@@ -237,7 +237,7 @@ export class HeldResponse {
   }
 }
 
-/** Is called when `compression()` adds its method to a response that is held back: it would send what must wait. */
+/** Is called when `compression()` adds its method to a buffered response: it would send what must wait. */
 function refuseCompression(): void {
   throw new InvalidRequestError("compression: use it before idempotent, not after it", "compression");
 }

@@ -142,7 +142,7 @@ export function onceRunner<Asked extends readonly unknown[], Response>({
   return (call, work) => {
     const isRequest = call.request !== undefined;
     const waits = waitOf(isRequest, { waitMs, whenUnavailable });
-    return attempt(isRequest, RUNS, work, (perform) => {
+    return runProtected(isRequest, RUNS, work, (perform) => {
       const { key, payload } = runOf(call);
       const ends = { maxAttempts, isFinal: (error: unknown) => !isA(error, NotRecorded) && isFinal?.(error) === true };
       const named = { locks: call.locks, key: () => key, payload: () => payload };
@@ -181,7 +181,7 @@ interface Progress<Under, Response> {
  * Returns the outcome of `call`, which performs the work under a lock or as a run. Rejects with an error of the work or of the application's
  * configuration, and with every error if the call is no request.
  */
-export async function attempt<Under, Response>(
+export async function runProtected<Under, Response>(
   isRequest: boolean,
   protection: Protection<Under>,
   work: (under: Under) => Promise<Response>,
@@ -233,7 +233,7 @@ function refusal<Under>(error: unknown, { stage, under, thrown }: Progress<Under
  * @param refused options of a run that the adapter doesn't have, and why
  * @throws InvalidRequestError naming the invalid option
  */
-export function checkOptions(
+export function checkRunnerOptions(
   { locks, ...options }: { readonly locks: LockClient },
   functions: readonly string[],
   own: readonly string[] = [],

@@ -1,7 +1,7 @@
 /** The idempotency of a web framework's routes, for all frameworks: which requests run, and what is sent for one. */
 import { InvalidRequestError } from "../client/wire/errors.js";
 import { ENDLESS } from "../client/wire/invocation.js";
-import { type OnceOptions, checkOptions, isCovered, isFinalStatus, onceRunner, REPLAYED } from "./once.js";
+import { type OnceOptions, checkRunnerOptions, isCovered, isFinalStatus, onceRunner, REPLAYED } from "./once.js";
 import { problemAnswer } from "./problem.js";
 import type { RequestParts } from "./request.js";
 import { type MadeResponse, type StoredResponse, checkReplayHeaders } from "./response.js";
@@ -60,7 +60,7 @@ const OF_RUNS = Object.fromEntries(["largeResult", "signal", "isFinal"].map((nam
  */
 export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<Request> {
   const { required, fingerprint, isRecorded = isFinalStatus, replayHeaders, ...rest } = options;
-  checkOptions(options, ["fingerprint", "isRecorded"], ["service", "caller", "required", "replayHeaders"], OF_RUNS);
+  checkRunnerOptions(options, ["fingerprint", "isRecorded"], ["service", "caller", "required", "replayHeaders"], OF_RUNS);
   if (required !== undefined && typeof required !== "boolean") throw new InvalidRequestError("required: must be true or false", "required");
   checkReplayHeaders(replayHeaders);
   const run = onceRunner<readonly [Request], MadeResponse>({

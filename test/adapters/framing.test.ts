@@ -2,7 +2,7 @@
 import { Agent, IncomingMessage, request as send, ServerResponse } from "node:http";
 import { connect, Socket } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { HeldResponse } from "../../lib/adapters/node-http.js";
+import { BufferedResponse } from "../../lib/adapters/node-http.js";
 import { createLockClient, locked } from "../../lib/testing.js";
 import { closingAfterEach } from "./app-server.js";
 import { type Reply, FRAMEWORKS } from "./servers.js";
@@ -98,7 +98,7 @@ describe.each(FRAMEWORKS)("$name", ({ serve }) => {
 
 it("a body is held in as many steps for each part of it, however many came before", () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()));
-  new HeldResponse(response);
+  new BufferedResponse(response);
   response.setHeader("content-length", 1000);
   const lengths = vi.spyOn(Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array, "length", "get");
   const steps = Array.from({ length: 1000 }, () => {
