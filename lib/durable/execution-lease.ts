@@ -7,6 +7,7 @@
  * by the service's agent.
  */
 import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
+import { isA } from "../core/brand.js";
 import { errorOf, InvalidRequestError, LockLostError } from "../client/wire/errors.js";
 import type { Lease } from "../client/hold/lease-types.js";
 import { refused } from "../client/wire/checks.js";
@@ -56,6 +57,16 @@ const RESUME_MS = 60_000;
 const NEW_ID_TRIES = 5;
 /** The attempts of a step, and the pause before the second, which doubles up to the longest, with full jitter: as the SDK's own. */
 const RETRIES = { attempts: 6, firstSeconds: 5, longestSeconds: 60 };
+
+/** The name of an error for the loss of a step's own lease. The history keeps an error's name and message, so no other error has it. */
+const LEASE_LOST = "StepLeaseLost";
+/** The names of errors after which a step isn't tried again. */
+const UNREPEATED: ReadonlySet<string> = new Set(["FinalError", LEASE_LOST]);
+
+/** @throws `error`, under the name {@link LEASE_LOST} if it is a loss */
+function throwOwn(error: unknown): never {
+  throw isA(error, LockLostError) ? Object.assign(new Error(error.message), { name: LEASE_LOST }) : error;
+}
 
 /** @throws InvalidRequestError if the leases of this client end with an invocation */
 export function checkLasting({ context }: Session): void {
@@ -134,12 +145,11 @@ export class ExecutionLease<C extends Context> {
     try {
       return await this.ctx.step(name, () => this.#underLease(body), {
         ...config,
-        retryStrategy: (error, attempt) => (this.#isEnd(error) ? { shouldRetry: false } : retryStrategy(error, attempt)),
+        retryStrategy: (error, attempt) => (UNREPEATED.has(error.name) ? { shouldRetry: false } : retryStrategy(error, attempt)),
       });
     } catch (error) {
-      const { cause } = error as { readonly cause?: unknown };
-      // The history keeps an error's name and message. What ended the lease is in the message.
-      throw this.#isLoss(cause) ? new LockLostError(cause.message, "expired", { key: this.key, cause: error }) : error;
+      const { cause } = error as { readonly cause?: Error };
+      throw cause?.name === LEASE_LOST ? new LockLostError(cause.message, "expired", { key: this.key, cause: error }) : error;
     }
   }
 
@@ -148,10 +158,10 @@ export class ExecutionLease<C extends Context> {
     const session = this.session;
     const { kind, leaseMs, isTied: _tied, ...use } = this.#hold;
     const { answer, ...when } = await this.#renewed(leaseMs);
-    if (!answer.ok) throw errorOf(answer, use.key, { key: use.key });
+    if (!answer.ok) throwOwn(errorOf(answer, use.key, { key: use.key }));
     // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
     const view = { ...answer.lease, leaseMs: Math.min(answer.lease.leaseMs, Math.max(leaseMs, answer.lease.remainingMs)) };
-    const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind });
+    const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind }).catch(throwOwn);
     const { mode, permits } = lease;
     const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, isHeld: () => lease.isHeld() };
     try {
@@ -159,8 +169,8 @@ export class ExecutionLease<C extends Context> {
       lease.assertHeld();
       return result;
     } catch (error) {
-      lease.assertHeld();
-      throw error;
+      if (lease.isHeld()) throw error;
+      throwOwn(lease.ending.reason);
     } finally {
       lease.abandon();
     }
@@ -214,15 +224,5 @@ export class ExecutionLease<C extends Context> {
   #retryOf(attempt: number) {
     const seconds = Math.min(RETRIES.longestSeconds, RETRIES.firstSeconds * 2 ** (attempt - 1));
     return { shouldRetry: attempt < RETRIES.attempts, delay: { seconds: Math.max(1, Math.round(seconds * this.session.deps.random())) } };
-  }
-
-  /** True for an error after which a step isn't tried again. */
-  #isEnd(error: Error): boolean {
-    return error.name === "FinalError" || this.#isLoss(error);
-  }
-
-  /** True for the loss of this lease, also after the history has kept it. */
-  #isLoss(error: unknown): error is Error {
-    return error instanceof Error && error.name === "LockLostError" && error.message.startsWith(`${this.key}: `);
   }
 }

@@ -204,6 +204,22 @@ describe("the failure of a durable run", () => {
     expect(order).toMatchObject({ status: "FAILED", error: { ErrorType: "LockLostError" } });
   });
 
+  it("of a step is tried again if it is the loss of a lock of the run's name", async () => {
+    const its = scene();
+    let attempts = 0;
+    const order = its.startRun("a", (run, sandbox) =>
+      run.step("ship", async () => {
+        if (++attempts > 1) return "shipped";
+        return its
+          .client(sandbox)
+          .withLock(KEY, ({ fencingToken }) => its.rival.forceRelease(KEY, { reason: "stuck", fencingToken, drainMs: 0 }));
+      }),
+    );
+    await its.lambda.run();
+    await its.pass(2);
+    expect(order).toMatchObject({ status: "SUCCEEDED", result: { value: "shipped" } });
+  });
+
   it("is the refusal of the service: another payload under the same key", async () => {
     const its = scene();
     its.startRun("a", async () => "charged", { payload: { amount: 1 } });
