@@ -55,7 +55,7 @@ export function HistoryBox(props: {
     <p><strong>This key's history is in CloudWatch Logs.</strong> ${whereText(history)}</p>
     ${
       history?.canRun &&
-      html`<p class="buttons-of-times">
+      html`<p class="buttons">
         ${TIMES.map(([sinceMs, when]) => html`<button type="button" onClick=${() => ask(sinceMs, when)}>Read ${when}</button>`)}
       </p>`
     }

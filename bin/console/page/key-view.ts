@@ -7,7 +7,7 @@ import { type Lane, ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
 import { type OneProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
-import { chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
+import { bar, chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
@@ -191,9 +191,7 @@ function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceText, isK
                   <span class="who"
                     >${ownerName(owner)}${offered && html` <span class="tag">offered</span>`}${permits !== undefined && html` <span class="tag">${permits} of ${limit}</span>`}${mode === "shared" && html` <span class="tag">shared</span>`}${priority > 0 && html` <span class="tag">priority ${priority}</span>`}</span
                   >
-                  <span class="bar thin" aria-hidden="true"
-                    ><span class="fill waiting" style=${{ transform: `scaleX(${(waitingMs / longest).toFixed(3)})` }}
-                  /></span>
+                  ${bar(waitingMs / longest, "waiting")}
                   <span class="waited" title=${since(waitingMs)}>${formatDuration(waitingMs)}</span>
                 </li>`,
             )}
