@@ -5,7 +5,6 @@
 import type { ServerResponse } from "node:http";
 import { InvalidRequestError } from "../client/wire/errors.js";
 import { ENDLESS } from "../client/wire/invocation.js";
-import type { LockClient } from "../client/calls/lock-client.js";
 import { withDefaults } from "../client/calls/options.js";
 import type { Run } from "../client/calls/run/run-once.js";
 import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
@@ -91,25 +90,19 @@ export class HoldfastModule {
     inject = [],
     useFactory,
   }: NestAsyncOptions<Request>): NestModule {
-    const withOptions = { inject: [OPTIONS] };
+    const made = (provide: string | symbol, make: (options: IdempotentOptions<Request>) => unknown): NestProvider => {
+      return { provide, useFactory: make, inject: [OPTIONS] };
+    };
     return {
       module: HoldfastModule,
       global: true,
       imports,
       providers: [
         { provide: OPTIONS, useFactory, inject },
-        { provide: LOCKS, useFactory: ({ locks }: IdempotentOptions<Request>): LockClient => locks, ...withOptions },
-        {
-          provide: "APP_INTERCEPTOR",
-          useFactory: (options: IdempotentOptions<Request>) => new RateLimitInterceptor(options),
-          ...withOptions,
-        },
-        {
-          provide: "APP_INTERCEPTOR",
-          useFactory: (options: IdempotentOptions<Request>) => new IdempotencyInterceptor(options),
-          ...withOptions,
-        },
-        { provide: "APP_FILTER", useFactory: () => new LockErrorFilter(), inject: [] },
+        made(LOCKS, ({ locks }) => locks),
+        made("APP_INTERCEPTOR", (options) => new RateLimitInterceptor(options)),
+        made("APP_INTERCEPTOR", (options) => new IdempotencyInterceptor(options)),
+        made("APP_FILTER", () => new LockErrorFilter()),
       ],
       exports: [LOCKS],
     };

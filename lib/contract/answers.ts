@@ -4,27 +4,10 @@ import type { LeaseView, Waiting as WaitingAnswer } from "../core/commands.js";
 import { ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import type { Inspection as InspectionView, RunView } from "../core/lock/views.js";
-import type { Entries } from "./fields.js";
-import {
-  condition,
-  details,
-  durationMs,
-  fencingToken,
-  integer,
-  json,
-  Key,
-  LeaseId,
-  leaseMs,
-  mode,
-  owner,
-  publicDetails,
-  runState,
-} from "./fields.js";
+import { type Entries, described, durationMs, integer } from "./fields.js";
+import { condition, details, fencingToken, json, Key, LeaseId, leaseMs, mode, owner, publicDetails, runState } from "./fields.js";
 
-const renewAfterMs = v.pipe(
-  durationMs,
-  v.description("When to renew: after a third of the lease; the larger the key's record, the later."),
-);
+const renewAfterMs = described(durationMs, "When to renew: after a third of the lease; the larger the key's record, the later.");
 
 /** A holder as a refusal shows it. */
 const Holder = v.strictObject({
@@ -38,7 +21,7 @@ const Holder = v.strictObject({
 const InspectedHolder = v.strictObject({
   ...Holder.entries,
   leaseMs,
-  breaking: v.optional(v.pipe(v.literal(true), v.description("An operator broke the hold: it can't be renewed."))),
+  breaking: v.optional(described(v.literal(true), "An operator broke the hold: it can't be renewed.")),
 });
 const ending = v.picklist(["released", "expired", "taken", "broken", "transferred", "cancelled", "unknown"]);
 const lostReason = v.picklist(["expired", "taken", "broken", "released", "transferred", "never"]);
@@ -58,31 +41,28 @@ const Inspection = v.strictObject({
       owner,
       mode,
       permits: v.optional(
-        v.pipe(integer(1, LIMITS.permitsMax), v.description("The permits of a semaphore that it waits for; absent: the key is none.")),
+        described(integer(1, LIMITS.permitsMax), "The permits of a semaphore that it waits for; absent: the key is none."),
       ),
       priority: integer(0, LIMITS.priorityMax),
       position: integer(1, 1000),
       waitingMs: durationMs,
-      offered: v.optional(v.pipe(v.literal(true), v.description("The key is reserved for it, until it claims the key."))),
-      asleep: v.optional(v.pipe(v.literal(true), v.description("It doesn't poll: the service claims the key for it, and wakes it."))),
+      offered: v.optional(described(v.literal(true), "The key is reserved for it, until it claims the key.")),
+      asleep: v.optional(described(v.literal(true), "It doesn't poll: the service claims the key for it, and wakes it.")),
     }),
   ),
   waitSet: v.optional(
-    v.pipe(
-      v.array(v.strictObject({ owner, condition, waitingMs: durationMs })),
-      v.description("The leases that wait for a condition; absent: none."),
-    ),
+    described(v.array(v.strictObject({ owner, condition, waitingMs: durationMs })), "The leases that wait for a condition; absent: none."),
   ),
   recent: v.optional(
-    v.pipe(
+    described(
       v.array(v.strictObject({ askedAgoMs: durationMs, ending })),
-      v.description("The last leases of the key that ended, the latest end first; absent: none, and from lists."),
+      "The last leases of the key that ended, the latest end first; absent: none, and from lists.",
     ),
   ),
   lapsed: v.optional(
-    v.pipe(
+    described(
       v.array(v.strictObject({ owner, fencingToken, heldMs: durationMs, endedAgoMs: durationMs })),
-      v.description("The holds whose lease is over and that nobody has taken over since; absent: none, and from lists."),
+      "The holds whose lease is over and that nobody has taken over since; absent: none, and from lists.",
     ),
   ),
 });
@@ -96,23 +76,21 @@ const Lease = v.strictObject({
   permits: integer(1, LIMITS.permitsMax),
   holdCount: integer(1, LIMITS.leasesMax),
   fencingToken,
-  fenceFloor: v.optional(
-    v.pipe(durationMs, v.description("Of a shared lease or a permit: the token that a resource compares in place of its own.")),
-  ),
+  fenceFloor: v.optional(described(durationMs, "Of a shared lease or a permit: the token that a resource compares in place of its own.")),
   leaseMs,
-  remainingMs: v.pipe(durationMs, v.description("Believe the lease this long, counted from when this request was sent.")),
+  remainingMs: described(durationMs, "Believe the lease this long, counted from when this request was sent."),
   renewAfterMs,
   version: durationMs,
-  serverTimeMs: v.pipe(durationMs, v.description("Epoch ms, for display only.")),
+  serverTimeMs: described(durationMs, "Epoch ms, for display only."),
 });
 
 /** In the queue: nothing is held yet. */
 const Waiting = v.strictObject({
   state: v.literal("waiting"),
-  position: v.pipe(integer(1, 2 * LIMITS.membersMax + LIMITS.leasesMax), v.description("1 is next.")),
-  retryAfterMs: v.pipe(durationMs, v.description("When it is worth to ask again; 0: by the same request, now.")),
-  pollWithinMs: v.pipe(durationMs, v.description("Poll within this time to keep the place.")),
-  condition: v.optional(v.pipe(condition, v.description("It waits for a notify of this condition; absent: it is in the queue."))),
+  position: described(integer(1, 2 * LIMITS.membersMax + LIMITS.leasesMax), "1 is next."),
+  retryAfterMs: described(durationMs, "When it is worth to ask again; 0: by the same request, now."),
+  pollWithinMs: described(durationMs, "Poll within this time to keep the place."),
+  condition: v.optional(described(condition, "It waits for a notify of this condition; absent: it is in the queue.")),
 });
 
 /** In the queue, or offered the key: it needs no poll, since the service claims the key for it. */
@@ -127,20 +105,20 @@ const LeaseSet = v.strictObject({
   leaseId: LeaseId,
   fencingTokens: v.record(Key, fencingToken),
   leaseMs,
-  remainingMs: v.pipe(durationMs, v.description("Of the key that has least; counted from when this request was sent.")),
+  remainingMs: described(durationMs, "Of the key that has least; counted from when this request was sent."),
   renewAfterMs,
   serverTimeMs: durationMs,
 });
 
 const SetStates = v.strictObject({ states: v.record(Key, leaseState) });
 
-const attempt = v.pipe(integer(1, Number.MAX_SAFE_INTEGER), v.description("1 for the first."));
+const attempt = described(integer(1, Number.MAX_SAFE_INTEGER), "1 for the first.");
 
 /** This caller runs the work: a lease, and the number of the attempt. */
 const Started = v.strictObject({
   state: v.literal("running"),
   attempt,
-  takeover: v.pipe(v.boolean(), v.description("The attempt before this one never said how it ended.")),
+  takeover: described(v.boolean(), "The attempt before this one never said how it ended."),
   checkpoint: v.optional(json),
   ...Lease.entries,
 });
@@ -165,15 +143,13 @@ const Run = v.strictObject({
   state: runState,
   retryable: v.optional(v.boolean()),
   attempt,
-  takeover: v.optional(v.pipe(v.literal(true), v.description("The attempt before this one ended without an outcome."))),
+  takeover: v.optional(described(v.literal(true), "The attempt before this one ended without an outcome.")),
   fencingToken,
   owner: v.optional(owner),
   heldMs: v.optional(durationMs),
   remainingMs: v.optional(durationMs),
-  endedAgoMs: v.optional(
-    v.pipe(durationMs, v.description("The time since the end of the latest attempt, or of its lease if it is interrupted.")),
-  ),
-  tookMs: v.optional(v.pipe(durationMs, v.description("The time from the start of the latest attempt to its outcome."))),
+  endedAgoMs: v.optional(described(durationMs, "The time since the end of the latest attempt, or of its lease if it is interrupted.")),
+  tookMs: v.optional(described(durationMs, "The time from the start of the latest attempt to its outcome.")),
   keptForMs: v.optional(v.union([durationMs, v.literal("forever")])),
   checkpoint: v.optional(json),
   result: v.optional(json),
@@ -186,11 +162,11 @@ const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.strin
 const Reset = v.strictObject({ reset: v.literal(true) });
 
 const rateCount = integer(1, LIMITS.rateCountMax);
-const remaining = v.array(v.pipe(integer(0, LIMITS.rateCountMax), v.description("What can be taken at once, of each rate.")));
+const remaining = v.array(described(integer(0, LIMITS.rateCountMax), "What can be taken at once, of each rate."));
 
 /** The take may start, now or in a while. */
 const Taken = v.strictObject({
-  startInMs: v.pipe(durationMs, v.description("Start after this time, counted from the answer; 0: now.")),
+  startInMs: described(durationMs, "Start after this time, counted from the answer; 0: now."),
   remaining,
 });
 
@@ -213,11 +189,11 @@ const Refused = v.strictObject({
   code,
   detail: v.string(),
   instance: v.optional(v.string()),
-  definite: v.pipe(v.boolean(), v.description("The operation certainly did not happen.")),
+  definite: described(v.boolean(), "The operation certainly did not happen."),
   retry: v.picklist(["same", "later", "new-lease", "never"]),
   retryAfterMs: v.optional(durationMs),
   holders: v.optional(v.array(Holder)),
-  holdersOmitted: v.optional(v.pipe(integer(1, LIMITS.leasesMax), v.description("How many more hold the key than `holders` names."))),
+  holdersOmitted: v.optional(described(integer(1, LIMITS.leasesMax), "How many more hold the key than `holders` names.")),
   reason: v.optional(lostReason),
   blocking: v.optional(v.array(Key)),
   lost: v.optional(v.array(Key)),
@@ -246,8 +222,8 @@ export type ProblemBody = v.InferOutput<typeof Problem>;
 /** The caller as the service knows it, and the parameters of the records. */
 const caller = v.strictObject({
   namespace: v.string(),
-  principal: v.pipe(v.string(), v.description("Who the gateway authenticated: leases answer to this principal.")),
-  format: v.pipe(integer(0, Number.MAX_SAFE_INTEGER), v.description("The version of the records' format; 0: in memory.")),
+  principal: described(v.string(), "Who the gateway authenticated: leases answer to this principal."),
+  format: described(integer(0, Number.MAX_SAFE_INTEGER), "The version of the records' format; 0: in memory."),
   clockErrorMs: durationMs,
   retentionMs: durationMs,
 });

@@ -17,6 +17,10 @@ export interface Entries<Message> {
 export const KEY_RULE = "must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ - and not . or ..";
 const LEASE_ID_RULE = "must be a UUIDv7 in lower case";
 
+/** The schema with what the document says of it. */
+// eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
+export const described = <S extends v.GenericSchema>(schema: S, words: string) => v.pipe(schema, v.description(words));
+
 /** A whole number within these bounds. */
 // eslint-disable-next-line @typescript-eslint/explicit-module-boundary-types -- valibot infers it: a pipe's type names each of its steps
 export function integer(min: number, max: number, rule = `must be a whole number from ${min} to ${max}`) {
@@ -59,15 +63,12 @@ function leaseIdRule({ input }: { readonly input: string }): string {
 export const LeaseId = v.pipe(v.string(LEASE_ID_RULE), v.regex(LEASE_ID, leaseIdRule));
 
 /** A lease's length, in ms. */
-export const leaseMs = v.pipe(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), v.description("The lease's length in ms."));
+export const leaseMs = described(integer(LIMITS.leaseMinMs, LIMITS.leaseMaxMs), "The lease's length in ms.");
 
 /** A label of a holder or a waiter, for people. */
-export const owner = v.pipe(text(LIMITS.ownerChars), v.description("A label for people. Proves nothing."));
+export const owner = described(text(LIMITS.ownerChars), "A label for people. Proves nothing.");
 
-export const fencingToken = v.pipe(
-  integer(0, Number.MAX_SAFE_INTEGER),
-  v.description("Strictly increases with every new grant of the key."),
-);
+export const fencingToken = described(integer(0, Number.MAX_SAFE_INTEGER), "Strictly increases with every new grant of the key.");
 
 export const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
 
@@ -75,11 +76,11 @@ export const durationMs = integer(0, Number.MAX_SAFE_INTEGER);
 export const mode = v.picklist(["exclusive", "shared"], "must be exclusive or shared");
 
 /** A condition's name. */
-export const condition = v.pipe(text(LIMITS.conditionChars, 1), v.description("The name of a condition of the key."));
+export const condition = described(text(LIMITS.conditionChars, 1), "The name of a condition of the key.");
 
 const metaRule = `must be an object of at most ${LIMITS.metaBytes} bytes as JSON`;
 /** The object that a caller stores with its lease. */
-export const meta = v.pipe(
+const meta = v.pipe(
   v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === "object" && value !== null && !Array.isArray(value), metaRule),
   v.check((value) => jsonBytes(value) <= LIMITS.metaBytes, metaRule),
   v.description(`At most ${LIMITS.metaBytes} bytes as JSON.`),

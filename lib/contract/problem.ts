@@ -1,28 +1,21 @@
 /** A refusal as a problem document (RFC 9457), and back. */
 import { type LocalCode, type Refusal, ERRORS, refuseLocally } from "../core/errors.js";
+import { given } from "../core/members.js";
 import type { ProblemBody } from "./answers.js";
 import { isProblem } from "./checks.js";
+import type { FromJson } from "./rules.js";
 
 /** The media type of every error. */
 export const PROBLEM_TYPE = "application/problem+json";
 
 /** Converts `refusal` to its problem document; `instance` is the key's path, never the leaseId. */
-export function toProblem({ ok: _ok, code, definite, retry, detail, ...rest }: Refusal, instance: string | undefined): ProblemBody {
+export function toProblem({ ok: _ok, code, ...refusal }: Refusal, instance: string | undefined): FromJson<ProblemBody> {
   const { status, title } = ERRORS[code];
-  const { holders, blocking, lost, ...details } = rest;
+  const { detail, definite, retry, holders, blocking, lost, ...details } = refusal;
   return {
-    type: `/problems/${code}`,
-    title,
-    status,
-    code,
-    detail,
-    ...(instance !== undefined && { instance }),
-    definite,
-    retry,
+    ...{ type: `/problems/${code}`, title, status, code, detail, ...given({ instance }), definite, retry },
     ...details,
-    ...(holders && { holders: holders.map((holder) => ({ ...holder })) }),
-    ...(blocking && { blocking: [...blocking] }),
-    ...(lost && { lost: [...lost] }),
+    ...given({ holders, blocking, lost }),
   };
 }
 

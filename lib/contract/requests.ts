@@ -8,8 +8,8 @@ import { JSON_DEPTH } from "../core/canonical.js";
 import type { AcquireParameters, AcquireRequest as LeaseRequest, ConditionRequest, RenewRequest as Renewal } from "../core/api/locks.js";
 import type { AcquireSetRequest as SetOfLocks } from "../core/api/sets.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
-import type { Entries } from "./fields.js";
-import { condition, details, fencingToken, integer, json, Key, LeaseId, leaseMs, meta, mode, owner, runState, text } from "./fields.js";
+import { type Entries, described, integer, text } from "./fields.js";
+import { condition, details, fencingToken, json, Key, LeaseId, leaseMs, mode, owner, runState } from "./fields.js";
 
 const tokenRule = `must be 1 to ${LIMITS.taskTokenChars} printable characters`;
 /** The token of a task, in a body or in the header {@link TASK_TOKEN_HEADER}. */
@@ -37,12 +37,12 @@ const arnRule = `must be the ARN of an execution, standard or durable, of at mos
 /** The names of a state machine and its executions may have letters beyond ASCII. */
 const EXECUTION_ARN =
   /^arn:[\w-]+:(states:[\w-]+:\d+:execution:[!-9;-~\u00a1-\uffff]+:[!-9;-~\u00a1-\uffff]+|lambda:[\w-]+:\d+:function:[\w-]+:[\w$.-]+\/durable-execution\/[\w/-]+)$/;
-const Tie = v.pipe(
+const Tie = described(
   v.strictObject(
     { executionArn: v.pipe(v.string(arnRule), v.regex(EXECUTION_ARN, arnRule), v.maxLength(LIMITS.executionArnChars, arnRule)) },
     "must be an object",
   ),
-  v.description(`Renew the lease while this runs, and release it after that; \`leaseMs\` of ${LIMITS.agentLeaseMinMs} at least.`),
+  `Renew the lease while this runs, and release it after that; \`leaseMs\` of ${LIMITS.agentLeaseMinMs} at least.`,
 );
 
 const acquireFields = v.strictObject({
@@ -51,23 +51,14 @@ const acquireFields = v.strictObject({
   owner: v.optional(owner, ""),
   mode: v.optional(mode, "exclusive"),
   limit: v.optional(
-    v.pipe(
-      integer(1, LIMITS.permitsMax),
-      v.description("How many permits of the key are out at once; 1 is a mutex. A shared lease takes no permits."),
-    ),
+    described(integer(1, LIMITS.permitsMax), "How many permits of the key are out at once; 1 is a mutex. A shared lease takes no permits."),
     1,
   ),
-  permits: v.optional(v.pipe(integer(1, LIMITS.permitsMax), v.description("How many of them this lease takes: at most `limit`.")), 1),
+  permits: v.optional(described(integer(1, LIMITS.permitsMax), "How many of them this lease takes: at most `limit`."), 1),
   scope: v.optional(
-    v.pipe(
-      text(LIMITS.scopeMaxChars, LIMITS.scopeMinChars),
-      v.description("Makes acquires of one request reentrant: unguessable, never shown."),
-    ),
+    described(text(LIMITS.scopeMaxChars, LIMITS.scopeMinChars), "Makes acquires of one request reentrant: unguessable, never shown."),
   ),
-  priority: v.optional(
-    v.pipe(integer(0, LIMITS.priorityMax), v.description("In the queue: higher ones first, then in the order of arrival.")),
-    0,
-  ),
+  priority: v.optional(described(integer(0, LIMITS.priorityMax), "In the queue: higher ones first, then in the order of arrival."), 0),
   wake: v.optional(WakeTarget),
   tie: v.optional(Tie),
 });
@@ -88,7 +79,7 @@ const AcquireRequest = v.pipe(
   }),
 );
 
-const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: v.optional(meta) });
+const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: details.meta });
 
 const ModeRequest = v.strictObject({ mode, fencingToken });
 
@@ -96,23 +87,21 @@ const TransferRequest = v.strictObject({
   leaseId: LeaseId,
   owner: v.optional(owner),
   leaseMs: v.optional(leaseMs),
-  meta: v.optional(meta),
+  meta: details.meta,
 });
 
 const WaitRequest = v.strictObject({
   condition,
-  leaseId: v.pipe(LeaseId, v.description("A new id, under which the key is taken back.")),
+  leaseId: described(LeaseId, "A new id, under which the key is taken back."),
   ...exclusive,
 });
 
 const NotifyRequest = v.strictObject({
   condition,
   sequence: v.optional(
-    v.pipe(
+    described(
       integer(1, Number.MAX_SAFE_INTEGER),
-      v.description(
-        "1 for the lease's first notify, one more for each new one: a repeated request wakes no other. Without it, each request is a new notify.",
-      ),
+      "1 for the lease's first notify, one more for each new one: a repeated request wakes no other. Without it, each request is a new notify.",
     ),
   ),
   all: v.optional(v.boolean("must be true or false"), false),
@@ -143,11 +132,11 @@ const setKeysRule = `must be 1 to ${LIMITS.setKeys} different keys`;
 const isSetSize = (keys: string[]): boolean => keys.length > 0 && new Set(keys).size <= LIMITS.setKeys;
 const setKeysWords = `At most ${LIMITS.setKeys} different ones.`;
 const setKeys = v.pipe(v.array(Key, setKeysRule), v.check(isSetSize, setKeysRule), v.metadata({ minItems: 1 }));
-const setKeysAlone = v.pipe(setKeys, v.description(setKeysWords));
+const setKeysAlone = described(setKeys, setKeysWords);
 
 const AcquireSetRequest = v.pipe(
   v.strictObject({
-    keys: v.optional(v.pipe(setKeys, v.description(`Either these, each for itself alone, or \`locks\`. ${setKeysWords}`))),
+    keys: v.optional(described(setKeys, `Either these, each for itself alone, or \`locks\`. ${setKeysWords}`)),
     locks: v.optional(
       v.pipe(
         v.array(v.strictObject({ key: Key, mode: v.optional(mode, "exclusive") }), setKeysRule),
@@ -183,22 +172,20 @@ const RenewalsRequest = v.strictObject({
 export const ListQuery = v.strictObject({ ...page, owner: v.optional(owner) });
 
 /** A stored value. The service counts its bytes. */
-const stored = (maxBytes: number) => v.pipe(json, v.description(`At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`));
+const stored = (maxBytes: number) => described(json, `At most ${maxBytes} bytes as JSON, nested at most ${JSON_DEPTH} deep.`);
 const keepResultRule = `must be "forever" or a whole number from ${LIMITS.keepResultMinMs} to ${LIMITS.keepResultMaxMs}`;
 
 const StartRequest = v.strictObject({
-  fingerprint: v.optional(
-    v.pipe(text(LIMITS.fingerprintChars, 1), v.description("What the run is about; another under the same key is refused.")),
-  ),
+  fingerprint: v.optional(described(text(LIMITS.fingerprintChars, 1), "What the run is about; another under the same key is refused.")),
   leaseMs: v.optional(leaseMs, DEFAULTS.leaseMs),
   keepResultMs: v.optional(
-    v.pipe(
+    described(
       v.union([v.literal("forever"), integer(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs, keepResultRule)], keepResultRule),
-      v.description("How long the outcome is kept, in ms."),
+      "How long the outcome is kept, in ms.",
     ),
     DEFAULTS.keepResultMs,
   ),
-  maxAttempts: v.optional(v.pipe(integer(0, LIMITS.attemptsMax), v.description("0: no end.")), DEFAULTS.maxAttempts),
+  maxAttempts: v.optional(described(integer(0, LIMITS.attemptsMax), "0: no end."), DEFAULTS.maxAttempts),
   owner: v.optional(owner, ""),
 });
 
@@ -206,9 +193,9 @@ const RenewRunRequest = v.strictObject({
   leaseMs: v.optional(leaseMs),
   checkpoint: v.optional(stored(LIMITS.checkpointBytes)),
   sequence: v.optional(
-    v.pipe(
+    described(
       integer(1, Number.MAX_SAFE_INTEGER),
-      v.description("The checkpoint's place among those of this lease: a late duplicate does not undo a later one."),
+      "The checkpoint's place among those of this lease: a late duplicate does not undo a later one.",
     ),
   ),
 });
@@ -220,7 +207,7 @@ const OutcomeRequest = v.variant(
       v.strictObject({
         state: v.literal("succeeded"),
         result: v.optional(stored(LIMITS.resultBytes)),
-        resultOmitted: v.optional(v.pipe(v.literal(true, "must be true, or left out"), v.description("In place of a `result`."))),
+        resultOmitted: v.optional(described(v.literal(true, "must be true, or left out"), "In place of a `result`.")),
       }),
       v.metadata({ not: { required: ["result", "resultOmitted"] } }),
     ),
@@ -233,9 +220,7 @@ const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
 
 const ResetRunRequest = v.strictObject({
   ...ResetRequest.entries,
-  fencingToken: v.optional(
-    v.pipe(fencingToken, v.description("The token of the run that was seen: one that began since isn't forgotten.")),
-  ),
+  fencingToken: v.optional(described(fencingToken, "The token of the run that was seen: one that began since isn't forgotten.")),
 });
 
 /** The query of `GET /v1/runs`. */
@@ -250,7 +235,7 @@ const TakeRequest = v.strictObject({
       v.strictObject({
         count: rateCount,
         perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
-        burst: v.optional(v.pipe(rateCount, v.description("How much at once; `count` by default."))),
+        burst: v.optional(described(rateCount, "How much at once; `count` by default.")),
       }),
       ratesRule,
     ),
@@ -258,9 +243,9 @@ const TakeRequest = v.strictObject({
     v.maxLength(LIMITS.ratesMax, ratesRule),
     v.description("How much, per how long. All users of the limit give the same."),
   ),
-  cost: v.optional(v.pipe(rateCount, v.description("At most the burst of every rate.")), 1),
+  cost: v.optional(described(rateCount, "At most the burst of every rate."), 1),
   waitMs: v.optional(
-    v.pipe(integer(0, LIMITS.takeWaitMaxMs), v.description("A start in the future is granted if it is that near; 0: now or not at all.")),
+    described(integer(0, LIMITS.takeWaitMaxMs), "A start in the future is granted if it is that near; 0: now or not at all."),
     0,
   ),
 });

@@ -8,7 +8,7 @@ export type Check<T> = (value: unknown) => value is T;
 export type CheckOf<Name extends keyof typeof CHECKED> = Check<FromJson<v.InferOutput<(typeof CHECKED)[Name]>>>;
 
 /** The type of a message from JSON, in which no member is undefined. */
-type FromJson<T> = T extends object ? { readonly [Name in keyof T]: FromJson<Exclude<T[Name], undefined>> } : T;
+export type FromJson<T> = T extends object ? { readonly [Name in keyof T]: FromJson<Exclude<T[Name], undefined>> } : T;
 
 type Rule = (value: unknown) => boolean;
 

@@ -43,7 +43,7 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
     limiter(name, options) {
       const key = session.keyOf(name);
       checkLimiter(options);
-      return new NamedLimiter(name, key, options, { locks, session });
+      return new NamedLimiter(name, key, options, session, locks);
     },
   };
 }

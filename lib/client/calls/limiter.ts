@@ -133,12 +133,6 @@ export async function limitAll(limiters: readonly Limiter[], options: TakeOption
   }
 }
 
-interface LimiterDeps {
-  /** Returns the client without a scope, under which two calls would share a permit. */
-  readonly locks: () => Locks;
-  readonly session: Session;
-}
-
 /** The limit of one name. */
 export class NamedLimiter implements Limiter {
   static {
@@ -148,14 +142,17 @@ export class NamedLimiter implements Limiter {
   readonly #key: string;
   readonly #rates: readonly RateWithBurst[];
   readonly #concurrent: number | undefined;
-  readonly #deps: LimiterDeps;
+  readonly #session: Session;
+  readonly #locks: () => Locks;
 
-  constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, deps: LimiterDeps) {
+  /** @param locks returns the client without a scope, under which two calls would share a permit */
+  constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, session: Session, locks: () => Locks) {
     this.name = name;
     this.#key = key;
     this.#rates = rates.map(({ count, perMs, burst = count }) => ({ count, perMs, burst }));
     this.#concurrent = concurrent;
-    this.#deps = deps;
+    this.#session = session;
+    this.#locks = locks;
   }
 
   async take(options: TakeOptions = {}): Promise<TakeResult> {
@@ -168,7 +165,7 @@ export class NamedLimiter implements Limiter {
     checkWork("run", "work", work);
     this.check("run", options);
     const limit = this.#concurrent;
-    const { clock } = this.#deps.session.deps;
+    const { clock } = this.#session.deps;
     const { waitMs = 0, signal } = options;
     const began = instantOf(clock);
     const started = async (lease: Lease | undefined): Promise<T> => {
@@ -176,11 +173,11 @@ export class NamedLimiter implements Limiter {
       lease?.assertHeld();
       return work(lease);
     };
-    return limit === undefined ? started(undefined) : this.#deps.locks().withLock(this.name, { limit, waitMs, signal }, started);
+    return limit === undefined ? started(undefined) : this.#locks().withLock(this.name, { limit, waitMs, signal }, started);
   }
 
   async remaining(): Promise<readonly number[]> {
-    const { session } = this.#deps;
+    const session = this.#session;
     const ask = async (call: CallOptions) => orNothing(await session.deps.api.limit({ key: this.#key }, call));
     const found = await session.read(`limit ${this.#key}`, ask);
     const limit = "limit" in found ? found.limit : undefined;
@@ -201,7 +198,7 @@ export class NamedLimiter implements Limiter {
 
   /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */
   refuseAsLately({ cost = 1, waitMs = 0 }: TakeOptions): void {
-    const { deps, context } = this.#deps.session;
+    const { deps, context } = this.#session;
     const refusal = deps.refusedTakes.refusalOf(this.#key, { rates: this.#rates, cost }, instantOf(deps.clock));
     if (!refusal) return;
     const { code, retryAfterMs } = refusal;
@@ -212,7 +209,7 @@ export class NamedLimiter implements Limiter {
   }
 
   async #take({ cost = 1, waitMs: requestedMs = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
-    const { session } = this.#deps;
+    const session = this.#session;
     const { api, clock, refusedTakes } = session.deps;
     const waitMs = capWaitMs(requestedMs, session.context);
     const what = `take from ${this.#key}`;
@@ -232,17 +229,12 @@ export class NamedLimiter implements Limiter {
       });
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
       throwIfAborted(giveUp);
-      if (session.context && session.context.getRemainingTimeInMillis() <= 0) throw tooLate(what);
+      if (session.context && session.context.getRemainingTimeInMillis() <= 0) {
+        // What was taken stays taken.
+        const details = { code: "invocation-ends", definite: false, retry: "later" } as const;
+        throw new LockError(`${what}: the Lambda invocation has no time left to start`, details);
+      }
       return { waitedMs: passedMs(), remaining };
     });
   }
-}
-
-/** Returns the error of a take whose start came when the invocation had ended. What was taken stays taken. */
-function tooLate(what: string): LockError {
-  return new LockError(`${what}: the Lambda invocation has no time left to start`, {
-    code: "invocation-ends",
-    definite: false,
-    retry: "later",
-  });
 }

@@ -1,21 +1,12 @@
 /** A client that closes on SIGTERM: its leases are released when the process is asked to end. */
 import type { LockClient } from "./lock-client.js";
 
-/** The part of Node's `process` that is used here. */
-interface Process {
-  readonly pid: number;
-  on(signal: "SIGTERM", listener: () => void): unknown;
-  off(signal: "SIGTERM", listener: () => void): unknown;
-  listenerCount(signal: "SIGTERM"): number;
-  kill(pid: number, signal: "SIGTERM"): unknown;
-}
-
 /**
  * Returns `client`, closed by SIGTERM. The signal is then sent again for its default effect, unless there is another listener, such as
  * another client of this process that is still releasing its keys.
  */
 export function closedBySigterm(client: LockClient): LockClient {
-  const { process } = globalThis as { readonly process?: Process };
+  const { process } = globalThis as { readonly process?: NodeJS.Process };
   const close = client.close.bind(client);
   let isAsked = false;
   const passOn = (): void => {

@@ -2,13 +2,12 @@
 import { isA } from "../../../core/brand.js";
 import * as LIMITS from "../../../core/request-limits.js";
 import { InvalidRequestError, LockTimeoutError } from "../../wire/errors.js";
-import type { LockClient } from "../lock-client.js";
 import type { AcquireOptions, WhenUnavailable } from "../options.js";
 import type { Checks } from "../../wire/checks.js";
 import { ACQUIRE, WHEN_UNAVAILABLE } from "../options.js";
 import { checkOptions, oneOf, unchecked } from "../../wire/checks.js";
 import type { AsyncMethod, AsyncMethodDecorator, MethodCall, SkippingDecorator, Through } from "./wrap-method.js";
-import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
+import { checkMade, clientOf, madeOf, ofArguments, wrapperOf } from "./wrap-method.js";
 
 /** Options of a function that runs under a lock, in addition to those of the acquire. */
 export interface LockedOptions<This, Args extends readonly unknown[]> extends AcquireOptions, WhenUnavailable, Through<This> {
@@ -63,48 +62,33 @@ export function locked(
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
   checkOptions("locked", options, OPTIONS, "key");
-  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => underLock(options, call);
-  if (fn !== undefined) return wrapped("locked", fn, undefined, around);
-  return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
-    wrapped("locked", method, context, around);
+  return wrapperOf("locked", fn, (call) => underLock(options, call));
 }
 
-async function underLock<This, Args extends readonly unknown[], R>(
-  options: LockedOptions<This, Args>,
-  call: MethodCall<This, Args, R>,
-): Promise<R | undefined> {
-  const { locks: _locks, key: makeKey, whenHeld = "wait", ...acquire } = options;
+type AnyOptions = LockedOptions<unknown, readonly unknown[]>;
+
+async function underLock(options: AnyOptions, call: MethodCall): Promise<unknown> {
+  const { locks: _locks, key: makeKey, whenHeld = "wait", ...rest } = options;
   const client = clientOf(options, call);
   const keys = keysOf(call, makeKey);
-  if (keys.length === 0) return call.work();
+  const [key] = keys;
+  if (key === undefined) return call.work();
   let entered = false as boolean;
-  const enter = (): Promise<R> | R => {
+  const enter = (): unknown => {
     entered = true;
     return call.work();
   };
+  const acquire = { ...rest, ...(whenHeld !== "wait" && { waitMs: 0 }) };
   try {
-    return await held(client, keys, { ...acquire, ...(whenHeld !== "wait" && { waitMs: 0 }) }, enter);
+    return await (keys.length === 1 ? client.withLock(key, acquire, enter) : client.withLocks(keys, acquire, enter));
   } catch (error) {
     if (entered || whenHeld !== "skip" || !isA(error, LockTimeoutError)) throw error;
     return undefined;
   }
 }
 
-function held<R>(
-  client: LockClient,
-  keys: readonly string[],
-  options: AcquireOptions & WhenUnavailable,
-  enter: () => Promise<R> | R,
-): Promise<R | undefined> {
-  const [key] = keys;
-  return keys.length === 1 && key !== undefined ? client.withLock(key, options, enter) : client.withLocks(keys, options, enter);
-}
-
 /** Returns the distinct keys of a call. */
-function keysOf<This, Args extends readonly unknown[]>(
-  { self, args, name }: MethodCall<This, Args, unknown>,
-  makeKey: LockedOptions<This, Args>["key"],
-): readonly string[] {
+function keysOf({ self, args, name }: MethodCall, makeKey: AnyOptions["key"]): readonly string[] {
   const made: unknown = madeOf(name, "key", () => Reflect.apply(makeKey, self, args));
   const keys: unknown[] = Array.isArray(made) ? made : [made];
   for (const key of keys) checkMade(name, key);

@@ -5,7 +5,7 @@ import type { Run } from "../run/run-once.js";
 import { type RunOptions, RUN } from "../run/run-options.js";
 import { sharedStorage } from "../chain-storage.js";
 import type { AsyncMethod, AsyncMethodDecorator, MethodCall, SkippingDecorator, Through } from "./wrap-method.js";
-import { checkMade, clientOf, madeOf, ofArguments, wrapped } from "./wrap-method.js";
+import { checkMade, clientOf, madeOf, ofArguments, wrapperOf } from "./wrap-method.js";
 
 /** Options of a function that runs once, in addition to those of the run. */
 export interface OnceOptions<This, Args extends readonly unknown[]> extends Omit<RunOptions, "payload">, WhenUnavailable, Through<This> {
@@ -51,16 +51,10 @@ export function runOnce(
   fn?: AsyncMethod<unknown, readonly unknown[], unknown>,
 ): unknown {
   checkOptions("runOnce", options, OPTIONS, "key");
-  const around = (call: MethodCall<unknown, readonly unknown[], unknown>): Promise<unknown> => callOnce(options, call);
-  if (fn !== undefined) return wrapped("runOnce", fn, undefined, around);
-  return (method: AsyncMethod<unknown, readonly unknown[], unknown>, context: ClassMethodDecoratorContext) =>
-    wrapped("runOnce", method, context, around);
+  return wrapperOf("runOnce", fn, (call) => callOnce(options, call));
 }
 
-async function callOnce<This, Args extends readonly unknown[], R>(
-  options: OnceOptions<This, Args>,
-  call: MethodCall<This, Args, R>,
-): Promise<R | undefined> {
+async function callOnce(options: OnceOptions<unknown, readonly unknown[]>, call: MethodCall): Promise<unknown> {
   const { locks: _locks, key: makeKey, payload: makePayload, ...run } = options;
   const { self, args, name, work } = call;
   const client = clientOf(options, call);

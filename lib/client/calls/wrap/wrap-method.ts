@@ -34,22 +34,30 @@ export interface Through<This> {
 export const ofArguments = must((value) => typeof value === "function", "it must be a function of the arguments");
 
 /** One call of a wrapped function. */
-export interface MethodCall<This, Args extends readonly unknown[], R> {
-  readonly self: This;
-  readonly args: Args;
+export interface MethodCall {
+  readonly self: unknown;
+  readonly args: readonly unknown[];
   /** The wrapper's name in errors, such as `Orders.accept`. */
   readonly name: string;
   /** Calls the wrapped function. */
-  readonly work: () => Promise<R> | R;
+  readonly work: () => unknown;
 }
 
-/** Returns `method`, decorated or wrapped, with `around` applied to each call. @throws InvalidRequestError if it can't be a method. */
-export function wrapped<This, Args extends readonly unknown[], R>(
+type AnyMethod = AsyncMethod<unknown, readonly unknown[], unknown>;
+
+/** Returns `fn` with `around` applied to each call; without `fn`, a decorator that does the same for a method. */
+export function wrapperOf(wrapper: string, fn: AnyMethod | undefined, around: (call: MethodCall) => Promise<unknown>): unknown {
+  if (fn !== undefined) return wrapped(wrapper, fn, undefined, around);
+  return (method: AnyMethod, context: ClassMethodDecoratorContext) => wrapped(wrapper, method, context, around);
+}
+
+/** @throws InvalidRequestError if it can't be a method */
+function wrapped(
   wrapper: string,
-  method: AsyncMethod<This, Args, R>,
+  method: AnyMethod,
   context: ClassMethodDecoratorContext | string | symbol | undefined,
-  around: (call: MethodCall<This, Args, R>) => Promise<R>,
-): AsyncMethod<This, Args, R> {
+  around: (call: MethodCall) => Promise<unknown>,
+): AnyMethod {
   // With experimentalDecorators, a decorator is called with the class or its prototype, the member's name, and a descriptor.
   const isLegacy = typeof context === "string" || typeof context === "symbol";
   if (isLegacy || (context !== undefined && (context as { readonly kind?: unknown }).kind !== "method")) {
@@ -60,17 +68,14 @@ export function wrapped<This, Args extends readonly unknown[], R>(
     );
   }
   checkWork(wrapper, "fn", method, "the last argument is the function to wrap");
-  return async function (this: This, ...args: Args): Promise<R> {
+  return async function (this: unknown, ...args: readonly unknown[]) {
     const name = context ? `${ownerOf(this, context.static)}${String(context.name)}` : method.name || `the function in ${wrapper}()`;
     return around({ self: this, args, name, work: () => Reflect.apply(method, this, args) });
   };
 }
 
 /** Returns the client of a call. @throws InvalidRequestError naming the method if there is no client. */
-export function clientOf<This>(
-  { locks }: Through<This>,
-  { self, name }: Pick<MethodCall<This, readonly unknown[], unknown>, "self" | "name">,
-): LockClient {
+export function clientOf({ locks }: Through<unknown>, { self, name }: MethodCall): LockClient {
   const found: unknown = typeof locks === "function" ? locks(self) : (locks ?? (self as { readonly locks?: unknown } | undefined)?.locks);
   if (typeof (found as Partial<LockClient> | undefined)?.withLock === "function") return found as LockClient;
   throw new InvalidRequestError(`${name}: needs a client: the option locks, or a property locks of the instance`, "locks");
