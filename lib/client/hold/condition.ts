@@ -164,11 +164,11 @@ async function untilHeldAgain(parts: WaitParts): Promise<void> {
   const { answer, ambiguous } = await withFreshLeaseId({ key }, bounds, deps, free);
   if (answer.ok) {
     lease.freed();
-    let failure: unknown;
+    let failure: Error | undefined;
     try {
       if (await pollUntilGranted(parts, answer)) return;
     } catch (error) {
-      failure = error;
+      failure = error as Error;
     }
     return takeBack(parts, failure, await cancelPlace(parts));
   }
@@ -220,21 +220,21 @@ async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: bool
 }
 
 /** Takes the key back after a wait that ended without it: by `failure`, if there is one, and with the place cancelled by `ended`. */
-async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, failure?: unknown, ended?: Ended | Refusal): Promise<void> {
+async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, failure?: Error, ended?: Ended | Refusal): Promise<void> {
   const { ending } = lease;
-  const hasAborted = ({ aborted }: StopSignal): boolean => aborted;
-  // It held the key, or may have: then its notify has gone to no other.
-  const held = ended?.ok && ended.state !== "never";
-  const isOver = isA(failure, LockTimeoutError) && !wait.isNotified;
-  const isDone = !held && (hasAborted(stop) || !(failure === undefined || isOver));
-  if (isDone || hasAborted(ending)) throw hasAborted(stop) ? abortError(stop) : failure;
-  const granted = await untilGranted({ ...params, signal: held ? ending : stop }, wait.takeBack(), deps);
-  if (hasAborted(ending)) {
+  const isTimeout = isA(failure, LockTimeoutError) && !wait.isNotified;
+  // The place held the key, or may have. The notify has gone to no other place, so only the end of the lease ends the wait now.
+  const hadKey = ended?.ok && ended.state !== "never";
+  const until = hadKey ? ending : stop;
+  if (until.aborted) throw abortError(stop);
+  if (failure !== undefined && !isTimeout && !hadKey) throw failure;
+  const granted = await untilGranted({ ...params, signal: until }, wait.takeBack(), deps);
+  if (ending.aborted) {
     await cancel(granted.answer.lease, deps);
     throw abortError(ending);
   }
   lease.resume(granted);
-  if (isOver && ended?.ok && !held) throw new LockTimeoutError(`${what}: no notify in ${failure.waitedMs} ms`, failure);
+  if (isTimeout && ended?.ok && !hadKey) throw new LockTimeoutError(`${what}: no notify in ${failure.waitedMs} ms`, failure);
 }
 
 /** Ends the lease, which holds nothing now. Returns the error for the caller: a loss, unless the caller itself gave up. */
