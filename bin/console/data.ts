@@ -68,11 +68,13 @@ export interface LocksData extends ListData<KeyView> {
   readonly looksInAll: number;
 }
 
-/** The runs that have used up the attempts that callers make by default, and are refused until somebody resets them. */
+/** The runs that need a look, in the order of their keys. */
 export interface Exhausted {
-  /** In the order of their keys. The first few have their error. */
+  /** Those that have used up the attempts that callers make by default, and are refused until a reset. The first few have their error. */
   readonly items: readonly RunOfKey[];
-  /** True if there are more, or may be. */
+  /** Those that stay unfinished until somebody starts them again. */
+  readonly interrupted: readonly RunOfKey[];
+  /** True if there are more that have used up their attempts, or may be. */
   readonly more: boolean;
   readonly requests?: number | undefined;
 }

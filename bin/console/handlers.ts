@@ -61,10 +61,17 @@ export const PAID_POLL_MS = 5000;
 /** The longest stored value that is shown, in characters. */
 const VALUE_CHARS = 4000;
 
-/** Makes the face. */
+/** The part of a query that a page adds. */
+interface PageQuery {
+  readonly prefix?: string;
+  readonly max: number;
+  readonly cursor?: string;
+}
+
+/** Makes the answers and changes. */
 export function handlersOf(options: HandlerOptions): Handlers {
-  const { locks, where, canChange, pollMs, lines, cliOptions, deployedLog } = options;
-  const lists = new ConsoleLists(options);
+  const { locks, where, canChange, pollMs, lines, cliOptions, deployedLog, partsOf = () => undefined } = options;
+  const { runs, limits } = locks;
   let namespace: Promise<string> | undefined;
   const namespaceHere = (): Promise<string> =>
     (namespace ??= locks.list({ max: 1 }).then(
@@ -74,24 +81,93 @@ export function handlersOf(options: HandlerOptions): Handlers {
         throw error;
       },
     ));
+  const withParts = <T extends { readonly key: string }>(view: T): T & Parts => ({ ...view, parts: partsOf(view.key) });
+  const runOfKey = (run: RunInspection): RunOfKey => {
+    const { checkpoint, result, error: _error, version: _version, ...shown } = run;
+    const { error } = jsonOf(run) as { readonly error?: unknown };
+    return { ...withParts(shown), checkpoint: valueText(checkpoint), result: valueText(result), error: valueText(error) };
+  };
+
+  /**
+   * Reads a list: everything if the service is in this process, or all was asked for; otherwise its first keys, and after them those that begin
+   * with the search, which may come far behind.
+   */
+  const readList = async <T extends { readonly key: string }>(
+    page: (pageQuery: PageQuery) => Promise<ItemPage<T>>,
+    query: URLSearchParams,
+    signal: AbortSignal,
+    mostRequests = READ_REQUESTS,
+  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> => {
+    const isAll = lines !== undefined || query.get("all") !== null;
+    const first = await firstOf(isAll ? ALL_KEYS : READ_KEYS, page, { signal, requestsMax: isAll ? undefined : mostRequests });
+    const { items, more } = first;
+    let { requests } = first;
+    const prefix = findIn(query);
+    const found = [...items];
+    if (more && canBeKey(prefix)) {
+      const near = await firstOf(ROWS, (pageQuery) => page({ ...pageQuery, prefix }), { signal, requestsMax: 1 });
+      const listedKeys = new Set(items.map(({ key }) => key));
+      found.push(...near.items.filter(({ key }) => !listedKeys.has(key)));
+      requests += near.requests;
+    }
+    return { items: found, read: items.length, more, requests: lines ? undefined : requests };
+  };
 
   const answers: Record<string, ReadHandler> = {
     async about(): Promise<About> {
       const { version } = await locks.health();
       return { version, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
     },
-    locks: (query, reader) => lists.locks(query, reader),
-    lock: async (query): Promise<KeyView> => lists.withParts(await locks.inspect(keyIn(query))),
-    runs: (query, reader) => lists.runs(query, reader),
-    exhausted: (_given, reader) => lists.exhausted(reader),
-    limits: (query, reader) => lists.limits(query, reader),
-    async run(parameters): Promise<{ readonly run: RunOfKey | null }> {
-      const run = await locks.runs.get(keyIn(parameters));
-      return { run: run && lists.runOfKey(run) };
+    async locks(query, reader): Promise<LocksData> {
+      let listedIn: string | undefined;
+      const page = async (pageQuery: PageQuery) => {
+        const listed = await locks.list(pageQuery);
+        listedIn = listed.namespace;
+        return listed;
+      };
+      const { items, ...look } = await readList(page, query, reader);
+      const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
+      const search = { find: findIn(query), order, onlyWaited: query.get("only") === "waited", rowsMax: rowsIn(query) };
+      return { ...locksOf(items.map(withParts), search), ...look, namespace: listedIn };
     },
-    async lines(parameters): Promise<Lines> {
+    lock: async (query): Promise<KeyView> => withParts(await locks.inspect(keyIn(query))),
+    async runs(query, reader): Promise<ListData<RunOfKey>> {
+      const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
+      const { items, ...look } = await readList((pageQuery) => runs.list({ ...pageQuery, state }), query, reader);
+      const all = items.map(runOfKey);
+      return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
+    },
+    /** A page of the runs in one state reads sixteen times as many records as one of all, so each state has half of the requests. */
+    async exhausted(_query, reader): Promise<Exhausted> {
+      const inState = (state: RunInspection["state"]) =>
+        readList((pageQuery) => runs.list({ ...pageQuery, state }), new URLSearchParams(), reader, READ_REQUESTS / 2);
+      const { items, more, requests } = await inState("failed");
+      const interrupted = await inState("interrupted");
+      const usedUp = items.filter(hasUsedUp);
+      const named = await Promise.all(usedUp.slice(0, ERRORS_MAX).map(async ({ key }) => runs.get(key)));
+      // One that was reset meanwhile is no longer among them.
+      const still = [...named.filter((run) => run !== null), ...usedUp.slice(ERRORS_MAX)].filter(hasUsedUp);
+      return {
+        items: still.slice(0, ROWS_MAX).map(runOfKey),
+        interrupted: interrupted.items.slice(0, ROWS_MAX).map(runOfKey),
+        more: more || still.length > ROWS_MAX,
+        requests: requests && interrupted.requests && requests + named.length + interrupted.requests,
+      };
+    },
+    async limits(query, reader): Promise<ListData<LimitOfKey>> {
+      const taken = await readList((pageQuery) => limits.list(pageQuery), query, reader);
+      const held = await readList((pageQuery) => locks.list(pageQuery), query, reader);
+      const all = limitsInUse(taken.items, held.items).map(withParts);
+      const requests = taken.requests && held.requests && taken.requests + held.requests;
+      return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
+    },
+    async run(query): Promise<{ readonly run: RunOfKey | null }> {
+      const run = await runs.get(keyIn(query));
+      return { run: run && runOfKey(run) };
+    },
+    async lines(query): Promise<Lines> {
       if (!lines) return { lines: [], next: 0, fromMs: 0 };
-      return lines.since(Number(parameters.get("from") ?? 0) || 0, await namespaceHere());
+      return lines.since(Number(query.get("from") ?? 0) || 0, await namespaceHere());
     },
     async history(parameters): Promise<History> {
       const query = historyQuery(keyIn(parameters), (await namespaceHere()) || undefined);
@@ -122,106 +198,6 @@ function changesOf(locks: Operator): Handlers["changes"] {
       return { reset: true };
     },
   };
-}
-
-/** The part of a query that a page adds. */
-interface PageQuery {
-  readonly prefix?: string;
-  readonly max: number;
-  readonly cursor?: string;
-}
-
-/** The lists, with the rows that fit a search. */
-class ConsoleLists {
-  readonly #locks: Operator;
-  /** True if the service is in this process. */
-  readonly #isFree: boolean;
-  readonly #partsOf: NonNullable<HandlerOptions["partsOf"]>;
-
-  constructor({ locks, lines, partsOf = () => undefined }: HandlerOptions) {
-    this.#locks = locks;
-    this.#isFree = lines !== undefined;
-    this.#partsOf = partsOf;
-  }
-
-  withParts<T extends { readonly key: string }>(view: T): T & Parts {
-    return { ...view, parts: this.#partsOf(view.key) };
-  }
-
-  runOfKey(run: RunInspection): RunOfKey {
-    const { checkpoint, result, error: _error, version: _version, ...shown } = run;
-    const { error } = jsonOf(run) as { readonly error?: unknown };
-    return { ...this.withParts(shown), checkpoint: valueText(checkpoint), result: valueText(result), error: valueText(error) };
-  }
-
-  async locks(query: URLSearchParams, reader: AbortSignal): Promise<LocksData> {
-    let namespace: string | undefined;
-    const page = async (pageQuery: PageQuery) => {
-      const listed = await this.#locks.list(pageQuery);
-      ({ namespace } = listed);
-      return listed;
-    };
-    const { items, ...look } = await this.#read(page, query, reader);
-    const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
-    const search = { find: findIn(query), order, onlyWaited: query.get("only") === "waited", rowsMax: rowsIn(query) };
-    const views = items.map((view) => this.withParts(view));
-    return { ...locksOf(views, search), ...look, namespace };
-  }
-
-  async runs(query: URLSearchParams, reader: AbortSignal): Promise<ListData<RunOfKey>> {
-    const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
-    const { items, ...look } = await this.#read((pageQuery) => this.#locks.runs.list({ ...pageQuery, state }), query, reader);
-    const all = items.map((run) => this.runOfKey(run));
-    return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
-  }
-
-  async limits(query: URLSearchParams, reader: AbortSignal): Promise<ListData<LimitOfKey>> {
-    const taken = await this.#read((pageQuery) => this.#locks.limits.list(pageQuery), query, reader);
-    const held = await this.#read((pageQuery) => this.#locks.list(pageQuery), query, reader);
-    const all = limitsInUse(taken.items, held.items).map((limit) => this.withParts(limit));
-    const requests = taken.requests && held.requests && taken.requests + held.requests;
-    return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
-  }
-
-  /** Lists the runs that have used up their attempts. A page of failed runs alone reads sixteen times as many records as one of all. */
-  async exhausted(reader: AbortSignal): Promise<Exhausted> {
-    const { runs } = this.#locks;
-    const page = (pageQuery: PageQuery) => runs.list({ ...pageQuery, state: "failed" });
-    const { items, more, requests } = await this.#read(page, new URLSearchParams(), reader);
-    const usedUp = items.filter(hasUsedUp);
-    const named = await Promise.all(usedUp.slice(0, ERRORS_MAX).map(async ({ key }) => runs.get(key)));
-    // One that was reset meanwhile is no longer among them.
-    const still = [...named.filter((run) => run !== null), ...usedUp.slice(ERRORS_MAX)].filter(hasUsedUp);
-    return {
-      items: still.slice(0, ROWS_MAX).map((run) => this.runOfKey(run)),
-      more: more || still.length > ROWS_MAX,
-      requests: requests && requests + named.length,
-    };
-  }
-
-  /**
-   * Reads a list: everything if requests are free or all was asked for, otherwise its first keys, and after them those that begin with the
-   * search, which may come far behind.
-   */
-  async #read<T extends { readonly key: string }>(
-    page: (pageQuery: PageQuery) => Promise<ItemPage<T>>,
-    query: URLSearchParams,
-    signal: AbortSignal,
-  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> {
-    const isAll = this.#isFree || query.get("all") !== null;
-    const first = await firstOf(isAll ? ALL_KEYS : READ_KEYS, page, { signal, requestsMax: isAll ? undefined : READ_REQUESTS });
-    const { items, more } = first;
-    let { requests } = first;
-    const prefix = findIn(query);
-    const found = [...items];
-    if (more && canBeKey(prefix)) {
-      const near = await firstOf(ROWS, (pageQuery) => page({ ...pageQuery, prefix }), { signal, requestsMax: 1 });
-      const listedKeys = new Set(items.map(({ key }) => key));
-      found.push(...near.items.filter(({ key }) => !listedKeys.has(key)));
-      requests += near.requests;
-    }
-    return { items: found, read: items.length, more, requests: this.#isFree ? undefined : requests };
-  }
 }
 
 function keyIn(query: URLSearchParams): string {

@@ -65,6 +65,10 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
         /interrupted, ended at \d\d:\d\d:\d\d \([^)]+ ago\); nothing to repair: the next start takes over/,
       );
       expect(await facts.innerText()).toMatch(/By\s+worker\b/);
+      await page.goto(`${consoles.here}#/locks`);
+      const looks = page.getByRole("region", { name: "Needs a look" });
+      await looks.getByText("The run was interrupted.").waitFor();
+      expect(await looks.innerText()).toMatch(/DEAD_RUN\s+The run was interrupted\.\s+Nothing to repair: the next start takes over\. /);
       await page.goto(`${consoles.here}#/runs`);
       const row = page.getByRole("row", { name: "DEAD_RUN" });
       await row.waitFor();

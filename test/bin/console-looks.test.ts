@@ -89,11 +89,12 @@ describe("a look", () => {
     expect(seen).toMatchObject({ items: [{ key: "a" }], fits: 2, read: 2, more: false, requests: 1 });
   });
 
-  it("at runs that have used up their attempts reads the error of the first few, each with a request, and leaves out what was reset meanwhile", async () => {
+  it("at runs that need one has the interrupted ones, and the error of the first few out of attempts, by a request each; not what was reset meanwhile", async () => {
     const run = (name: string, attempt = 5) => ({ key: name, state: "failed", retryable: true, attempt, fencingToken: 1, version: 1 });
     const items = [run("once", 1), ...["a", "b", "c", "d", "e", "f"].map((name) => run(name))];
     const states: unknown[] = [];
-    const list = ({ state }: { readonly state?: string }) => (states.push(state), Promise.resolve({ items }));
+    const lists: Readonly<Record<string, readonly unknown[]>> = { failed: items, interrupted: [{ ...run("cut"), state: "interrupted" }] };
+    const list = ({ state = "" }: { readonly state?: string }) => (states.push(state), Promise.resolve({ items: lists[state] }));
     const get = (name: string) => Promise.resolve(name === "b" ? null : { ...run(name), error: new Error(`${name} is down`) });
     const seen = await look({ runs: { list, get } } as never, "exhausted");
     const errors = (seen.items as readonly { key: string; error?: string }[]).map(({ key, error }) => [key, error?.includes("is down")]);
@@ -104,7 +105,8 @@ describe("a look", () => {
       ["e", true],
       ["f", undefined],
     ]);
-    expect([states, seen.requests]).toEqual([["failed"], 6]);
+    expect(seen).toMatchObject({ interrupted: [{ key: "cut" }] });
+    expect([states, seen.requests]).toEqual([["failed", "interrupted"], 7]);
   });
 });
 

@@ -1,16 +1,18 @@
-/** The first view: is anything wrong, and which keys are held now. */
+/** The first view: is anything wrong, in figures and sentences, and which keys are held now. */
 import { useRef } from "preact/hooks";
 import { formatSeconds } from "../../duration.js";
-import type { About, KeyView, LocksData } from "../data.js";
-import { type Order, longestWaitMs, ORDERS, shortestHold } from "../overview.js";
+import { DEFAULT_ATTEMPTS, nextOf, stateOf } from "../../inspect/run-text.js";
+import { plain } from "../../plain-text.js";
+import { isLoss } from "../activity.js";
+import type { About, KeyView, LocksData, RunOfKey } from "../data.js";
+import { type Order, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
-import { Figures, NeedsALook } from "./first-look.js";
-import { type Since, type ViewProps, useSince } from "./hooks.js";
-import { type Content, html } from "./html.js";
+import { type Polled, type Since, type ViewProps, useIsKnown, useSince } from "./hooks.js";
+import { type Children, type Content, html } from "./html.js";
 import { type List, ROWS, useList } from "./list.js";
 import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
-import { keyTone, kindOf, WORDS } from "./words.js";
+import { keyTone, kindOf, messageOf, sentence, stateText, WORDS } from "./words.js";
 
 const ORDER_NAMES: Readonly<Record<Order, string>> = {
   wait: "Longest wait",
@@ -55,6 +57,80 @@ export function LocksView(props: ViewProps): Content {
       </section>`
     }
   </main>`;
+}
+
+/** The time over which losses are counted, in ms. */
+const LOSSES_MS = 600_000;
+
+/** The figures. The last one comes from the log, and where there is none, from the runs. */
+function Figures(props: ViewProps & { readonly data: LocksData; readonly atMs: number; readonly age: string }): Content {
+  const { data, atMs, age, exhausted, lines, logFromMs } = props;
+  const { held, waiting, waitedFor, late } = data.figures;
+  const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
+  const refused = exhausted?.items.length ?? 0;
+  const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
+  return html`<ul class="figures ${age}" aria-label="Figures">
+    ${figure(held, `${held === 1 ? "key" : "keys"} held${data.more ? ", of those read" : ""}`, "")}
+    ${figure(waiting, `${waiting === 1 ? "caller" : "callers"} waiting${onKeys}`, "wait")}
+    ${figure(late, `${late === 1 ? "holder" : "holders"} not renewed in time`, "late")}
+    ${
+      logFromMs === undefined
+        ? figure(refused, `${refused === 1 ? "run" : "runs"} out of attempts`, "over")
+        : figure(losses, `${losses === 1 ? "lease" : "leases"} lost in the last 10 min`, "over")
+    }
+  </ul>`;
+}
+
+function figure(count: number, text: string, tone: string): Content {
+  return html`<li><strong class=${count > 0 ? tone : ""}>${count}</strong> ${text}</li>`;
+}
+
+/** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
+function NeedsALook(
+  props: ViewProps & { readonly data: LocksData; readonly polled: Polled<LocksData>; readonly sinceOf: Since },
+): Content | null {
+  const { data, polled, exhausted, sinceOf } = props;
+  const isKnown = useIsKnown(polled);
+  const runs = exhausted ? [...exhausted.items, ...exhausted.interrupted] : [];
+  const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
+  if (!isKnown || data.looks.length + runs.length === 0) return null;
+  return html`<section class="panel looks" aria-label="Needs a look">
+    <header>
+      <h2>Needs a look</h2>
+    </header>
+    <ul>
+      ${data.looks.map((view) => keyRow(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runRow)}
+    </ul>
+    ${others > 0 && html`<p class="muted">${others} more of these are in the lists.</p>`}
+  </section>`;
+}
+
+function attentionRow(href: string, tone: Parameters<typeof mark>[0], name: Content, text: Children, next: Children): Content {
+  return html`<li key=${href} class=${tone}>
+    <span class="name">${mark(tone)}${name}</span>
+    <div>
+      <p>${text}</p>
+      ${next !== "" && html`<p class="muted">${next}</p>`}
+    </div>
+    <a class="button" href=${href}>Open<span class="visually-hidden"> ${name}</span></a>
+  </li>`;
+}
+
+function keyRow(view: KeyView, sinceOf: Since): Content {
+  const { key, parts, holders, waiters } = view;
+  const [first] = holders;
+  const text = stateText(view, (lastsMs) => `${first ? `since ${sinceOf(key, first)} ` : "for "}(${formatSeconds(lastsMs)})`);
+  const waiting = waiters.length > 0 ? `The longest wait is ${formatSeconds(longestWaitMs(view))}.` : "";
+  return attentionRow(hrefOf("locks", key), keyTone(view), keyName(key, parts), html`<bdi>${sentence(text)}</bdi>`, waiting);
+}
+
+function runRow(run: RunOfKey): Content {
+  const { key, parts, state, error } = run;
+  const name = keyName(key, parts);
+  if (state === "interrupted") return attentionRow(hrefOf("runs", key), "late", name, "The run was interrupted.", sentence(nextOf(run)));
+  const text = html`The run has <strong class="lost">${stateOf(run)}</strong>. The limit is the caller's, ${DEFAULT_ATTEMPTS} by default.`;
+  const why = error === undefined ? "" : html`<bdi>${plain(messageOf(error))}</bdi>`;
+  return attentionRow(hrefOf("runs", key), "over", name, text, why);
 }
 
 function listFilters({ filters: { order, only }, set }: Filters): Content {

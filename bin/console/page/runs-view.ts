@@ -9,7 +9,6 @@ import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
-import { messageOf } from "./first-look.js";
 import { History, useOwnLines } from "./history.js";
 import { type OneProps, type ViewProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
@@ -18,7 +17,7 @@ import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import { FIT } from "./timeline.js";
-import { type Tone, timeText } from "./words.js";
+import { type Tone, messageOf, timeText } from "./words.js";
 
 const STATES = [
   ["", "All"],

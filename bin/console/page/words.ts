@@ -163,3 +163,13 @@ export function timeText(atMs: number, isUtc: boolean, toMs = false): string {
   const at = new Date(isUtc ? atMs : atMs - new Date(atMs).getTimezoneOffset() * 60_000);
   return at.toISOString().slice(11, toMs ? 23 : 19);
 }
+
+/** Returns the message of a stored error, or all of it if it has none. */
+export function messageOf(error: string): string {
+  try {
+    const { message } = JSON.parse(error) as { readonly message?: unknown };
+    return typeof message === "string" ? message : error;
+  } catch {
+    return error; // It was cut.
+  }
+}
