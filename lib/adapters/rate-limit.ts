@@ -107,16 +107,12 @@ export function limitRequests<Request>(options: RateLimitOptions<Request>): Limi
       return { headers: {}, refused: { error, answer: problemAnswer("invalid-request", { detail: error.message }) } };
     }
     const key = keys.ofLimit([request], name, rateNames);
-    const take = (): Promise<TakeResult> => locks.limiter(key, { rates }).take({ cost: units, timeoutMs });
     try {
-      const taken = await unlessUnavailable(
-        session,
-        { whenUnavailable, timeoutMs },
-        session.keyOf(key),
-        take,
-        (): TakeResult | undefined => undefined,
-        async (granted) => granted,
-      );
+      const taken = await unlessUnavailable(session, { whenUnavailable, timeoutMs }, session.keyOf(key), {
+        acquire: () => locks.limiter(key, { rates }).take({ cost: units, timeoutMs }),
+        under: async (granted): Promise<TakeResult | undefined> => granted,
+        alone: () => undefined,
+      });
       return taken ? { headers: headersOf(policies, (at) => [taken.remaining[at] ?? 0, policies[at]?.unitSec ?? 0]) } : UNLIMITED;
     } catch (error) {
       const answer = refusalBefore(error, "unavailable");

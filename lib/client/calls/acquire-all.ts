@@ -37,17 +37,14 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
       checkWork("withLocks", "work", work);
       checkSet("withLocks", options, WHEN_UNAVAILABLE);
       const params = setParams(session, names, options);
-      return unlessUnavailable(
-        session,
-        options,
-        params.params.key,
-        () => obtain(params, options),
-        work,
-        (lease) => {
+      return unlessUnavailable(session, options, params.params.key, {
+        acquire: () => obtain(params, options),
+        under: (lease) => {
           const set = leaseSetOf(lease, params);
           return runUnderLease(session, lease, params.uses, () => work(set), set);
         },
-      );
+        alone: work,
+      });
     },
   };
 }

@@ -42,13 +42,9 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
       checkWork("withLock", "work", work);
       const key = session.keyOf(name);
       checkAcquire(options, WHEN_UNAVAILABLE);
-      return unlessUnavailable(
-        session,
-        options,
-        key,
-        () => obtained(session, localQueues, timedOut, key, options),
-        work,
-        (lease) => {
+      return unlessUnavailable(session, options, key, {
+        acquire: () => obtained(session, localQueues, timedOut, key, options),
+        under: (lease) => {
           // A getter, because upgrade and downgrade change the mode.
           const use = {
             key: lease.key,
@@ -60,7 +56,8 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
           };
           return runUnderLease(session, lease, [use], () => work(lease));
         },
-      );
+        alone: work,
+      });
     },
 
     async attach(handle, options = {}) {

@@ -5,8 +5,15 @@ import { firstAnswerMs } from "../wire/invocation.js";
 import type { WhenUnavailable } from "./options.js";
 import type { Session } from "./session.js";
 
+/** A call: what it acquires, its work under that, and its work without. */
+interface Steps<A, T> {
+  readonly acquire: () => Promise<A>;
+  readonly under: (acquired: A) => Promise<T>;
+  readonly alone: (nothing: never) => Promise<T> | T;
+}
+
 /**
- * Runs `work` under what `acquire` gets. If the locks can't be reached, `alone` runs instead, or nothing, as the option says. Such a call
+ * Acquires, and runs the work under that. If the locks can't be reached, the work runs alone, or not at all, as the option says. Such a call
  * isn't held up again by an outage that this client met in the last seconds (outage.ts).
  * @param key the key, or the keys of a set, for the listener
  */
@@ -14,9 +21,7 @@ export async function unlessUnavailable<A, T>(
   session: Session,
   { whenUnavailable: when, timeoutMs, ...wait }: WhenUnavailable & { readonly waitMs?: number | undefined; readonly timeoutMs?: number },
   key: string,
-  acquire: () => Promise<A>,
-  alone: (nothing: never) => Promise<T> | T,
-  work: (acquired: A) => Promise<T>,
+  { acquire, under, alone }: Steps<A, T>,
 ): Promise<T> {
   const isSkipped = when === "skip";
   const mayDoWithout = isSkipped || when === "proceed";
@@ -33,7 +38,7 @@ export async function unlessUnavailable<A, T>(
     session.emit({ type: isSkipped ? "skipped" : "proceeded", key, error });
     return (isSkipped ? undefined : alone(undefined as never)) as T;
   }
-  return work(acquired);
+  return under(acquired);
 }
 
 /** Returns the time after which an acquire without an answer ends. */

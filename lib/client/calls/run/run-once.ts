@@ -78,17 +78,14 @@ export async function runOnce<T>(
   options: RunOptions & WhenUnavailable,
   work: (run: Run) => Promise<T> | T,
 ): Promise<RunResult<T>> {
-  return unlessUnavailable(
-    session,
-    options,
-    key,
-    () =>
+  return unlessUnavailable(session, options, key, {
+    acquire: () =>
       awaited(session, [{ key, kind: "runs" }], () =>
         session.registry.run(options.signal, (signal) => begin(session, key, { ...options, signal })),
       ),
-    async (nothing): Promise<RunResult<T>> => ({ value: await work(nothing), replayed: false, attempt: 0 }),
-    (begun) => carriedOut(session, key, options, work, begun),
-  );
+    under: (begun) => carriedOut(session, key, options, work, begun),
+    alone: async (nothing): Promise<RunResult<T>> => ({ value: await work(nothing), replayed: false, attempt: 0 }),
+  });
 }
 
 /** Runs the work that this caller began, or returns the outcome of an earlier run. */
