@@ -7,9 +7,9 @@ import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } f
 import { keyInHeader } from "../client/calls/batch.js";
 import type { LockClient } from "../client/calls/lock-client.js";
 import type { WhenUnavailable } from "../client/calls/options.js";
-import { checkWork } from "../client/wire/checks.js";
+import { checkOptions as checkNamed, checkWork } from "../client/wire/checks.js";
 import type { Run } from "../client/calls/run/run-once.js";
-import { type RunOptions, checkRun } from "../client/calls/run/run-options.js";
+import { type RunOptions, RUN } from "../client/calls/run/run-options.js";
 import { currentRun, runOnce } from "../client/calls/wrap/once.js";
 import { checkMade } from "../client/calls/wrap/wrap-method.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
@@ -241,7 +241,8 @@ export function checkRunnerOptions(
 ): void {
   checkClient(locks);
   const others = Object.entries(options);
-  checkRun(Object.fromEntries(others.filter(([name]) => !functions.includes(name) && !own.includes(name))));
+  const ofRun = others.filter(([name]) => !functions.includes(name) && !own.includes(name));
+  checkNamed("runOnce", Object.fromEntries(ofRun), RUN);
   for (const [name, value] of others) {
     if (Object.hasOwn(refused, name)) throw new InvalidRequestError(`${name}: ${refused[name]}`, name);
     if (functions.includes(name) && value !== undefined) checkFunction(name, value);

@@ -24,7 +24,7 @@ import { RefusedTakes } from "./ask/refused-takes.js";
 import { closedError, Registry } from "./hold/registry.js";
 import type { RunResult } from "./calls/run/outcome.js";
 import { type Run, runOnce } from "./calls/run/run-once.js";
-import { type RunOptions, checkRun } from "./calls/run/run-options.js";
+import { type RunOptions, RUN } from "./calls/run/run-options.js";
 import { runsOf } from "./calls/run/runs.js";
 import { type CallDeps, type WithSession, Session, SESSION } from "./calls/session.js";
 import { Holds } from "./hold/holds.js";
@@ -119,7 +119,7 @@ function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
       const [runOptions, work] = optionsAndWork(rest);
       const key = session.keyOf(name);
       checkWork("runOnce", "work", work);
-      checkRun(runOptions);
+      checkOptions("runOnce", runOptions, RUN);
       return runOnce(session, key, runOptions, work);
     },
 

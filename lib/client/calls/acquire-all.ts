@@ -4,8 +4,8 @@ import { awaited, mayWaitForItself } from "./surrounding.js";
 import type { HeldLease } from "../hold/lease.js";
 import { type LeaseSet, type SetKey, leaseSetOf } from "../hold/lease-set.js";
 import type { LockClient } from "./lock-client.js";
-import { type SetOptions, type WhenUnavailable, type WorkLast, checkSet, WHEN_UNAVAILABLE, optionsAndWork } from "./options.js";
-import { checkWork } from "../wire/checks.js";
+import { type SetOptions, type WhenUnavailable, type WorkLast, SET, WHEN_UNAVAILABLE, optionsAndWork } from "./options.js";
+import { checkOptions, checkWork } from "../wire/checks.js";
 import type { Session } from "./session.js";
 import { TimedOutWaits } from "./timed-out-waits.js";
 import { runUnderLease } from "./run-under-lease.js";
@@ -19,7 +19,7 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
 
   return {
     async tryAcquireAll(names, options = {}) {
-      checkSet("tryAcquireAll", options);
+      checkOptions("tryAcquireAll", options, SET);
       const params = setParams(session, names, options);
       params.uses.forEach((use) => mayWaitForItself(session, use));
       const lease = await session.tryOnce(params.params, options, params.set);
@@ -27,7 +27,7 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
     },
 
     async acquireAll(names, options = {}) {
-      checkSet("acquireAll", options);
+      checkOptions("acquireAll", options, SET);
       const params = setParams(session, names, options);
       return leaseSetOf(await obtain(params, options), params);
     },
@@ -35,7 +35,7 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
     async withLocks<T>(names: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
       const [options, work] = optionsAndWork(rest);
       checkWork("withLocks", "work", work);
-      checkSet("withLocks", options, WHEN_UNAVAILABLE);
+      checkOptions("withLocks", options, { ...SET, ...WHEN_UNAVAILABLE });
       const params = setParams(session, names, options);
       return unlessUnavailable(session, options, params.params.key, {
         acquire: () => obtain(params, options),

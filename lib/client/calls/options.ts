@@ -72,7 +72,7 @@ export function optionsAndWork<Options extends object, Work>(rest: [Work] | [Opt
 }
 
 const { leaseMs, owner, meta, mode, heartbeat, maxHoldMs, waitMs, whenUnavailable, signal } = CHECKS;
-const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs, waitMs, signal };
+export const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs, waitMs, signal };
 /** The checks of the options that each request of an acquire has. */
 export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> = {
   ...{ leaseMs, owner, meta },
@@ -94,11 +94,6 @@ export function checkTryAcquire(options: LeaseOptions & { readonly signal?: Abor
 export function checkAcquire(options: AcquireOptions, more: Checks = {}): void {
   checkOptions("acquire", options, { ...ACQUIRE, ...more });
   checkKind(options);
-}
-
-/** @throws InvalidRequestError naming the invalid option of a set, which also has the options in `more`. */
-export function checkSet(what: string, options: SetOptions, more: Checks = {}): void {
-  checkOptions(what, options, { ...SET, ...more });
 }
 
 /** @throws InvalidRequestError unless `key` is a valid key. */

@@ -87,26 +87,24 @@ const MAX_LATE_MS = HOUR_MS;
 const SKIPPED = "TickSkipped";
 const TOO_LATE = "TickTooLate";
 
-/** The occurrence before is still running. */
-class TickSkipped extends FinalError {
+/** The occurrence never runs: the one before is still running, or nobody began it in time. */
+class NeverRuns extends FinalError {
   static {
-    brand(this, "TickSkipped");
+    brand(this, "NeverRuns");
   }
-  override readonly name = SKIPPED;
-}
-
-/** Nobody began the occurrence in time. */
-class TickTooLate extends FinalError {
-  static {
-    brand(this, "TickTooLate");
+  constructor(
+    override readonly name: typeof SKIPPED | typeof TOO_LATE,
+    message: string,
+    data: unknown,
+  ) {
+    super(message, { data });
   }
-
-  override readonly name = TOO_LATE;
 }
 
 /** Returns the error of an occurrence, for people: `3h 20m late, at most 1h`. The time is rounded up, so that it is always the longer one. */
-function tooLate(lateMs: number, maxLateMs: number): TickTooLate {
-  return new TickTooLate(`${inUnits(Math.ceil(lateMs / 1000))} late, at most ${inUnits(Math.floor(maxLateMs / 1000))}`, { data: lateMs });
+function tooLate(lateMs: number, maxLateMs: number): NeverRuns {
+  const message = `${inUnits(Math.ceil(lateMs / 1000))} late, at most ${inUnits(Math.floor(maxLateMs / 1000))}`;
+  return new NeverRuns(TOO_LATE, message, lateMs);
 }
 
 /** `26h 3m`, `90s`: whole seconds in hours, minutes and seconds. */
@@ -154,7 +152,7 @@ function mostLateMs(intervalMs: number): number {
 
 /** Returns the name and the data of the error of an occurrence that never runs, as decided now or by an earlier delivery. */
 function neverRuns(error: unknown): { readonly name: string; readonly data: unknown } | undefined {
-  if (isA(error, TickSkipped) || isA(error, TickTooLate)) return error;
+  if (isA(error, NeverRuns)) return error;
   return isA(error, RunFailedError) ? { name: (error.cause as Error).name, data: error.data } : undefined;
 }
 
@@ -178,7 +176,7 @@ interface Alone {
   readonly isQueued: boolean;
 }
 
-/** Runs `work` while it is the only one of its name. @throws TickSkipped if another occurrence is running and this one doesn't queue */
+/** Runs `work` while it is the only one of its name. @throws NeverRuns if another occurrence is running and this one doesn't queue */
 async function alone<T>(
   locks: Locks,
   name: string,
@@ -200,7 +198,7 @@ async function alone<T>(
     if (!isA(error, LockTimeoutError)) throw error;
     const running = error.holders.map(({ owner, heldMs }: HolderView): RunningBefore => ({ owner, heldMs }));
     const who = running.map(({ owner, heldMs }) => `${owner || "another"} for ${heldMs} ms`).join(", ");
-    throw new TickSkipped(`skipped: still running before it was ${who || "another"}`, { data: running });
+    throw new NeverRuns(SKIPPED, `skipped: still running before it was ${who || "another"}`, running);
   }
 }
 

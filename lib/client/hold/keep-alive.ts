@@ -114,8 +114,7 @@ export class KeepAlive {
   }
 
   #invocationLeftMs(): number {
-    const { context } = this.#deps;
-    return (context ? remainingMs(context) : Number.POSITIVE_INFINITY) - INVOCATION_ENDS_MS;
+    return remainingMs(this.#deps.context) - INVOCATION_ENDS_MS;
   }
 
   #scheduleTick(): void {

@@ -22,7 +22,7 @@ export function checkContext(context: unknown): void {
 }
 
 /** Returns the time left. @throws InvalidRequestError unless it is a number: a context that a test made up can return anything */
-export function remainingMs(context: InvocationContext): number {
+export function remainingMs(context: InvocationContext = ENDLESS): number {
   const leftMs: unknown = context.getRemainingTimeInMillis();
   if (typeof leftMs === "number" && !Number.isNaN(leftMs)) return leftMs;
   const type = leftMs instanceof Promise ? "a Promise" : typeof leftMs;
@@ -43,19 +43,16 @@ export const ANSWER_MS = 500;
 
 /** Returns the lease length, capped by the invocation's remaining time, but at least the minimum. */
 export function capLeaseMs(leaseMs: number, context: InvocationContext | undefined): number {
-  if (!context) return leaseMs;
   return Math.max(LIMITS.leaseMinMs, Math.min(leaseMs, Math.floor(remainingMs(context)) + KILL_GRACE_MS));
 }
 
 /** Returns the wait, capped so that the invocation still has time to react to a timeout. */
 export function capWaitMs(waitMs: number, context: InvocationContext | undefined): number {
-  if (!context) return waitMs;
   return Math.max(0, Math.min(waitMs, Math.floor(remainingMs(context)) - RESERVED_MS));
 }
 
 /** Returns the budget of a call, capped so that the call ends before the invocation does. */
 export function capBudgetMs(budgetMs: number, context: InvocationContext | undefined): number {
-  if (!context) return budgetMs;
   const leftMs = Math.max(0, Math.floor(remainingMs(context)));
   return Math.min(budgetMs, leftMs - Math.min(LAST_MS, leftMs / 2));
 }
@@ -71,5 +68,5 @@ export function firstAnswerMs(waitMs: number, context: InvocationContext | undef
  * may go on without the lock for it.
  */
 export function isCutShort(silentMs: number, context: InvocationContext | undefined): boolean {
-  return context !== undefined && silentMs < ASK_ONCE_MS && Math.floor(remainingMs(context)) <= RESERVED_MS;
+  return silentMs < ASK_ONCE_MS && Math.floor(remainingMs(context)) <= RESERVED_MS;
 }

@@ -5,7 +5,7 @@ import { InvalidRequestError } from "../../wire/errors.js";
 import type { WhenUnavailable } from "../options.js";
 import type { Check, Checks } from "../../wire/checks.js";
 import { WHEN_UNAVAILABLE } from "../options.js";
-import { CHECKS, checkOptions, ms, must, oneOf, unchecked, whole } from "../../wire/checks.js";
+import { CHECKS, ms, must, oneOf, unchecked, whole } from "../../wire/checks.js";
 import { toJson, UnkeepableError } from "./json-codec.js";
 
 export interface RunOptions {
@@ -68,11 +68,6 @@ export const RUN: Checks<RunOptions & WhenUnavailable> = {
   ...{ owner: CHECKS.owner, heartbeat: CHECKS.heartbeat },
   ...WHEN_UNAVAILABLE,
 };
-
-/** @throws InvalidRequestError naming the invalid option of a run. */
-export function checkRun(options: RunOptions & WhenUnavailable): void {
-  checkOptions("runOnce", options, RUN);
-}
 
 /** Returns a caller's `value` as JSON, as {@link toJson} does. @throws InvalidRequestError naming the member of `field` that can't be JSON */
 export function inputToJson(value: unknown, field: string): unknown {
