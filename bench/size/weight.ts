@@ -35,7 +35,7 @@ const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
     ],
   ],
   ["one place in the queue for a process", ["client/ask/local-queue.ts"]],
-  ["sets of keys", ["client/calls/sets.ts", "client/calls/acquire-all.ts", "client/hold/lease-set.ts"]],
+  ["sets of keys", ["client/calls/sets.ts", "client/hold/lease-set.ts"]],
   ["elections, watches, SIGTERM", ["client/calls/elect.ts", "client/calls/watch.ts", "client/calls/sigterm.ts"]],
   ["handles", ["client/calls/handles.ts"]],
   ["heartbeats sent together", ["client/hold/renewal-batcher.ts"]],

@@ -5,7 +5,6 @@
 import { nodeModules } from "../core/node-modules.js";
 import { LocalQueues } from "./ask/local-queue.js";
 import { lockCalls } from "./calls/acquire.js";
-import { setCalls } from "./calls/acquire-all.js";
 import type { ClientOptions } from "./calls/client-options.js";
 import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./calls/elect.js";
 import { handleCalls } from "./calls/handles.js";
@@ -17,6 +16,7 @@ import { Alarms } from "./hold/alarms.js";
 import { RenewalBatcher } from "./hold/renewal-batcher.js";
 import type { LockClient } from "./calls/lock-client.js";
 import { operatorCalls } from "./calls/operate.js";
+import { setCalls } from "./calls/sets.js";
 import { type WorkLast, checkScope, optionsAndWork } from "./calls/options.js";
 import { checkOptions, checkWork } from "./wire/checks.js";
 import { Outage } from "./wire/outage.js";

@@ -240,28 +240,8 @@ const GatewayAnswer = v.object({ message: v.string() });
 
 /** The answers, by their names in the OpenAPI document. The compiler asks for each member that the core shows. */
 export const ANSWERS = {
-  Lease,
-  Waiting,
-  Queued,
-  Notified,
-  Inspection,
-  List,
-  Break,
-  LeaseSet,
-  SetStates,
-  Renewals,
-  Started,
-  StartedOrReplayed,
-  Recorded,
-  Run,
-  RunList,
-  Reset,
-  Taken,
-  Limit,
-  LimitList,
-  Health,
-  Problem,
-  GatewayAnswer,
+  ...{ Lease, Waiting, Queued, Notified, Inspection, List, Break, LeaseSet, SetStates, Renewals, Started },
+  ...{ StartedOrReplayed, Recorded, Run, RunList, Reset, Taken, Limit, LimitList, Health, Problem, GatewayAnswer },
 } as const satisfies Record<string, v.GenericSchema> & {
   readonly Lease: Entries<LeaseView>;
   readonly Waiting: Entries<Omit<WaitingAnswer, "ok" | "asleep">>;

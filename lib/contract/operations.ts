@@ -1,14 +1,14 @@
 /**
  * The contract: one row for each operation of the API. A row has the operation's words in the OpenAPI document, the schemas of its request,
- * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The rows of runs are
- * in run-operations.ts; the routes are in routes.ts; headers and links, which only the document has, are in headers-and-links.ts.
+ * and how the service is called and its answer put on the wire. The handler and the document are loops over the rows. The routes are in
+ * routes.ts; headers and links, which only the document has, are in headers-and-links.ts.
  */
-import type { OperationRow } from "./operation.js";
-import { answer, endedAnswer, heldOrWaiting, leaseAnswer, readAnswer, marked, operation, plainAnswer, waitingAnswer } from "./operation.js";
+import { type OperationRow, operation, REPLAYED } from "./operation.js";
+import { answer, endedAnswer, heldOrWaiting, leaseAnswer, readAnswer, marked, plainAnswer, waitingAnswer } from "./operation.js";
+import { LIMITS } from "../core/limits.js";
 import { toProblem } from "./problem.js";
-import { HealthQuery, LimitListQuery, ListQuery } from "./requests.js";
+import { HealthQuery, LimitListQuery, ListQuery, RunListQuery } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
-import { RUN_OPERATIONS } from "./run-operations.js";
 
 const LEASE_OPERATIONS = {
   acquire: operation("acquire", {
@@ -137,6 +137,73 @@ const SET_OPERATIONS = {
           }),
         },
       })),
+  }),
+};
+
+/** A run's lease is renewed, checked and released like a lock's, with its kind. */
+const kind = "runs";
+
+const RUN_OPERATIONS = {
+  start: operation("start", {
+    summary: "Run the work of an idempotency key, or get its outcome",
+    body: "StartRequest",
+    answers: { 200: "StartedOrReplayed", 201: "Started" },
+    refusals: ["run-in-progress", "attempts-exhausted", "fingerprint-mismatch", "lease-over", "lease-reused", "lease-id-time"],
+    serve: async (api, { path, body, waitMs }) =>
+      answer(await api.start({ kind, ...path, ...body, waitMs }), (started) => {
+        if (started.state !== "running") return { ...plainAnswer(started), headers: REPLAYED };
+        const { ok, how, lease, ...run } = started;
+        return { ...leaseAnswer({ ok, how, lease }), body: { ...run, ...lease } };
+      }),
+  }),
+  checkRun: operation("checkRun", {
+    summary: "Still mine?",
+    answers: { 200: "Lease" },
+    refusals: ["lease-lost"],
+    serve: async (api, { path }) => answer(await api.check({ kind, ...path }), heldOrWaiting),
+  }),
+  abandonRun: operation("abandonRun", {
+    summary: "Cancel a start of unknown outcome: as if it had not been. Work that was begun ends with an outcome instead",
+    answers: { 204: "empty" },
+    serve: async (api, { path }) => answer(await api.release({ kind, ...path }), endedAnswer),
+  }),
+  renewRun: operation("renewRun", {
+    summary: "Extend the lease of a run, and save how far it got",
+    body: "RenewRunRequest",
+    answers: { 200: "Lease" },
+    refusals: ["lease-lost"],
+    serve: async (api, { path, body }) => answer(await api.renew({ kind, ...path, ...body }), leaseAnswer),
+  }),
+  complete: operation("complete", {
+    summary: "Record what came of the work, and end its lease: only while it still holds the run",
+    body: "OutcomeRequest",
+    maxBytes: LIMITS.outcomeBodyBytes,
+    answers: { 200: "Recorded" },
+    refusals: ["lease-lost", "outcome-differs"],
+    serve: async (api, { path, body: outcome }) =>
+      answer(await api.complete({ kind, ...path, outcome }), ({ how }) => marked(how, { status: 200, body: { recorded: true } })),
+  }),
+  run: operation("run", {
+    summary: "What is known of a run",
+    answers: { 200: "Run", 304: "empty" },
+    refusals: ["not-found"],
+    serve: async (api, { path, ifNoneMatch, waitMs }) =>
+      answer(await api.run({ ...path, ifNoneMatch, waitMs }), (found) =>
+        readAnswer(found.tag, "unchanged" in found ? undefined : found.run),
+      ),
+  }),
+  resetRun: operation("resetRun", {
+    summary: "Forget a run that is over or was given up: the next start is a first attempt",
+    body: "ResetRunRequest",
+    answers: { 200: "Reset" },
+    refusals: ["not-found", "run-in-progress", "other-hold"],
+    serve: async (api, { path, body }) => answer(await api.resetRun({ ...path, ...body }), () => ({ status: 200, body: { reset: true } })),
+  }),
+  runs: operation("runs", {
+    summary: "Runs in the order of their keys, without their values",
+    query: RunListQuery,
+    answers: { 200: "RunList" },
+    serve: async (api, { query }) => answer(await api.runs(query), plainAnswer),
   }),
 };
 

@@ -6,20 +6,62 @@ import type { Mode } from "../../core/record.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { type AcquireParams, cancel, tryOnce } from "../ask/fresh-id.js";
 import { untilGranted } from "../ask/until-granted.js";
-import { LockTimeoutError } from "../wire/errors.js";
-import type { Session } from "./session.js";
-import type { HeldLease } from "../hold/lease.js";
-import { type SetAsLease, type SetKey, setAsLease } from "../hold/lease-set.js";
-import type { SetOptions } from "./options.js";
-import type { TimedOutWaits } from "./timed-out-waits.js";
-import { CHECKS, checkOptions, refused, unchecked } from "../wire/checks.js";
 import { Wait } from "../ask/wait.js";
+import type { HeldLease } from "../hold/lease.js";
+import { type LeaseSet, type SetAsLease, type SetKey, leaseSetOf, setAsLease } from "../hold/lease-set.js";
+import { CHECKS, checkOptions, checkWork, refused, unchecked } from "../wire/checks.js";
+import { LockTimeoutError } from "../wire/errors.js";
+import type { LockClient } from "./lock-client.js";
+import { type SetOptions, type WhenUnavailable, type WorkLast, SET, WHEN_UNAVAILABLE, optionsAndWork } from "./options.js";
+import { runUnderLease } from "./run-under-lease.js";
+import type { Session } from "./session.js";
+import { awaited, mayWaitForItself } from "./surrounding.js";
+import { TimedOutWaits } from "./timed-out-waits.js";
+import { unlessUnavailable } from "./unavailable.js";
 
 /** The longest time for which a set keeps its turns at some keys while it waits for its turn at another, in ms. */
 const KEPT_MS = 2000;
 
+/** Returns the calls of `session` for several keys at once. */
+export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
+  const timedOut = new TimedOutWaits(session);
+  const obtain = (params: SetParams, options: SetOptions): Promise<HeldLease> =>
+    awaited(session, params.uses, () => untilSet(session, params, session.waitMsOf(options), options, timedOut));
+
+  return {
+    async tryAcquireAll(names, options = {}) {
+      checkOptions("tryAcquireAll", options, SET);
+      const params = setParams(session, names, options);
+      params.uses.forEach((use) => mayWaitForItself(session, use));
+      const lease = await session.tryOnce(params.params, options, params.set);
+      return lease && leaseSetOf(lease, params);
+    },
+
+    async acquireAll(names, options = {}) {
+      checkOptions("acquireAll", options, SET);
+      const params = setParams(session, names, options);
+      return leaseSetOf(await obtain(params, options), params);
+    },
+
+    async withLocks<T>(names: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
+      const [options, work] = optionsAndWork(rest);
+      checkWork("withLocks", "work", work);
+      checkOptions("withLocks", options, { ...SET, ...WHEN_UNAVAILABLE });
+      const params = setParams(session, names, options);
+      return unlessUnavailable(session, options, params.params.key, {
+        acquire: () => obtain(params, options),
+        under: (lease) => {
+          const set = leaseSetOf(lease, params);
+          return runUnderLease(session, lease, params.uses, () => work(set), set);
+        },
+        alone: work,
+      });
+    },
+  };
+}
+
 /** A requested set: its distinct keys and the acquire parameters. */
-export interface SetParams {
+interface SetParams {
   readonly uses: readonly { readonly key: string; readonly mode: Mode }[];
   /** For each key, its name at the caller: without the client's prefix. */
   readonly names: ReadonlyMap<string, string>;
@@ -28,7 +70,7 @@ export interface SetParams {
 }
 
 /** @throws InvalidRequestError naming the invalid key, or if there are no keys or too many. */
-export function setParams(session: Session, names: readonly SetKey[], options: SetOptions): SetParams {
+function setParams(session: Session, names: readonly SetKey[], options: SetOptions): SetParams {
   if (!Array.isArray(names)) throw refused("keys", names, "it must be a list of keys");
   const named = (names as readonly (SetKey | null)[]).map((name) => (typeof name === "object" && name !== null ? name : { key: name }));
   const modes = new Map<string, Mode>();
@@ -53,7 +95,7 @@ export function setParams(session: Session, names: readonly SetKey[], options: S
  * has callers all the time, and so may the others: from then on it keeps its turns, for a bounded time.
  * @throws LockTimeoutError after `waitMs`, LockUnavailableError in an outage.
  */
-export async function untilSet(
+async function untilSet(
   session: Session,
   { set, params, uses }: SetParams,
   waitMs: number,

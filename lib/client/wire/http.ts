@@ -13,9 +13,8 @@ import * as answers from "../../contract/checks.js";
 import { type Encoded, encode } from "../../contract/encode.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
 import type { Check, CheckOf } from "../../contract/rules.js";
-import { withinShare } from "./held-requests.js";
 import type { HttpOptions } from "./http-options.js";
-import { type HttpResponse, senderBy, socketsTo, StaleConnection } from "./send.js";
+import { type HttpResponse, senderBy, socketsTo, StaleConnection, withinShare } from "./send.js";
 
 interface ParsedResponse extends Omit<HttpResponse, "text"> {
   /** A question about the options, for an answer of a gateway that they may have caused. */

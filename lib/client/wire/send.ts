@@ -6,7 +6,6 @@ import type { LookupFunction } from "node:net";
 import { brand } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
 import { nodeModules } from "../../core/node-modules.js";
-import type { Sockets } from "./held-requests.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
 export interface HttpRequest {
@@ -48,6 +47,13 @@ export function senderBy(ownFetch: typeof fetch | undefined): Send {
   return (...request) => (globalThis.fetch === nativeFetch ? native : byFetch(globalThis.fetch))(...request);
 }
 
+/** The sockets of one agent, or of one `fetch`. */
+export interface Sockets {
+  readonly of: object;
+  /** The number of requests to a host that they carry at once. */
+  readonly most: number;
+}
+
 /** The fewest requests to one host at once that a runtime with `fetch` allows. A `fetch` doesn't say how many it has. */
 const FETCH_SOCKETS = 6;
 
@@ -57,6 +63,24 @@ export function socketsTo(url: string, ownFetch: typeof fetch | undefined): Sock
   if (!load) return { of: ownFetch ?? globalThis.fetch, most: FETCH_SOCKETS };
   const { globalAgent } = /^https:/i.test(url) ? load("node:https") : load("node:http");
   return { of: globalAgent, most: globalAgent.maxSockets };
+}
+
+/** The number of requests that the service holds now. */
+const held = new WeakMap<object, number>();
+
+/**
+ * Sends a request that would be held for `waitMs`, such as that of a caller that waits for a run; with a wait of 0 if half of the sockets are
+ * taken by such requests, whichever clients share these: if they had all, no heartbeat would be sent before its lease was over.
+ */
+export async function withinShare<T>({ of, most }: Sockets, waitMs: number, send: (waitMs: number) => Promise<T>): Promise<T> {
+  const others = held.get(of) ?? 0;
+  if (waitMs <= 0 || others + 1 > most / 2) return send(0);
+  held.set(of, others + 1);
+  try {
+    return await send(waitMs);
+  } finally {
+    held.set(of, (held.get(of) ?? 1) - 1);
+  }
 }
 
 function byFetch(fetchIt: typeof fetch): Send {
