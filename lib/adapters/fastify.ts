@@ -106,7 +106,6 @@ class Sending {
   }
 }
 
-/** True for a stream of Node or the web, or a response of `fetch`. */
 function isStream(payload: unknown): boolean {
   const { pipe, getReader } = (payload ?? {}) as { readonly pipe?: unknown; readonly getReader?: unknown };
   return typeof pipe === "function" || typeof getReader === "function" || payload instanceof Response;

@@ -128,7 +128,6 @@ async function bodyOf({ req }: HonoContext, mostBytes: number): Promise<Uint8Arr
   return read.bytes.length === 0 ? undefined : read.bytes;
 }
 
-/** The bytes of a body, or why they were not read. */
 type BytesRead = { readonly how: "whole"; readonly bytes: Uint8Array } | { readonly how: "too-large" | "late" };
 
 /** Reads a body up to `mostBytes`, and if given, up to the end of `late`. */

@@ -49,7 +49,6 @@ export interface SqsResponse {
   batchItemFailures: { itemIdentifier: string }[];
 }
 
-/** The number of groups of a FIFO queue that are processed concurrently. */
 const GROUPS_AT_ONCE = 10;
 /** The longest visibility timeout that is set, in seconds. SQS counts its 12 h from the delivery, and refuses a longer time. */
 const VISIBILITY_MAX_SEC = 11 * 3600;
@@ -145,7 +144,6 @@ function postponing<Message extends SqsMessage>(
   };
 }
 
-/** Returns the messages by group, each group in delivery order. */
 function groupsOf<Message extends SqsMessage>(messages: readonly Message[]): (readonly Message[])[] {
   const groups = new Map<string, Message[]>();
   for (const message of messages) {

@@ -62,7 +62,6 @@ export function requestOf(event: unknown): RequestParts | undefined {
   };
 }
 
-/** Returns the first of these that is text. */
 function textOf(...values: readonly unknown[]): string | undefined {
   return values.find((one) => typeof one === "string");
 }

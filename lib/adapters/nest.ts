@@ -19,11 +19,8 @@ import { type IdempotentOptions, type Serve, serveOnce } from "./route.js";
 
 /** The token of the client: `@Inject(LOCKS) readonly locks: LockClient`. */
 export const LOCKS = Symbol.for("holdfast.locks");
-/** The token of the module's options. */
 const OPTIONS = Symbol.for("holdfast.options");
-/** The metadata of `@Idempotent()`. */
 const IDEMPOTENT = Symbol.for("holdfast.idempotent");
-/** The metadata of `@RateLimit()`. */
 const LIMITS = Symbol.for("holdfast.limits");
 
 /** Nest's own names for metadata and tokens. They are the same in Nest 11 and 12. */
@@ -38,7 +35,6 @@ const metadata = Reflect as unknown as {
   getMetadataKeys(target: object): readonly unknown[];
 };
 
-/** A function or a class. */
 type Callable = (...args: never[]) => unknown;
 
 /** The part of Nest's execution context that is used here. */
@@ -193,7 +189,6 @@ function graphError({ body }: HttpAnswer): Error {
   return Object.assign(new Error(problem.title), { extensions: problem });
 }
 
-/** Resolves with the value of an Observable. */
 function valueOf(observable: unknown): Promise<unknown> {
   const source = observable as { subscribe(observer: object): void };
   return new Promise((resolve, reject) => {
@@ -220,7 +215,6 @@ export function RateLimit<Request extends NodeRequest = NodeRequest>(
   };
 }
 
-/** Returns the limits of a route or a controller. */
 function limitsOf<Request>(target: object): readonly NestRateLimit<Request>[] {
   return (metadata.getMetadata(LIMITS, target) ?? []) as readonly NestRateLimit<Request>[];
 }

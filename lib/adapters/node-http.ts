@@ -95,7 +95,6 @@ export async function serveBuffered<Request extends NodeRequest>(
   }
 }
 
-/** The arguments of `write` and `end`. */
 type Args = readonly [chunk?: unknown, encoding?: unknown, done?: unknown];
 
 /** Returns true to buffer a body that is written in parts. `bytes` is its length, or if that `isKnown` not, what was written of it. */

@@ -205,7 +205,6 @@ export function contentOfParsed(body: unknown, type: string | undefined): Conten
 /** Rejects bytes that are not UTF-8: a lenient decoder would make them all the same. A byte order mark is a part of the text. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Returns the numbers of a JSON text, as written. */
 function numbersIn(text: string): readonly string[] {
   const withoutStrings = text.replaceAll(/\\./g, "").replaceAll(/"[^"]*"/g, "");
   return withoutStrings.match(/-?\d[\d.eE+-]*/g) ?? [];
@@ -217,7 +216,6 @@ function numbersIn(text: string): readonly string[] {
  */
 const EXACT_CHARS = 40;
 
-/** True if JavaScript represents the written number exactly. */
 function isExact(written: string): boolean {
   return written.length <= EXACT_CHARS && decimalOf(written) === decimalOf(String(Number(written)));
 }

@@ -29,7 +29,6 @@ export type MadeResponse = StoredResponse | TransientResponse;
 const DECODERS = { gzip: gunzipSync, "x-gzip": gunzipSync, br: brotliDecompressSync, deflate: inflateSync } as const;
 /** The headers that describe a result. */
 const DESCRIBE = ["content-type", "location", "content-location", "etag", "last-modified", "link", "cache-control"];
-/** Headers that belong to one exchange. */
 const OF_ONE_EXCHANGE = new RegExp(
   [
     "^(?:set-cookie|date|age|server|via|vary|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length",

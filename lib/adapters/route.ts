@@ -49,7 +49,6 @@ export interface Serve<Request> {
   covers(request: object, parts: Pick<RequestParts, "method" | "idempotencyKey">): boolean;
 }
 
-/** The requests that are served. */
 const served = new WeakSet<object>();
 
 const OF_RUNS = Object.fromEntries(["largeResult", "signal", "isFinal"].map((name) => [name, "is not an option of a route"]));

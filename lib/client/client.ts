@@ -112,7 +112,6 @@ function createView(
   return client;
 }
 
-/** Returns the client's calls for runs. */
 function runCalls(session: Session): Pick<LockClient, "runOnce" | "runs"> {
   return {
     async runOnce<T>(name: string, ...rest: WorkLast<RunOptions, Run, T>): Promise<RunResult<T>> {

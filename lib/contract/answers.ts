@@ -96,7 +96,6 @@ const Waiting = v.strictObject({
 /** In the queue, or offered the key: it needs no poll, since the service claims the key for it. */
 const Asleep = v.strictObject({ state: v.literal("asleep"), position: Waiting.entries.position });
 
-/** The place of an acquire in the queue. */
 const Queued = v.variant("state", [Waiting, Asleep]);
 
 const Notified = v.strictObject({ notified: integer(0, LIMITS.membersMax) });

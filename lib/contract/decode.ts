@@ -11,7 +11,6 @@ export type Schema<T = unknown> = v.GenericSchema<unknown, T>;
 /** The type of a message that passed `S`. */
 export type Output<S extends Schema> = v.InferOutput<S>;
 
-/** The longest word that a message repeats. */
 const SHOWN_CHARS = 20;
 
 /** Decodes `input` by `schema`. */

@@ -72,7 +72,6 @@ interface HeadersAndLinks {
   readonly asks?: Readonly<Record<string, string>>;
   /** Headers of its answer, with their descriptions. */
   readonly tells?: Readonly<Record<string, string>>;
-  /** The links of each answer, by status. */
   readonly leadsTo?: Readonly<Record<number, readonly LinkName[]>>;
 }
 

@@ -53,7 +53,6 @@ export interface Stale {
 export const LEASE_MS = 180_000;
 /** The shortest time that a lease outlasts a wait: Lambda starts the function again, and it begins its next step. */
 const RESUME_MS = 60_000;
-/** The number of ids that are tried if the service refuses them as not new. */
 const NEW_ID_TRIES = 5;
 /** The attempts of a step, and the pause before the second, which doubles up to the longest, with full jitter: as the SDK's own. */
 const RETRIES = { attempts: 6, firstSeconds: 5, longestSeconds: 60 };

@@ -131,7 +131,6 @@ async function begin(lease: ExecutionLease<Context>, options: Settings): Promise
   }
 }
 
-/** @throws LockError for a refusal */
 async function started(lease: ExecutionLease<Context>, options: Settings): Promise<Exclude<Asked, { readonly refusal: Refusal }>> {
   const { ctx, key } = lease;
   const asked = await ctx.step(`${key}: start`, ({ attempt }) => start(lease, options, attempt));

@@ -45,7 +45,6 @@ interface Followed {
   readonly attributes: Attributes;
 }
 
-/** A held lease, set or run. */
 interface Held {
   readonly signal: AbortSignal;
   readonly fencingToken?: number;
@@ -158,7 +157,6 @@ export class Telemetry {
     }
   }
 
-  /** Records a heartbeat of a hold that is followed. */
   beat(signal: AbortSignal, beat: Promise<void>): void {
     const followed = this.#holds.get(signal);
     if (!followed) return;
@@ -173,7 +171,6 @@ export class Telemetry {
     );
   }
 
-  /** Begins the span and the metrics of an acquire. */
   #acquiring(use: Use) {
     const { acquireSec, activeWaiters } = this.#instruments;
     const attributes = this.#attributesOf(use);

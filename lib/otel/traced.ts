@@ -107,7 +107,6 @@ function useOf(key: string, options: object | null, waits: boolean): Use {
   return { keys: [key], mode: mode === "shared" ? mode : "exclusive", waits };
 }
 
-/** Returns the use of a set, whose keys can have different modes. */
 function useOfSet(keys: readonly SetKey[], waits: boolean): Use {
   return { keys, waits };
 }

@@ -302,7 +302,6 @@ async function ask({ tied, hold }: DueTie, deps: AgentDeps): Promise<TieResult |
   return untie(tied, deps);
 }
 
-/** Looks no longer after a lease. */
 async function untie(tied: TiedLease, deps: AgentDeps): Promise<"untied"> {
   await deps.sleepers.delete(tied);
   return "untied";

@@ -23,7 +23,6 @@ export function lockOperations(context: RequestContext): LockApi {
   return Object.assign(leaseOperations(context), readOperations(context));
 }
 
-/** Acquires leases, changes and ends them. */
 function leaseOperations(context: RequestContext): Omit<LockApi, keyof ReturnType<typeof readOperations>> {
   const { principal } = context;
   return {
@@ -50,7 +49,6 @@ function leaseOperations(context: RequestContext): Omit<LockApi, keyof ReturnTyp
   };
 }
 
-/** Looks at leases, keys and the service. */
 function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspect" | "list" | "health"> {
   const { store, clocks, caller, principal } = context;
   const { namespace } = caller;

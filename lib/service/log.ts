@@ -57,7 +57,6 @@ interface KeyOfKind {
 /** Matches leaseIds in an engine's error message, which may quote anything; as they are stored too, which begin so until 2109. */
 const LEASE_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\B-[\w-]{21}(?![\w-])/g;
 
-/** The longest printed part of an engine's message. */
 const MESSAGE_MAX_CHARS = 500;
 
 /** Receives the lines. Must not throw; called after the write. */

@@ -152,7 +152,6 @@ export class RequestContext {
     });
   }
 
-  /** Logs that a limit was reset. */
   logReset(request: Logged, reason: string): void {
     if (this.deps.log !== NO_LOG) this.deps.log(resetLine(request, this.caller, this.#logTimeMs(), reason));
   }

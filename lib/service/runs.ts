@@ -31,7 +31,6 @@ interface RenewsRuns {
   renew(request: RenewRequest): Promise<Held | Refusal>;
 }
 
-/** Starts a run, and forgets one. */
 function startOperations(context: RequestContext): Pick<RunApi, "start" | "resetRun"> {
   const { clocks, deps, principal } = context;
   return {
@@ -61,7 +60,6 @@ function startOperations(context: RequestContext): Pick<RunApi, "start" | "reset
   };
 }
 
-/** Renews a run, with a checkpoint or without, and ends it with its outcome. */
 function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & RenewsRuns {
   const { principal } = context;
   return {
@@ -99,7 +97,6 @@ function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & Re
   };
 }
 
-/** Reads one run, or lists them. */
 function readOperations(context: RequestContext): Pick<RunApi, "run" | "runs"> {
   const { clocks } = context;
   return {

@@ -42,7 +42,6 @@ export function setOperations(context: RequestContext, locks: LockApi): SetApi {
   };
 }
 
-/** Acquires all keys in one transaction. */
 async function acquireSet(context: RequestContext, { locks: wanted, ...rest }: AcquireSetRequest): Promise<SetHeld | Refusal> {
   const locks = merged(wanted);
   const commands = locks.map((lock) => {
@@ -80,7 +79,6 @@ function merged(wanted: AcquireSetRequest["locks"]): readonly { readonly key: st
   return Array.from(modes, ([key, mode]) => ({ key, mode })).sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** Returns the refusals among the answers of keys. */
 function refusalsIn(answers: readonly (readonly [key: string, answer: { readonly ok: boolean } | undefined])[]) {
   return answers.flatMap(([key, answer]) => (answer && !answer.ok ? [[key, answer as Refusal] as const] : []));
 }

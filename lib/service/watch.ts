@@ -10,7 +10,6 @@ import type { RequestContext, ServiceDeps } from "./request-context.js";
 /** Pauses between two reads, in ms: the first, doubled up to the longest. */
 const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
 
-/** The parts of the service by which requests are held. */
 type HoldDeps = Pick<ServiceDeps, "clock" | "serverWaitMs">;
 
 /** Returns the time in ms for which a request may still be held that began then. */

@@ -141,7 +141,6 @@ export function runOf<R extends BatchRecord>(
   return (record, key) => locks.runOnce(key, { ...runOptions, payload: payloadFor?.(record) }, (run) => work(record, run));
 }
 
-/** The way to process a batch. */
 interface Batch<R> {
   readonly keyFor: (record: R) => string;
   /** The last message of each key that is processed, for all batches of one event. */

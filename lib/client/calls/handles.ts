@@ -6,7 +6,6 @@ import type { LockClient, LockHandle, SegmentsHandle, Work } from "./lock-client
 import { type AcquireOptions, checkKey, withDefaults, optionsAndWork } from "./options.js";
 import { refused, whole } from "../wire/checks.js";
 
-/** The client calls that a handle uses. */
 type LockCalls = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 
 /** Returns the calls of `client` that create handles. @param random returns 0 to 1 */
@@ -41,7 +40,6 @@ function handleOf(client: LockCalls, key: string, defaults: AcquireOptions): Loc
   };
 }
 
-/** The largest number of segments. */
 const MOST_SEGMENTS = 1000;
 
 /**

@@ -160,7 +160,6 @@ export class Session {
     return page;
   }
 
-  /** Reports an event to the client's listener. */
   emit(event: LockClientEvent): void {
     void emitQuietly(this.options.onEvent, event);
   }

@@ -32,7 +32,6 @@ export class Holds implements LeaseClient<HeldLease> {
   readonly #registry: Registry;
   readonly #emit: (event: LockClientEvent) => void;
 
-  /** @param emit reports an event to the client's listener */
   constructor(deps: Omit<LeaseDeps, "client" | "run">, registry: Registry, emit: (event: LockClientEvent) => void) {
     this.#deps = { ...deps, client: this, run: (signal, wait) => registry.run(signal, wait) };
     this.#registry = registry;
@@ -80,7 +79,6 @@ export class Holds implements LeaseClient<HeldLease> {
     if (!(state === "unknown" && lease.wasReleaseRepeated)) assertEnded(lease.key, state);
   }
 
-  /** Reports an event of a lease to the client's listener. */
   emit(type: LockClientEvent["type"], lease: HeldLease, error?: unknown): void {
     this.#emit({ type, key: lease.key, fencingToken: lease.fencingToken, ...(error !== undefined && { error }) });
   }

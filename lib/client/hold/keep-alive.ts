@@ -81,7 +81,6 @@ export class KeepAlive {
     this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), giveUp, maxHoldMs);
   }
 
-  /** Keeps `lease` alive too, with the same options. */
   keep(lease: HeldLease): void {
     new KeepAlive(lease, this.#options, this.#deps);
   }

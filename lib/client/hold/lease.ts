@@ -62,7 +62,6 @@ export class HeldLease implements Lease, WaitingLease {
   #deadline: LeaseDeadline;
   /** The last renewal without an answer, since the service last said held. */
   #failure: Error | undefined;
-  /** The number of checkpoints saved. */
   #saved = 0;
   #over: "lost" | "released" | undefined;
   #endReason: LockLostError["reason"] | undefined;

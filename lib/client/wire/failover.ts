@@ -52,7 +52,6 @@ type ApiAnswer = { readonly ok: true } | Refusal;
 type WayOutcome = "answered" | "failed" | undefined;
 /** A record of this client that both ways have. */
 type Proof = "lease" | "take";
-/** The result of a comparison, and what was compared. */
 interface Met {
   readonly found: Knowledge;
   readonly by: Proof;
@@ -81,7 +80,6 @@ export function failover(deps: FailoverDeps): Failover {
   };
 }
 
-/** The state of a client with two ways. */
 class TwoWays {
   readonly #deps: FailoverDeps;
   #via: Via;
@@ -150,7 +148,6 @@ class TwoWays {
     this.#chooseWay();
   }
 
-  /** Returns the operations of `way`. */
   on(way: Way): ServiceApi {
     if (way === "service" && this.#deps.service) return this.#deps.service;
     return (this.#table ??= { api: this.#deps.onTable(this.#deps.own), identity: this.#deps.own }).api;
@@ -232,7 +229,6 @@ class TwoWays {
     this.#compareIfDue(this.#proof === "lease");
   }
 
-  /** Notes the limit of a take that `way` granted. */
   #took(way: Way, limit: string | undefined): void {
     if (way !== this.#way) return;
     this.#limit = limit;
@@ -325,7 +321,6 @@ function otherThan(way: Way): Way {
   return way === "service" ? "table" : "service";
 }
 
-/** Returns the leaseIds that a request is about. */
 function idsOf(request: object): readonly string[] {
   const { leaseId, leases } = request as { readonly leaseId?: string; readonly leases?: readonly LeaseRef[] };
   return leaseId === undefined ? (leases ?? []).map((lease) => lease.leaseId) : [leaseId];

@@ -248,7 +248,6 @@ function checked<Body, Result>(reply: ParsedResponse, isBody: Check<Body>, answe
   return answerOf(reply.body);
 }
 
-/** Returns the members of the body as the answer. */
 function asAnswer<Body extends object>(body: Body): Body & { readonly ok: true } {
   return { ...body, ok: true };
 }
@@ -266,13 +265,11 @@ function ofKeys<Body>(keys: readonly string[], isBody: Check<Body>, membersOf: (
   return (body): body is Body => isBody(body) && keys.every((key) => Object.hasOwn(membersOf(body), key));
 }
 
-/** Returns the set. @throws NoResponse if the reply is not this one. */
 function heldSet(reply: ParsedResponse, { leaseId, keys }: SetRef, how: SetHeld["how"]): SetHeld | Refusal {
   const isThis = ofKeys(keys, answers.isSet, (set) => (set.leaseId === leaseId ? set.fencingTokens : {}));
   return checked(reply, isThis, (set) => ({ ok: true, how, ...set }));
 }
 
-/** Returns the lease. @throws NoResponse if the reply is not this one. */
 function held(reply: ParsedResponse, ref: LeaseRef, how: Held["how"]): Held | Refusal {
   return checked(reply, of(ref, answers.isLease), (lease) => ({ ok: true, how, lease }));
 }

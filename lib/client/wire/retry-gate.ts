@@ -53,14 +53,12 @@ export class RetryGate {
     this.#random = random;
   }
 
-  /** Registers the heartbeats of `lease`. */
   add(lease: Beating): void {
     const perMs = 1 / lease.renewAfterMs;
     this.#perMs.set(lease, perMs);
     this.#totalPerMs += perMs;
   }
 
-  /** Removes the heartbeats of a lease that ended. */
   delete(lease: Beating): void {
     const perMs = this.#perMs.get(lease);
     if (perMs === undefined) return;
@@ -69,7 +67,6 @@ export class RetryGate {
     this.#totalPerMs = this.#perMs.size === 0 ? 0 : this.#totalPerMs - perMs;
   }
 
-  /** Returns the gate for the heartbeats of `lease`. */
   for(lease: Beating): Gate {
     return {
       turn: (isRetry) => (isRetry || !this.#isOpen ? this.#turn(lease) : undefined),

@@ -125,7 +125,6 @@ function isStale(outcome: unknown): boolean {
   return isA(outcome, NoResponse) && outcome.isStale;
 }
 
-/** Returns the refusal for no response. */
 function unanswered({ message, retryAfterMs }: NoResponse, detail = message): Refusal {
   return refuseLocally("unavailable", { detail, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }

@@ -7,7 +7,6 @@ import type { Path, Placeholders } from "./paths.js";
 import { type Operand, Reader } from "./reader.js";
 import { type Value, type ValueMap, type ValueType, bytesOf, isEqual, isList, isMap, order, typeOf } from "./values.js";
 
-/** Tests the condition on an item. */
 type Test = (item: ValueMap | undefined, given: Placeholders) => boolean;
 
 /** A parsed condition. */

@@ -18,9 +18,7 @@ interface Token {
   readonly text: string;
 }
 
-/** The longest expression, in bytes. */
 const MAX_EXPRESSION_BYTES = 4096;
-/** The most operators and functions in one expression. */
 const MAX_OPERATORS = 300;
 const TOKEN = /\s*([A-Za-z]\w*|[#:]\w+|\d+|<>|<=|>=|[=<>()[\],.+-])/y;
 const OPERATOR = /<>|<=|>=|[=<>+-]|\b(?:AND|OR|NOT|IN|BETWEEN)\b|\b[a-z_]+\s*\(/g;
@@ -40,7 +38,6 @@ export abstract class Reader {
   #at = 0;
   /** The placeholders of names and of values that were read. */
   readonly used = new Set<string>();
-  /** The paths that were read. */
   readonly paths: Path[] = [];
 
   constructor(
@@ -56,12 +53,10 @@ export abstract class Reader {
     this.#tokens = this.#read();
   }
 
-  /** The next token, without consuming it. */
   get peek(): Token {
     return this.#tokens[this.#at] ?? END;
   }
 
-  /** The token after the next. */
   get peekAfter(): Token {
     return this.#tokens[this.#at + 1] ?? END;
   }

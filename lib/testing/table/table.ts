@@ -37,11 +37,9 @@ interface Prepared {
   readonly condition: Condition | undefined;
   readonly given: Placeholders;
   readonly returnsOld: boolean;
-  /** The item after the write. */
   readonly next: (before: ValueMap | undefined) => ValueMap;
 }
 
-/** A transaction token, and the request that used it. */
 interface Token {
   readonly input: string;
   readonly untilMs: number;
@@ -53,7 +51,6 @@ const MAX_TRANSACTION_BYTES = 4 * 1024 * 1024;
 const MAX_PAGE_BYTES = 1024 * 1024;
 const MAX_KEY_BYTES = { partition: 2048, sort: 1024 };
 const TOKEN_LASTS_MS = 10 * 60_000;
-/** The largest number of cached parsed expressions. */
 const MAX_PARSED = 4000;
 
 /** The table. */

@@ -16,7 +16,6 @@ export interface ValueMap {
 /** DynamoDB's name for a value's type. */
 export type ValueType = "S" | "N" | "BOOL" | "NULL" | "L" | "M";
 
-/** The deepest nesting of a value. */
 const MAX_DEPTH = 32;
 
 /** The type of `value`. */

@@ -81,7 +81,6 @@ function unkeepable(value: object, path: string): UnkeepableError {
   return new UnkeepableError(`${path}: a ${classOf(value)} can't be kept; make a plain object of it`);
 }
 
-/** Returns the name of the object's class, if it has one. */
 function classOf(value: object): string {
   try {
     const { constructor } = value as { readonly constructor?: unknown };
@@ -120,7 +119,6 @@ export interface KeptError {
   readonly message: string;
 }
 
-/** The stored length of an error's message, in characters. */
 const MESSAGE_CHARS = 800;
 
 /** Returns the stored form of any thrown value. */
