@@ -11,7 +11,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Bounds on the content of a request. */
+/** All limits, those of request-limits.ts included. */
 export const LIMITS = {
   ...REQUEST_LIMITS,
   bodyBytes: 16 * 1024,

@@ -43,7 +43,7 @@ export interface DurableSteps {
 /** The operations of the SDK's context that a lease uses. */
 export type Context = Pick<DurableContext, "step" | "wait">;
 /** The key of a lease, how it is held, the lease's length, and if the service's agent renews it. */
-export type Hold = KeyUse & { readonly kind: Kind; readonly leaseMs: number; readonly isTied?: boolean };
+export type LeaseSettings = KeyUse & { readonly kind: Kind; readonly leaseMs: number; readonly isTied?: boolean };
 /** A refusal because the lease's id is not new enough. */
 export interface Stale {
   readonly stale: Refusal;
@@ -79,19 +79,19 @@ export class ExecutionLease<C extends Context> {
   readonly ctx: C;
   readonly session: Session;
   readonly key: string;
-  readonly #hold: Hold;
+  readonly #settings: LeaseSettings;
   #leaseId: LeaseId = "";
 
-  constructor(ctx: C, session: Session, hold: Hold) {
+  constructor(ctx: C, session: Session, settings: LeaseSettings) {
     this.ctx = ctx;
     this.session = session;
-    this.key = hold.key;
-    this.#hold = hold;
+    this.key = settings.key;
+    this.#settings = settings;
   }
 
   /** The lease of the last request for the key. */
   get ref(): LeaseRef {
-    return { kind: this.#hold.kind, key: this.key, leaseId: this.#leaseId };
+    return { kind: this.#settings.kind, key: this.key, leaseId: this.#leaseId };
   }
 
   /** Its steps and waits, as the work has them. */
@@ -155,7 +155,7 @@ export class ExecutionLease<C extends Context> {
   /** Runs `body` while the lease is kept alive in this process. */
   async #underLease<T>(body: (lease: StepLease) => Promise<T>): Promise<T> {
     const session = this.session;
-    const { kind, leaseMs, isTied: _tied, ...use } = this.#hold;
+    const { kind, leaseMs, isTied: _tied, ...use } = this.#settings;
     const { answer, ...when } = await this.#renewed(leaseMs);
     if (!answer.ok) throwOwn(errorOf(answer, use.key, { key: use.key }));
     // A wait has made the lease long for once. Heartbeats renew by its own length, or by what is left.
@@ -176,13 +176,13 @@ export class ExecutionLease<C extends Context> {
   }
 
   async #wait(name: string, duration: Duration): Promise<void> {
-    if (this.#hold.isTied) return this.ctx.wait(name, duration);
+    if (this.#settings.isTied) return this.ctx.wait(name, duration);
     const { days = 0, hours = 0, minutes = 0, seconds = 0 }: Partial<Record<"days" | "hours" | "minutes" | "seconds", number>> = duration;
     const waitMs = Math.ceil((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000);
     const mostMs = LIMITS.leaseMaxMs - RESUME_MS;
     if (!(waitMs >= 0 && waitMs <= mostMs)) throw refused("duration", waitMs, `it is 0 to ${mostMs} ms`);
     // The pause after the wait may be as long as any other.
-    const leaseMs = Math.min(LIMITS.leaseMaxMs, waitMs + Math.max(RESUME_MS, this.#hold.leaseMs));
+    const leaseMs = Math.min(LIMITS.leaseMaxMs, waitMs + Math.max(RESUME_MS, this.#settings.leaseMs));
     const lost = await this.ctx.step(`${name}: lengthen the lease`, async () => {
       const { answer } = await this.#renewed(leaseMs);
       if (answer.ok) return null;
@@ -217,7 +217,7 @@ export class ExecutionLease<C extends Context> {
 
   /** Sends a request until it is answered, for as long as a call may take. */
   retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
-    return retry(attempt, boundsFor(this.#hold.leaseMs, CALL_BUDGET_MS), this.session.deps);
+    return retry(attempt, boundsFor(this.#settings.leaseMs, CALL_BUDGET_MS), this.session.deps);
   }
 
   #retryOf(attempt: number) {

@@ -1,4 +1,4 @@
-/** The wait of a held request: it polls the record, and writes nothing meanwhile. */
+/** A long poll: the service reads the record until it changes, writes nothing meanwhile, and answers then. */
 import { type Backoff, backoffMs } from "../core/backoff.js";
 import { namesTag } from "../core/entity-tag.js";
 import type { LockRecord } from "../core/record.js";
@@ -10,16 +10,16 @@ import type { RequestContext, ServiceDeps } from "./request-context.js";
 /** Pauses between two reads, in ms: the first, doubled up to the longest. */
 const POLLS: Backoff = { firstMs: 50, longestMs: 400 };
 
-type HoldDeps = Pick<ServiceDeps, "clock" | "serverWaitMs">;
+type PollDeps = Pick<ServiceDeps, "clock" | "serverWaitMs">;
 
-/** Returns the time in ms for which a request may still be held that began then. */
-export function leftMsOf({ clock, serverWaitMs = LIMITS.serverWaitMs }: HoldDeps, waitMs: number, began: Instant): number {
+/** Returns the time in ms that is left of a long poll that began then. */
+export function leftMsOf({ clock, serverWaitMs = LIMITS.serverWaitMs }: PollDeps, waitMs: number, began: Instant): number {
   return Math.min(waitMs, serverWaitMs) - elapsedMs(began, instantOf(clock));
 }
 
 /** Reads the record until `hasChanged`, or until `waitMs` or the service's own limit has passed. Returns the last record. */
 export async function watch(
-  deps: HoldDeps & { readonly store: Pick<LockStore, "read"> },
+  deps: PollDeps & { readonly store: Pick<LockStore, "read"> },
   address: Address,
   waitMs: number,
   hasChanged: (record: LockRecord | undefined) => boolean,

@@ -154,7 +154,7 @@ export async function refreshed<T>(
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted) stop();
   const granted = new AbortController();
-  const renewed = untilFresh({ read, isFresh }, granted.signal, runtime);
+  const renewed = freshValue({ read, isFresh }, granted.signal, runtime);
   void renewed.then((value) => value !== undefined && waiting.abort());
   try {
     return await locks.withLock(key, { leaseMs, waitMs, signal: waiting.signal }, async (lease) => {
@@ -197,7 +197,7 @@ async function rememberingFailure<T>(locks: Locks, key: string, keepMs: number, 
 }
 
 /** Reads the value now and then, and returns it when it is fresh; undefined when `granted` aborts, or if a read fails. */
-async function untilFresh<T>(
+async function freshValue<T>(
   { read, isFresh }: Pick<RefreshOptions<T>, "read" | "isFresh">,
   granted: AbortSignal,
   { clock, random }: Runtime,

@@ -65,21 +65,21 @@ export function socketsTo(url: string, ownFetch: typeof fetch | undefined): Sock
   return { of: globalAgent, most: globalAgent.maxSockets };
 }
 
-/** The number of requests that the service holds now. */
-const held = new WeakMap<object, number>();
+/** The number of long polls under way. */
+const longPolls = new WeakMap<object, number>();
 
 /**
- * Sends a request that would be held for `waitMs`, such as that of a caller that waits for a run; with a wait of 0 if half of the sockets are
- * taken by such requests, whichever clients share these: if they had all, no heartbeat would be sent before its lease was over.
+ * Sends a long poll of `waitMs`, such as the start of a caller that waits for a run; with a wait of 0 if half of the sockets are taken by
+ * others, whichever clients share these: if they had all, no heartbeat would be sent before its lease was over.
  */
 export async function withinShare<T>({ of, most }: Sockets, waitMs: number, send: (waitMs: number) => Promise<T>): Promise<T> {
-  const others = held.get(of) ?? 0;
+  const others = longPolls.get(of) ?? 0;
   if (waitMs <= 0 || others + 1 > most / 2) return send(0);
-  held.set(of, others + 1);
+  longPolls.set(of, others + 1);
   try {
     return await send(waitMs);
   } finally {
-    held.set(of, (held.get(of) ?? 1) - 1);
+    longPolls.set(of, (longPolls.get(of) ?? 1) - 1);
   }
 }
 

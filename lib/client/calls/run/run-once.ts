@@ -67,8 +67,8 @@ export class NotBegun extends Error {
   override readonly name = "NotBegun";
 }
 
-/** The pauses between two starts, in ms: after a start that the service held, and otherwise the first, which doubles up to the longest. */
-const POLL_AFTER_HOLDER_MS = 30;
+/** The pauses between two starts, in ms: after a long poll, and otherwise the first, which doubles up to the longest. */
+const AFTER_LONG_POLL_MS = 30;
 const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
 /** Runs `work` under `key`, or returns the outcome of an earlier run. */
@@ -121,7 +121,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const wait = new Wait(session.waitMsOf(options), deps);
   for (let polls = 0; ; polls++) {
     const askedAt = instantOf(clock);
-    // The service holds the request for less than the rest of the wait, so that its answer arrives in time.
+    // A long poll takes less than the rest of the wait, so that its answer arrives in time.
     const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
     const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
       deps.api.start({ ...request, leaseId, waitMs }, attempt),
@@ -132,8 +132,8 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
     if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
     if (wait.isEnding()) throw wait.over(what);
-    const wasHeld = waitMs > 0 && elapsedMs(askedAt, instantOf(clock)) >= waitMs / 2;
-    const pollMs = wasHeld ? POLL_AFTER_HOLDER_MS : backoffMs(POLLS, polls);
+    const wasLongPoll = waitMs > 0 && elapsedMs(askedAt, instantOf(clock)) >= waitMs / 2;
+    const pollMs = wasLongPoll ? AFTER_LONG_POLL_MS : backoffMs(POLLS, polls);
     await wait.pause(pollMs * (0.5 + 0.5 * random()), signal);
     throwIfAborted(signal);
   }
