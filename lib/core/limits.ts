@@ -50,6 +50,8 @@ export const LIMITS = {
    * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/061).
    */
   waitersMax: 32,
+  /** While more than these wait, the places left are for those who have waited the longest (docs/decisions/072). */
+  placesForAnyone: 24,
   membersMax: 100,
   queueBytes: 15 * 1024,
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
@@ -67,7 +69,7 @@ export const LIMITS = {
   /** The length of a lease on a key of which none was released yet. */
   unknownHeldMs: 45,
   /** The shortest time after which a caller for whom the queue is full asks again. */
-  fullWaitMs: 1 * SECOND,
+  fullWaitMs: 150,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
   /** A grant beside others takes the next token if the last is at most this old. Restoring a table takes longer. */

@@ -82,7 +82,7 @@ export async function compareAndSet<C extends Command>(
     if (lean) {
       const result = await lean.sent;
       if (result.written) return result.decided;
-      // Only an append has the same condition whichever record was seen.
+      // The condition of an append is hardly another for another record.
       refusedAt[lean.way] = (lean.way === "append" ? result.seen : before)?.version ?? 0;
       seen = result.seen;
       continue;

@@ -12,7 +12,7 @@ import { type Reached, played, targetsOf, targetsTable } from "../../bench/crowd
 import { ROWS } from "../../bench/crowds/rows.js";
 import { turns } from "../../bench/crowds/scenes.js";
 import { endBundling, loadBundle } from "../simulation/bundle.js";
-import { HALF_A_LEASE, WRITES_FIRST } from "../simulation/optimisers.js";
+import { HALF_A_LEASE, PLACES_BY_CHANCE, WRITES_FIRST } from "../simulation/optimisers.js";
 
 afterAll(endBundling);
 
@@ -44,6 +44,15 @@ it("a crowd of tryAcquire takes no lease from its holders; control: it does wher
   };
   expect(await lost()).toBe(0);
   expect(await lost(WRITES_FIRST)).toBeGreaterThan(0);
+});
+
+it("who waits the longest outside a queue is next in it; control: half are overtaken by chance", { timeout: 600_000 }, async () => {
+  const overtaken = async (mistake?: typeof PLACES_BY_CHANCE): Promise<number> => {
+    const { turns: turnsOf } = await loadBundle(mistake);
+    return (await turnsOf({ callers: 200, rounds: 1, holdMs: 20, way: "direct" })(1)).overtaken!;
+  };
+  expect(await overtaken()).toBeLessThan(0.1);
+  expect(await overtaken(PLACES_BY_CHANCE)).toBeGreaterThan(0.3);
 });
 
 it(

@@ -1,9 +1,10 @@
 /** A queue is bounded in waiters and in bytes, because the cost of every write of the key depends on its size. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { isOverfull } from "../../lib/core/lock/queue.js";
+import { aheadOutside, isOverfull, placesFor } from "../../lib/core/lock/queue.js";
 import { bytesOf, isLong, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
-import { LEASE_MS } from "../store/fixture.js";
+import type { Acquire } from "../../lib/core/commands.js";
+import { LEASE_MS, leaseId } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
 
 const nth = (order: number): string => String.fromCharCode(64 + order);
@@ -17,7 +18,7 @@ function queueOf(count: number, owner = ""): QueueKey {
 }
 
 describe("a full queue", () => {
-  it("takes as many as may wait, and refuses the next with the time in which half of them may have gone", () => {
+  it("takes as many as may wait, and refuses the next with the time after which it may have a place", () => {
     const key = queueOf(LIMITS.waitersMax);
     expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
     const { record } = key;
@@ -63,8 +64,8 @@ describe("a full queue", () => {
     const key = queueOf(LIMITS.waitersMax, owner);
     const { waiters = [] } = key.record ?? {};
     expect(waiters.length).toBeLessThan(LIMITS.waitersMax);
-    expect(isOverfull(waiters)).toBe(false);
-    expect(isOverfull([...waiters, ...waiters.slice(0, 1)])).toBe(true);
+    expect(isOverfull(waiters, LIMITS.waitersMax)).toBe(false);
+    expect(isOverfull([...waiters, ...waiters.slice(0, 1)], LIMITS.waitersMax)).toBe(true);
     expect(key.ask(nth(200), { owner })).toMatchObject({ code: "queue-full" });
     expect(key.ask(nth(201))).toMatchObject(
       waiters.length * (96 + bytesOf(owner)) + 113 <= LIMITS.queueBytes ? { state: "waiting" } : { code: "queue-full" },
@@ -91,5 +92,50 @@ describe("a full queue", () => {
     expect([longest, `${longest}o`, longest.replace("o", "é")].map((owner) => isLong({ ...waiter, owner }))).toEqual([false, true, true]);
     const more = [{ mode: "shared" }, { permits: 2 }, { priority: 1 }, { condition: "" }] as const;
     expect(more.map((said) => isLong({ ...waiter, ...said }))).toEqual([true, true, true, true]);
+  });
+});
+
+describe("the last places of a queue", () => {
+  const EACH_MS = 10;
+  /** Returns the id of a caller that began to wait after so many others. */
+  const cameAfter = (count: number) => leaseId(1, EACH_MS * count);
+  /** A queue of callers that came one after the other, and its record. */
+  const crowd = (count: number) => {
+    const key = new QueueKey();
+    key.acquire("A", { leaseMs: 100 * LEASE_MS });
+    for (let order = 1; order <= count; order++) comes(key, order);
+    return key;
+  };
+  const comes = (key: QueueKey, order: number) => key.at(EACH_MS * order).ask("B", { leaseId: cameAfter(order) });
+  const places = (count: number, came: number, options: Partial<Acquire> = {}) => {
+    const asking = { leaseId: cameAfter(came), priority: 0, ...options } as Acquire;
+    return placesFor(crowd(count).record?.waiters ?? [], asking);
+  };
+
+  it("are for who is likely to be next: as many as twice the free ones, or as came before the last in the queue", () => {
+    expect([25, 39, 42].map((came) => places(24, came))).toEqual([LIMITS.waitersMax, LIMITS.waitersMax, LIMITS.placesForAnyone]);
+    expect([32, 34].map((came) => places(31, came))).toEqual([LIMITS.waitersMax, LIMITS.placesForAnyone]);
+    expect(places(31, 0)).toBe(LIMITS.waitersMax);
+  });
+
+  it("are for who is urgent; who sleeps has places of its own", () => {
+    expect(places(30, 100)).toBe(LIMITS.placesForAnyone);
+    expect(places(30, 100, { priority: 1 })).toBe(LIMITS.waitersMax);
+    expect(places(30, 100, { sleepMs: 60_000 })).toBe(LIMITS.membersMax);
+  });
+
+  it("are refused to who came later, who is told when its turn for a place is due; control: one who came before gets one", () => {
+    const key = crowd(28);
+    const waiters = key.record?.waiters ?? [];
+    const later = comes(key, 60);
+    const ahead = aheadOutside(waiters, cameAfter(60));
+    expect(ahead).toBeGreaterThan(30);
+    expect(later).toMatchObject({ code: "queue-full", retryAfterMs: Math.round((LIMITS.unknownHeldMs + LIMITS.handOverMs) * (ahead + 1)) });
+    expect(comes(key, 29)).toMatchObject({ state: "waiting" });
+  });
+
+  it("are nobody's while fewer wait", () => {
+    expect(comes(crowd(23), 1000)).toMatchObject({ state: "waiting" });
+    expect(comes(crowd(24), 1000)).toMatchObject({ code: "queue-full", retryAfterMs: LIMITS.pollMaxMs });
   });
 });

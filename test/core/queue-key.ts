@@ -7,7 +7,7 @@ import { LEASE_MS, outcomeOf, POLICY } from "../store/fixture.js";
 import { type AcquireOptions, ID, Key } from "./kinds-key.js";
 
 /** The options of an acquire that concern the queue. */
-export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "priority" | "owner" | "wait" | "sleepMs" | "meta">>;
+export type QueueOptions = AcquireOptions & Partial<Pick<Acquire, "leaseId" | "priority" | "owner" | "wait" | "sleepMs" | "meta">>;
 
 /** The record after a decision was written: `next`, or the record with the touched waiter in its place. */
 export function writtenOver(before: LockRecord | undefined, { next, touch }: Decision): LockRecord | undefined {

@@ -55,6 +55,14 @@ export const HALF_A_LEASE: Bug = {
   edits: [["if (!isHeldAlone || leftMs > wholeMs) return wholeMs / 2;", "if (!isHeldAlone || leftMs < Infinity) return wholeMs / 2;"]],
 };
 
+/** The places of a queue as they were: for whoever asks when one is free. */
+export const PLACES_BY_CHANCE: Bug = {
+  name: "places by chance",
+  why: "who asks at the right moment passes all that have waited longer outside the queue",
+  file: "lib/core/lock/queue.ts",
+  edits: [["return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;", "return isNext || !isNext ? LIMITS.waitersMax : 0;"]],
+};
+
 /** The crowd of `tryAcquire` as it was: each call writes, also to a key that its process has just seen in use. */
 export const WRITES_FIRST: Bug = {
   name: "tryAcquire writes first",

@@ -60,12 +60,13 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   bounds: RetryBounds,
   deps: AskDeps,
   ask: (leaseId: LeaseId, options: CallOptions) => Promise<A | Refusal>,
+  ageMs = 0,
 ): Promise<Answered<A | Refusal>> {
   let aboveMs = 0;
   const left = remaining(bounds, deps);
   for (let tries = 1; ; tries++) {
     throwIfAborted(signal);
-    const leaseId = deps.ids.next(aboveMs);
+    const leaseId = deps.ids.next(aboveMs, ageMs);
     const answered = await retry((options) => ask(leaseId, options), left(), deps);
     const { answer } = answered;
     if (answer.ok) return answered;

@@ -14,9 +14,9 @@ export class LeaseIds {
     this.#randomBytes = randomBytes;
   }
 
-  /** Returns a new id with a timestamp later than `aboveMs`. */
-  next(aboveMs = 0): LeaseId {
-    return leaseIdFrom(Math.max(this.#clock.wallMs() + this.#correctionMs, aboveMs + 1), this.#randomBytes(10));
+  /** Returns a new id with a timestamp later than `aboveMs`, of this age in ms. */
+  next(aboveMs = 0, ageMs = 0): LeaseId {
+    return leaseIdFrom(Math.max(this.#clock.wallMs() + this.#correctionMs - ageMs, aboveMs + 1), this.#randomBytes(10));
   }
 
   /** Takes the service's time from the refusal of an id. */

@@ -77,7 +77,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AskDeps): Promis
   const { key, leaseMs } = request;
   let leaseId: LeaseId = "";
   const ask = (id: LeaseId, options: CallOptions) => deps.api.acquire({ ...request, leaseId: (leaseId = id), waitMs: 0 }, options);
-  const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask);
+  const { answer, ...when } = await withFreshLeaseId(params, wait.bounds(leaseMs, signal), deps, ask, wait.outsideMs());
   // The service took no new id's time, although each was corrected. So it won't take a later one's.
   if (!answer.ok && answer.code === "lease-id-time") throw wait.endedBy(answer, `acquire ${key}`);
   if (!isWaiting(answer)) return { answer, ...when };

@@ -14,6 +14,8 @@ import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs, isCutSho
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
+/** The service takes no id that was made a quarter of an hour ago. */
+const OLDEST_MS = 600_000;
 
 export interface WaitDeps {
   readonly clock: Clock;
@@ -42,6 +44,12 @@ export class Wait {
 
   leftMs(): number {
     return this.#waitMs - this.#ageMs();
+  }
+
+  /** The time in ms that this wait has lasted outside a full queue. Those who came first get the next places in it. */
+  outsideMs(): number {
+    const answer = this.#answer;
+    return answer?.ok === false && answer.code === "queue-full" ? Math.min(this.#ageMs(), OLDEST_MS) : 0;
   }
 
   /** True if the time is over: the next request is the last, and asks for the key. */

@@ -34,7 +34,9 @@ import {
   offerOf,
   placeOf,
   advanceQueue,
+  aheadOutside,
   needsKeepAlive,
+  placesFor,
   stepMs,
   waiterFor,
   waitingView,
@@ -88,9 +90,9 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
-  // A waiter that sleeps sends no polls.
-  const most = arrived.asleep ? LIMITS.membersMax : LIMITS.waitersMax;
-  if (isOverfull(now.record.waiters, most)) return refusedAfter(before, (others) => refuseFull(others, command), reading, policy);
+  const others = now.record.waiters.filter((waiter) => waiter !== arrived);
+  if (isOverfull(now.record.waiters, placesFor(others, command)))
+    return refusedAfter(before, (left) => refuseFull(left, command), reading, policy);
   const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;
   return { ...queued(now, command, reading, policy), ...(isBehind && { behind: arrived }), ...(commutes && { commutes }) };
@@ -196,10 +198,11 @@ function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
   return refuse("limit-mismatch", { detail: `The key is in use with a limit of ${limit}, not ${command.limit}` });
 }
 
-/** Refuses a caller for whom the queue has no place. By the time that it is told, half of the queue may have moved on. */
-function refuseFull(record: LockRecord, { key }: Acquire): Refusal {
+/** Refuses a caller for whom the queue has no place. It is told when those before it are likely to have one. */
+function refuseFull(record: LockRecord, { key, leaseId }: Acquire): Refusal {
   const { length } = record.waiters;
-  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(LIMITS.fullWaitMs, Math.round((stepMs(record) * length) / 2)));
+  const dueMs = Math.round(stepMs(record) * (aheadOutside(record.waiters, leaseId) + 1));
+  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(LIMITS.fullWaitMs, dueMs));
   return refuse("queue-full", { retryAfterMs, detail: `${length} wait for ${key} already` });
 }
 

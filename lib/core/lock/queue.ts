@@ -29,7 +29,7 @@ import { takeOver } from "./grant.js";
 import { holdOf } from "./tombstones.js";
 import { liveMembers, memberOf, waitSetOf, withWaitSet } from "./wait-set.js";
 import { type Occupant, isCompatible, occupantsOf, permitsOut } from "./compatibility.js";
-import { type LeaseId, isSameLeaseId } from "../lease-id.js";
+import { type LeaseId, isSameLeaseId, leaseIdTimeMs } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import { waitersBytes } from "../record-bytes.js";
 import type { LockRecord, Member, Offer, Waiter } from "../record.js";
@@ -88,8 +88,28 @@ export function withWaiter(waiters: readonly Waiter[], waiter: Waiter): readonly
 }
 
 /** True if there are more waiters than may queue, by number or by size. */
-export function isOverfull(waiters: readonly Waiter[], most: number = LIMITS.waitersMax): boolean {
+export function isOverfull(waiters: readonly Waiter[], most: number): boolean {
   return waiters.length > most || waitersBytes(waiters) > LIMITS.queueBytes;
+}
+
+/**
+ * Returns how many callers are likely to be outside the queue before this one. Whoever asks again keeps the time at which it began to wait in
+ * its new id. So those in the queue came before those outside, one after the other at the pace that their ids show.
+ */
+export function aheadOutside(waiters: readonly Waiter[], leaseId: LeaseId): number {
+  const cameMs = waiters.filter((waiter) => !waiter.asleep && waiter.leaseId !== leaseId).map((waiter) => leaseIdTimeMs(waiter.leaseId));
+  const latestMs = Math.max(...cameMs);
+  const eachMs = Math.max(1, (latestMs - Math.min(...cameMs)) / cameMs.length);
+  return Math.max(0, (leaseIdTimeMs(leaseId) - latestMs) / eachMs);
+}
+
+/** Returns the most waiters among whom this caller gets a place. The last places are for those who come next, and for urgent callers. */
+export function placesFor(waiters: readonly Waiter[], { leaseId, priority, sleepMs }: Acquire): number {
+  // A waiter that sleeps sends no polls.
+  if (sleepMs !== undefined) return LIMITS.membersMax;
+  const free = LIMITS.waitersMax - waiters.length;
+  const isNext = priority > 0 || aheadOutside(waiters, leaseId) <= 2 * free;
+  return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;
 }
 
 /** Removes the waiters that were not seen in time. */

@@ -129,7 +129,7 @@ export interface Ended {
 }
 
 /** True if the tombstone that drops out is below the low watermark, as far as was seen. */
-function stays({ tombstones, lowWatermark }: LockRecord): boolean {
+export function stays({ tombstones, lowWatermark }: LockRecord): boolean {
   const [last] = tombstones.slice(LIMITS.tombstonesMax - 1);
   return (last?.leaseId ?? "") < lowWatermark;
 }

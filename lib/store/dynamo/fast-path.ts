@@ -18,7 +18,7 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
 import type { LeanWay } from "../compare-and-set.js";
-import { placeOf, waiterFor } from "../../core/lock/queue.js";
+import { placeOf, placesFor, waiterFor } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
@@ -26,7 +26,7 @@ import { transition } from "../../core/transition.js";
 import type { ClockReading } from "../../core/time.js";
 import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
-import { endAnyway, ending, leave, leavePlace, shifted } from "./ending.js";
+import { endAnyway, ending, leave, leavePlace, shifted, stays } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { type Item, CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
@@ -59,7 +59,9 @@ export function fastPath(
         const { commutes } = transition(seen.record, command, reading, policy);
         return commutes && leavePlace(command, reading, policy, seen.record);
       }
-      return seen.record && seen.holds > 1 ? leave(command, reading, policy, seen.record) : fastRelease(command, reading, policy);
+      return seen.record && seen.holds > 1
+        ? leave(command, reading, policy, seen.record)
+        : fastRelease(command, reading, policy, seen.record);
     case "complete":
       return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
     // Stryker disable next-line ConditionalExpression: the function returns nothing without it too
@@ -82,7 +84,7 @@ export function leanWrite(
     case "commute":
       return commuting(command, record, reading, policy);
     case "append":
-      return command.type === "acquire" && isPlain(command) ? append(command, reading, policy, undefined) : undefined;
+      return command.type === "acquire" && isPlain(command) ? append(command, reading, policy, record, false) : undefined;
   }
 }
 
@@ -113,8 +115,9 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
     if (commutes) return commuting(command, seen.record, reading, policy);
     if (!answer.ok) return undefined;
   } else if (wait && seen.isInUse && isPlain(command)) {
-    const isFull = (seen.record?.waiters.length ?? 0) >= LIMITS.waitersMax;
-    return isFull ? undefined : append(command, reading, policy, seen.record);
+    const { record = EMPTY_RECORD } = seen;
+    const isFull = record.waiters.length >= placesFor(record.waiters, command);
+    return isFull ? undefined : append(command, reading, policy, record);
   }
   // DynamoDB charges a refused write by the item's size too. Who would most likely be refused reads: holders and waiters need the item's
   // write units, and a read takes none of them.
@@ -143,11 +146,10 @@ function isPlain(command: Acquire): boolean {
   return command.scope === undefined && command.priority === 0 && command.sleepMs === undefined && !isLong(command);
 }
 
-/** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. Behind a crowd, its sums are kept right. */
-function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord | undefined): FastPath {
+/** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. The sums of a crowd are kept right, if `isCounted`. */
+function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord, isCounted = isCrowd(seen)): FastPath {
   const [waiter, mark] = [waiterFor(command, reading), markOf(command.leaseId)];
   const bytes = waitersBytes([waiter]);
-  const isCounted = seen !== undefined && isCrowd(seen);
   const room = isCounted ? [is.CROWD, is.PLACE_TO_WAIT, is.BYTES_TO_JOIN] : [is.IN_USE, is.ROOM_TO_WAIT, is.NOT_CROWDED];
   return {
     condition: [...room, is.NEW_HERE, is.NEVER_ENDED, is.SAME_LIMIT, is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
@@ -156,7 +158,7 @@ function append(command: Acquire, reading: ClockReading, policy: LockPolicy, see
     values: {
       ":me": storedId(command.leaseId),
       ...{ ":waiters": [waiterToItem(waiter)], ":ids": [mark], ":mark": mark },
-      ":most": LIMITS.waitersMax,
+      ":most": placesFor(seen.waiters, command),
       ...(isCounted
         ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS }
         : { ":zero": 0, ":crowded": CROWDED_BYTES }),
@@ -292,7 +294,7 @@ function renewal(
 const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
-function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy): FastPath {
+function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): FastPath {
   const handOver = [
     is.HELD_FOR,
     "h = if_not_exists(q[0].g, :nobody)",
@@ -310,7 +312,7 @@ function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy
       ":now": reading.latestMs,
       ":zero": 0,
     },
-    shifted(command, reading, false),
+    shifted(command, reading, stays(seen)),
   );
   return {
     ...write,

@@ -3,6 +3,7 @@ import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../../lib/core/limits.js";
 import { refuse } from "../../../lib/core/errors.js";
+import { leaseIdTimeMs } from "../../../lib/core/lease-id.js";
 import { LockError, LockTimeoutError } from "../../../lib/index.js";
 import type { LockClient, Operation } from "../../../lib/testing.js";
 import { createHarness, isConsistent } from "../harness.js";
@@ -77,6 +78,21 @@ describe("acquire", () => {
     expect(atMs).toHaveLength(4);
     expect(atMs.at(-1)).toBe(10_000);
     expect(atMs[1]).toBeGreaterThanOrEqual(3500);
+  });
+
+  it("says in each id when it began to wait outside a full queue; control: outside a held key each id is new", async () => {
+    /** The times of the ids, in hundredths of a second since the wait began. */
+    const idTimes = async (code: "queue-full" | "key-full", waitMs: number): Promise<readonly number[]> => {
+      const { clock, locks, wire } = createHarness();
+      wire.always("acquire", { instead: refuse(code, { retryAfterMs: 3500 }) });
+      const beganMs = clock.wallMs();
+      await expect(clock.settle(locks.acquire(KEY, { waitMs }), 2 * waitMs)).rejects.toBeInstanceOf(LockTimeoutError);
+      return wire.of("acquire").map(({ request }) => Math.round((leaseIdTimeMs(request.leaseId!) - beganMs + 1) / 10));
+    };
+    expect(await idTimes("queue-full", 10_000)).toEqual([0, 0, 0, 0]);
+    expect((await idTimes("key-full", 10_000)).at(-1)).toBe(1000);
+    // The service takes no older id.
+    expect((await idTimes("queue-full", 720_000)).at(-1)).toBe(12_000);
   });
 
   it("asks once with waitMs 0", async () => {
