@@ -48,7 +48,7 @@ describe("the optimisers of contention", { timeout: 120_000 }, () => {
       for (const [what, play] of SCENES) played.set(what, await play(module));
       costs.set(optimiser, played);
     }
-  }, 120_000);
+  }, 600_000);
   afterAll(endBundling);
 
   it.each(OPTIMISERS)("$name: $why", ({ name }) => {

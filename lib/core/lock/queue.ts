@@ -327,11 +327,19 @@ export function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, l
 function restMs(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): number {
   const wholeMs = stepMs(record);
   const leftMs = wholeMs - (likelyMs - record.fencingToken);
-  const { limit, offers, holds } = record;
-  const isHeldAlone = limit === 1 && offers.length === 0 && Object.keys(holds).length === 1;
-  if (!isHeldAlone || leftMs > wholeMs) return wholeMs / 2;
+  if (!isHeldAlone(record) || leftMs > wholeMs) return wholeMs / 2;
   // It takes longer than those before it.
   return leftMs < 0 ? wholeMs / 4 : leftMs;
+}
+
+/** True if a lease held the key alone, nobody waited, and by now it has gone on for longer than those before it. */
+export function isLikelyOver(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockReading): boolean {
+  const { waiters, heldMs, fencingToken } = record;
+  return isHeldAlone(record) && waiters.length === 0 && heldMs !== undefined && likelyMs - fencingToken > stepMs(record);
+}
+
+function isHeldAlone({ limit, offers, holds }: LockRecord): boolean {
+  return limit === 1 && offers.length === 0 && Object.keys(holds).length === 1;
 }
 
 /** Returns a waiter's place, and the time of its next poll. */

@@ -1,7 +1,8 @@
 /**
- * The writes that end one lease, whatever became of the others meanwhile. They leave the queue to its next poll (lib/core/lock/release.ts).
- * Those of a large crowd, of a release that lost races, and of a waiter that leaves its place, don't depend on who ended before either: they
- * list the lease among those that ended, in place of shifting the tombstones.
+ * The writes that end one lease. One hands the key over to the first who waits. The others end a lease whatever became of those beside it
+ * meanwhile, and leave the queue to its next poll (lib/core/lock/release.ts). Those of a large crowd, of a release that lost races, and of a
+ * waiter that leaves its place, don't depend on who ended before either: they list the lease among those that ended, in place of shifting the
+ * tombstones.
  */
 import { touchedTtlAtSec } from "../../core/change.js";
 import type { Release } from "../../core/commands.js";
@@ -37,6 +38,34 @@ export function endAnyway(command: Release, reading: ClockReading, policy: LockP
   const hold = holdOf(seen, command.leaseId);
   if (hold?.principal !== command.principal || hold.broken || seen.run || isSkewed(reading) || !isLive(hold, reading)) return undefined;
   return removal(command, reading, policy, seen, listed([storedId(command.leaseId)], reading));
+}
+
+/** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
+export function handOver(command: Release, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): FastPath {
+  const set = [
+    is.HELD_FOR,
+    "h = if_not_exists(q[0].g, :nobody)",
+    "ox = :now",
+    "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)",
+  ];
+  const write = ending(
+    command,
+    reading,
+    [is.HANDS_OVER, is.TTL_STANDS],
+    set,
+    {
+      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+      ":nobody": {},
+      ":now": reading.latestMs,
+      ":zero": 0,
+    },
+    shifted(command, reading, stays(seen)),
+  );
+  return {
+    ...write,
+    update: `${write.update} REMOVE q[0], qi[0], cb`,
+    lists: ({ places, listed }) => ({ places: places.slice(1), listed }),
+  };
 }
 
 /** A waiter leaves its place, which stays without it: nobody else's moves. */
@@ -129,7 +158,7 @@ export interface Ended {
 }
 
 /** True if the tombstone that drops out is below the low watermark, as far as was seen. */
-export function stays({ tombstones, lowWatermark }: LockRecord): boolean {
+function stays({ tombstones, lowWatermark }: LockRecord): boolean {
   const [last] = tombstones.slice(LIMITS.tombstonesMax - 1);
   return (last?.leaseId ?? "") < lowWatermark;
 }

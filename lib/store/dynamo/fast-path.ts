@@ -7,7 +7,7 @@
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
 import { CROWDED_BYTES, isLong, waitersBytes } from "../../core/record-bytes.js";
-import type { Acquire, Command, Complete, Release, Renew, Start } from "../../core/commands.js";
+import type { Acquire, Command, Complete, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
 import { extendOnly } from "../../core/lock/renew.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
@@ -18,7 +18,7 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
 import type { LeanWay } from "../compare-and-set.js";
-import { placeOf, placesFor, waiterFor } from "../../core/lock/queue.js";
+import { isLikelyOver, placeOf, placesFor, waiterFor } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
@@ -26,7 +26,7 @@ import { transition } from "../../core/transition.js";
 import type { ClockReading } from "../../core/time.js";
 import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
-import { endAnyway, ending, leave, leavePlace, shifted, stays } from "./ending.js";
+import { endAnyway, ending, handOver, leave, leavePlace, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
 import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
 import { type Item, CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
@@ -59,9 +59,7 @@ export function fastPath(
         const { commutes } = transition(seen.record, command, reading, policy);
         return commutes && leavePlace(command, reading, policy, seen.record);
       }
-      return seen.record && seen.holds > 1
-        ? leave(command, reading, policy, seen.record)
-        : fastRelease(command, reading, policy, seen.record);
+      return seen.record && seen.holds > 1 ? leave(command, reading, policy, seen.record) : handOver(command, reading, policy, seen.record);
     case "complete":
       return command.payload && !isStored(command.payload) ? undefined : fastComplete(command, reading, policy);
     // Stryker disable next-line ConditionalExpression: the function returns nothing without it too
@@ -116,6 +114,7 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
     if (!answer.ok) return undefined;
   } else if (wait && seen.isInUse && isPlain(command)) {
     const { record = EMPTY_RECORD } = seen;
+    if (isLikelyOver(record, reading)) return fastGrant(command, reading, policy);
     const isFull = record.waiters.length >= placesFor(record.waiters, command);
     return isFull ? undefined : append(command, reading, policy, record);
   }
@@ -293,35 +292,7 @@ function renewal(
 /** The next version, at which the sums of a crowd are as right as before. */
 const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 
-/** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
-function fastRelease(command: Release, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): FastPath {
-  const handOver = [
-    is.HELD_FOR,
-    "h = if_not_exists(q[0].g, :nobody)",
-    "ox = :now",
-    "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)",
-  ];
-  const write = ending(
-    command,
-    reading,
-    [is.HANDS_OVER, is.TTL_STANDS],
-    handOver,
-    {
-      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
-      ":nobody": {},
-      ":now": reading.latestMs,
-      ":zero": 0,
-    },
-    shifted(command, reading, stays(seen)),
-  );
-  return {
-    ...write,
-    update: `${write.update} REMOVE q[0], qi[0], cb`,
-    lists: ({ places, listed }) => ({ places: places.slice(1), listed }),
-  };
-}
-
-/** The same for a run that started recently: its record's TTL is long enough for any outcome recorded now. */
+/** The lease of a run is the caller's, live and alone. The run started recently: its record's TTL is long enough for any outcome recorded now. */
 function fastComplete(command: Complete, reading: ClockReading, policy: LockPolicy): Write {
   const { state, payload, omitted } = command;
   const said = [

@@ -40,9 +40,14 @@ const queue = (id: string, priority = 0): Act => (lock) => lock.queue(id, { ...O
 const release = (id: string): Act => (lock) => lock.release(id, ORDINARY); // prettier-ignore
 const look = (id: string): Act => (lock) => lock.look(id, ORDINARY.by); // prettier-ignore
 const pass = (ms: number): Prepare => async (lock) => void lock.at(lock.clocks.latestMs - START_MS + ms); // prettier-ignore
+const releaseElsewhere = (id: string): Act => (lock) => release(id)(elsewhereOf(lock)); // prettier-ignore
 const HELD = [acquire(A)];
 /** A holds, and these wait. */
 const line = (...ids: readonly string[]): readonly Prepare[] => [...HELD, ...ids.map((id) => queue(id))];
+/** B got the key after a lease of 1 ms, 20 ms ago. */
+const LONGER = [acquire(A), release(A), acquire(B), pass(20)];
+/** The same, and another process released it. */
+const OVER = [acquire(A), release(A), acquire(B), releaseElsewhere(B), pass(20)];
 const HALF_MS = DEFAULTS.waiterTtlMs / 2;
 
 interface Row {
@@ -62,6 +67,13 @@ const ROWS: readonly Row[] = [
   { what: "an enqueue behind others", before: line(B), act: queue(C), says: "waiting", writes: 1, reads: 0 },
   { what: "an enqueue into a key not seen before", before: HELD, act: queue(B), elsewhere: true, says: "waiting", writes: 2, reads: 0 },
   { what: "an enqueue ahead of others", before: line(B), act: queue(C, 5), says: "waiting", writes: 1, reads: 0 },
+  { what: "a key whose lease is likely over, for who would wait", before: OVER, act: queue(C), says: "granted", writes: 1, reads: 0 },
+  {
+    what: "the same with no lease before to go by",
+    before: [acquire(B), releaseElsewhere(B), pass(20)],
+    ...{ act: queue(C), says: "granted", writes: 2, reads: 0 },
+  },
+  { what: "a lease that goes on for longer than the one before", before: LONGER, act: queue(C), says: "waiting", writes: 2, reads: 0 },
   { what: "an enqueue sent again", before: line(B), act: queue(B), says: "waiting", writes: 1, reads: 0 },
   { what: "a visit that looks", before: line(B, C), act: look(C), says: "waiting", writes: 0, reads: 1 },
   { what: "a visit that asks", before: line(B, C), act: queue(C), says: "waiting", writes: 0, reads: 1 },
@@ -79,7 +91,7 @@ const ROWS: readonly Row[] = [
   { what: "a claim", before: [...line(B, C), release(A)], act: queue(B), says: "granted", writes: 1, reads: 0 },
   {
     what: "a claim by who saw itself first in the queue",
-    before: [...line(B, C), look(B), (lock) => release(A)(elsewhereOf(lock))],
+    before: [...line(B, C), look(B), releaseElsewhere(A)],
     act: queue(B),
     says: "granted",
     writes: 1,
