@@ -52,7 +52,12 @@ export const HALF_A_LEASE: Bug = {
   name: "half a lease",
   why: "whoever is next comes by chance, up to half a lease after the release",
   file: "lib/core/lock/queue.ts",
-  edits: [["if (!isHeldAlone(record) || leftMs > wholeMs) return wholeMs / 2;", "if (!isHeldAlone(record) || leftMs < Infinity) return wholeMs / 2;"]],
+  edits: [
+    [
+      "if (!isHeldAlone(record) || leftMs > wholeMs) return wholeMs / 2;",
+      "if (!isHeldAlone(record) || leftMs < Infinity) return wholeMs / 2;",
+    ],
+  ],
 };
 
 /** The places of a queue as they were: for whoever asks when one is free. */
