@@ -69,6 +69,7 @@ interface PageQuery {
 }
 
 /** Makes the answers and changes. */
+// Over 60 lines: a table of short functions.
 export function handlersOf(options: HandlerOptions): Handlers {
   const { locks, where, canChange, pollMs, lines, cliOptions, deployedLog, partsOf = () => undefined } = options;
   const { runs, limits } = locks;

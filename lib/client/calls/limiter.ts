@@ -231,8 +231,11 @@ export class NamedLimiter implements Limiter {
       throwIfAborted(giveUp);
       if (session.context && session.context.getRemainingTimeInMillis() <= 0) {
         // What was taken stays taken.
-        const details = { code: "invocation-ends", definite: false, retry: "later" } as const;
-        throw new LockError(`${what}: the Lambda invocation has no time left to start`, details);
+        throw new LockError(`${what}: the Lambda invocation has no time left to start`, {
+          code: "invocation-ends",
+          definite: false,
+          retry: "later",
+        });
       }
       return { waitedMs: passedMs(), remaining };
     });

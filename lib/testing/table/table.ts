@@ -53,7 +53,7 @@ const MAX_KEY_BYTES = { partition: 2048, sort: 1024 };
 const TOKEN_LASTS_MS = 10 * 60_000;
 const MAX_PARSED = 4000;
 
-/** The table. */
+/** A table in memory that answers as DynamoDB does. */
 export class DynamoTable {
   readonly #items = new Map<string, ValueMap>();
   readonly #tokens = new Map<string, Token>();
