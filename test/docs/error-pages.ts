@@ -30,7 +30,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   locked: "Come back after `retryAfterMs`, or wait in the queue (`Prefer: wait`). In the SDK it is no error: `tryAcquire` returns `null`",
   "rate-limited": "Come back after `retryAfterMs`, or give the take a `waitMs`. Nothing was taken. In the SDK it is a `LimitExceededError`",
   "queue-full":
-    "Come back later. If it happens often: shorter holds, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
+    "Come back after `retryAfterMs`, under the same leaseId: its time shows how long you have waited, and the oldest come first. If it happens often: shorter holds, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   "key-full":
     "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   contended:
