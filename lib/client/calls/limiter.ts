@@ -221,7 +221,7 @@ export class NamedLimiter implements Limiter {
       const request = { key: this.#key, rates: this.#rates, cost };
       // The wait counts from the call, so a request that is sent again asks for what is left of it.
       const ask = (attempt: CallOptions) => api.take({ ...request, waitMs: Math.max(0, waitMs - Math.ceil(passedMs())) }, attempt);
-      const { startInMs, remaining } = await session.ask(what, ask, giveUp, timeoutMs).catch((error: unknown) => {
+      const { startInMs, remaining } = await session.carryOut(what, ask, giveUp, timeoutMs).catch((error: unknown) => {
         throwIfAborted(giveUp);
         if (isA(error, LockError) && REFUSALS.has(error.code))
           refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, code: error.code, retryAfterMs: error.retryAfterMs ?? 0 });

@@ -30,7 +30,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
       async reset(name, options: { readonly reason: string } = { reason: "" }) {
         const key = session.keyOf(name);
         checkOptions("limits.reset", options, { reason: CHECKS.reason }, "reason");
-        await session.ask(`reset ${key}`, (call) => api.resetLimit({ key, reason: options.reason }, call));
+        await session.carryOut(`reset ${key}`, (call) => api.resetLimit({ key, reason: options.reason }, call));
         session.deps.refusedTakes.forget(key);
       },
       list: (options = {}) => session.page("limits.list", options, PAGE, (query, call) => api.limits(query, call)),
@@ -39,7 +39,7 @@ export function operatorCalls(session: Session): Pick<LockClient, "inspect" | "l
     async forceRelease(name, options) {
       const key = session.keyOf(name);
       checkOptions("forceRelease", options, BREAK_OPTIONS, "reason", "fencingToken");
-      const { breakInMs } = await session.ask(`forceRelease ${key}`, (call) => api.breakHold({ key, ...options }, call));
+      const { breakInMs } = await session.carryOut(`forceRelease ${key}`, (call) => api.breakHold({ key, ...options }, call));
       return { breakInMs };
     },
 

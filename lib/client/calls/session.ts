@@ -112,7 +112,7 @@ export class Session {
   }
 
   /** Carries out an operation that needs no lease, within its budget, or until `signal` aborts. @throws LockError for a refusal. */
-  async ask<A extends { readonly ok: true }>(
+  async carryOut<A extends { readonly ok: true }>(
     what: string,
     attempt: (options: CallOptions) => Promise<A | Refusal>,
     signal?: StopSignal,

@@ -52,7 +52,7 @@ export function runsOf(session: Session): Runs {
     async reset(name, options: Parameters<Runs["reset"]>[1] = { reason: "" }) {
       const key = session.keyOf(name);
       checkOptions("runs.reset", options, RESET_OPTIONS, "reason");
-      await session.ask(`reset ${key}`, (call) => api.resetRun({ key, ...options }, call));
+      await session.carryOut(`reset ${key}`, (call) => api.resetRun({ key, ...options }, call));
     },
   };
 }
