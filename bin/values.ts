@@ -1,7 +1,7 @@
-/** Parses option values, and formats rates as they are parsed. The parser refuses an invalid value and names the option. */
+/** Parses option values. The parser refuses an invalid value and names the option. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Rate } from "../lib/index.js";
-import { parseDuration, rateText } from "./duration.js";
+import { parseDuration } from "./duration.js";
 
 /** Returns an option that has the value of `text` if it isn't given. Its help shows the default as people write it. */
 export function defaulted(flags: string, description: string, parse: (text: string) => unknown, text: string): Option {
@@ -55,11 +55,6 @@ export function rate(text: string, before: readonly Rate[] = []): readonly Rate[
   const [many = "", per, burst, ...more] = text.split("/");
   if (per === undefined || more.length > 0) throw new InvalidArgumentError("Write it like 100/1m, or 5/1s/2 for bursts of 2.");
   return [...before, { count: some(many), perMs: duration(per), ...(burst !== undefined && { burst: some(burst) }) }];
-}
-
-/** Returns rates in words: `100 in 1m, 5 in 1s (bursts of 2)`. */
-export function ratesText(rates: readonly Rate[]): string {
-  return rates.map(rateText).join(", ");
 }
 
 /** The number of ports to try if none is given. */

@@ -1,7 +1,4 @@
-/**
- * Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. The console draws them,
- * and so can anything else that has the lines.
- */
+/** Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. */
 import type { KeyHolder, Line } from "./data.js";
 
 /** The ends of a lease, as a line names them. */
@@ -24,8 +21,7 @@ export interface HoldSpan extends Span {
 /** A moment of a lane: an offer, a change of mode, a break that lets it drain, or a run's outcome. */
 export interface Moment {
   readonly atMs: number;
-  readonly kind: "offered" | "changed" | "breaking" | "recorded" | "renewed";
-  readonly text: string;
+  readonly kind: "offered" | "changed" | "breaking" | "recorded";
 }
 
 export interface LaneEnd {
@@ -107,12 +103,9 @@ export function withPresent(
   });
   const others = present
     .filter(({ fencingToken }) => !shown.has(fencingToken))
-    .map(({ fencingToken, owner, heldMs }): Lane => ({
-      id: String(fencingToken),
-      owner,
-      hold: { fromMs: nowMs - heldMs, fencingToken },
-      moments: [],
-    }));
+    .map(({ fencingToken, owner, heldMs }): Lane => {
+      return { id: String(fencingToken), owner, hold: { fromMs: nowMs - heldMs, fencingToken }, moments: [] };
+    });
   return [...closed, ...others].sort((a, b) => beginning(a) - beginning(b));
 }
 
@@ -153,7 +146,7 @@ function next(lane: Lane, line: Line): Lane {
     case "changed":
     case "breaking":
     case "recorded":
-      return { ...lane, owner, moments: [...lane.moments, { atMs, kind: event, text: momentText(line) }] };
+      return { ...lane, owner, moments: [...lane.moments, { atMs, kind: event }] };
     case "reset":
     case "refused":
       return lane;
@@ -184,9 +177,3 @@ function waitBefore({ event, atMs, waitedMs = 0 }: Line): Span | undefined {
 
 /** The shortest time between the making of a leaseId and its grant that is shown as a wait, in ms: less is the way of the request. */
 const SHORTEST_WAIT_MS = 200;
-
-function momentText({ event, mode, reason, outcome }: Line): string {
-  if (event === "changed") return `now ${mode ?? "changed"}`;
-  if (event === "recorded") return outcome ?? "recorded";
-  return reason ?? event;
-}

@@ -2,8 +2,7 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
-import type { LimitArgs } from "./limit.js";
-import type { CommandArgs, LockArgs } from "./lock.js";
+import type { CommandArgs, LimitArgs, LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
 import type { CliHost, GlobalOptions, RunContext } from "../context.js";
 import { count, countAfterDashes, defaulted, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
@@ -124,7 +123,7 @@ function addLimit(program: Command, host: CliHost): void {
     if (concurrent === undefined && called.getOptionValueSource("lease") === "cli")
       throw new CliError("usage", "--lease: needs --concurrent: without it nothing is held");
     return async (context) => {
-      const { limit } = await import("./limit.js");
+      const { limit } = await import("./lock.js");
       return limit({ ...args, rates, cost, concurrent }, context);
     };
   })

@@ -1,11 +1,19 @@
-/** `holdfast lock`: runs a command while its key is held. */
-import { type AcquireOptions, type Lease, type LockClient, LockLostError, LockTimeoutError } from "../../lib/index.js";
+/** `holdfast lock` runs a command while its key is held; `holdfast limit`, when a limit lets it start, holding a permit if so many may run at once. */
+import {
+  type AcquireOptions,
+  type Lease,
+  type LockClient,
+  type Rate,
+  LimitExceededError,
+  LockLostError,
+  LockTimeoutError,
+} from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
-import { formatDuration } from "../duration.js";
+import { formatDuration, formatDurationUp, rateText } from "../duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
 import type { RunContext, Signals } from "../context.js";
 import type { CommandOutcome } from "./supervise.js";
-import { tellWaiting } from "../inspect/waiting.js";
+import { sayLater, tellWaiting } from "../inspect/waiting.js";
 
 /** A command, and the key under which it runs. */
 export interface CommandArgs {
@@ -31,8 +39,44 @@ export async function lock(args: LockArgs, context: RunContext): Promise<number>
   });
 }
 
+/** The limit, how much to take of it, and the command. */
+export interface LimitArgs extends CommandArgs {
+  readonly rates: readonly Rate[];
+  readonly cost: number | undefined;
+  /** The most commands at once. Each holds a permit with a lease. */
+  readonly concurrent: number | undefined;
+}
+
+/** Takes from the limit, and runs the command. @throws CliError, or the error that prevented the command from running */
+export async function limit(args: LimitArgs, context: RunContext): Promise<number> {
+  const { key, rates, cost, concurrent, waitMs, conflictStatus } = args;
+  const { locks, say } = context;
+  const limiter = locks.limiter(key, { rates, concurrent });
+  return runWhenGranted(args, context, {
+    grant: (signal, work) => limiter.run({ cost, waitMs, signal }, work),
+    tellWaiting: (end) => sayLater(say, `waiting for room under ${key}, for at most ${formatDuration(waitMs)}`, end),
+    async refusalOf(error) {
+      if (error instanceof LockTimeoutError) return notGot(key, waitMs, locks, conflictStatus);
+      return error instanceof LimitExceededError ? noRoom(args, error) : undefined;
+    },
+  });
+}
+
+function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { code, retryAfterMs }: LimitExceededError): CliError {
+  const within = waitMs > 0 ? ` within ${formatDuration(waitMs)}` : "";
+  return new CliError(
+    "notGot",
+    `${key} has no room under ${rates.map(rateText).join(", ")}${within}: try again in ${formatDurationUp(retryAfterMs)}`,
+    {
+      code,
+      next: `The command was not run. Wait longer by --wait, or look: holdfast limits ${key}`,
+      status,
+    },
+  );
+}
+
 /** The gate that a command waits before: a key or a limit. */
-export interface CommandGate {
+interface CommandGate {
   /** Waits, and runs `work` with the lease that it got, if there is one. */
   readonly grant: (signal: AbortSignal, work: (lease: Lease | undefined) => Promise<void>) => Promise<void>;
   /** Says on stderr what is waited for, until `end` aborts. */
@@ -42,7 +86,7 @@ export interface CommandGate {
 }
 
 /** Runs the command when the gate grants it, and returns its status. @throws CliError, or the error that prevented the command from running */
-export async function runWhenGranted(
+async function runWhenGranted(
   { key, command, waitMs, killAfterMs }: Omit<CommandArgs, "conflictStatus">,
   context: RunContext,
   gate: CommandGate,
@@ -82,7 +126,7 @@ export function waitFor(key: string, signals: Signals): AbortSignal {
 }
 
 /** Returns the error for a key that was not granted in time. It names the holder, if that can be read. */
-export async function notGot(key: string, waitMs: number, locks: LockClient, status: number): Promise<CliError> {
+async function notGot(key: string, waitMs: number, locks: LockClient, status: number): Promise<CliError> {
   const { holders } = await locks.inspect(key).catch(() => ({ holders: [] }));
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";

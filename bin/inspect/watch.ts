@@ -2,7 +2,9 @@
  * `holdfast watch`: shows holders as they change. On a terminal it redraws a table; on a pipe it prints a line for each hold that began or
  * ended, and asks for the key of an ended one how it did. It polls, so a hold that began and ended between two polls is not seen.
  */
+import { clearScreenDown, cursorTo } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import type { WriteStream } from "node:tty";
 import { type Inspection, type LockClient, LockError } from "../../lib/index.js";
 import { formatDuration, formatSeconds } from "../duration.js";
 import { statusOfSignal } from "../exit-codes.js";
@@ -12,9 +14,8 @@ import { type HoldView, holdsOf, keyColumns, kindOf } from "./holds.js";
 import { firstOf } from "./pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
-import type { Screen } from "../terminal.js";
+import { type Screen, cutEnd } from "../terminal.js";
 import { plain, plainJson } from "../plain-text.js";
-import { AlternateScreen } from "./alternate-screen.js";
 
 /** The prefix of the keys, the poll interval in ms, and the largest number of keys. */
 export interface WatchArgs {
@@ -149,4 +150,41 @@ function linesOf(holds: readonly HoldView[], more: boolean, prefix: string, inte
   const which = prefix === "" ? "" : ` below ${prefix}`;
   const title = `${keys}${more ? " or more" : ""} held ${keys === 1 && !more ? "key" : "keys"}${which}, every ${formatDuration(intervalMs)}; Ctrl-C ends`;
   return [screen.colors.bold(title), "", ...(keys === 0 ? [] : tableOf(keyColumns(holds), holds, screen))];
+}
+
+const OTHER_SCREEN = "\u001B[?1049h\u001B[?25l";
+const FIRST_SCREEN = "\u001B[?25h\u001B[?1049l";
+
+/** The terminal's alternate screen, so that the previous content comes back afterwards. */
+class AlternateScreen {
+  readonly #terminal: WriteStream;
+  #lines: readonly string[] = [];
+
+  constructor(terminal: WriteStream) {
+    this.#terminal = terminal;
+    terminal.write(OTHER_SCREEN);
+  }
+
+  /** Draws these lines, as many as fit. */
+  draw(lines: readonly string[]): void {
+    this.#lines = lines;
+    const rows = Math.max(2, this.#terminal.rows);
+    const hidden = lines.length - (rows - 1);
+    const shown = hidden > 0 ? [...lines.slice(0, rows - 2), `… ${hidden + 1} more`] : lines;
+    cursorTo(this.#terminal, 0, 0);
+    clearScreenDown(this.#terminal);
+    this.#terminal.write(shown.join("\n"));
+  }
+
+  /** Draws the last lines again, with a notice above them. */
+  note(news: string): void {
+    const [title = "", , ...rest] = this.#lines;
+    this.draw([title, cutEnd(news, this.#terminal.columns), ...rest]);
+    this.#lines = [title, "", ...rest];
+  }
+
+  /** Restores the terminal's main screen. */
+  close(): void {
+    this.#terminal.write(FIRST_SCREEN);
+  }
 }

@@ -27,7 +27,7 @@ describe("lanes", () => {
         wait: { fromMs: 100, toMs: 300 },
         hold: { fromMs: 300, toMs: 900, fencingToken: 7 },
         end: { atMs: 900, kind: "released", why: "" },
-        moments: [{ atMs: 250, kind: "offered", text: "offered" }],
+        moments: [{ atMs: 250, kind: "offered" }],
       },
     ]);
   });
@@ -53,7 +53,7 @@ describe("lanes", () => {
       ["b", { atMs: 4, kind: "cancelled", why: "" }],
       ["c", { atMs: 5, kind: "skipped", why: "" }],
     ]);
-    expect(lanes[0]?.moments).toEqual([{ atMs: 3, kind: "breaking", text: "its machine is gone" }]);
+    expect(lanes[0]?.moments).toEqual([{ atMs: 3, kind: "breaking" }]);
     expect(lanes[1]?.wait).toEqual({ fromMs: 1, toMs: 4 });
   });
 
@@ -95,7 +95,7 @@ describe("lanes", () => {
       line(9, "ended", "a", { ...token(1), heldMs: 9, reason: "released" }),
       line(9, "recorded", "a", { attempt: 2, outcome: "succeeded" }),
     ]);
-    expect([lane?.hold?.attempt, lane?.moments]).toEqual([2, [{ atMs: 9, kind: "recorded", text: "succeeded" }]]);
+    expect([lane?.hold?.attempt, lane?.moments]).toEqual([2, [{ atMs: 9, kind: "recorded" }]]);
   });
 
   it("stand with the holders above, then who waits, then what is over; a long queue is one lane", () => {

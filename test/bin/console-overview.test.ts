@@ -2,9 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../bin/console/data.js";
 import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../bin/console/overview.js";
+import { MARGIN_MS } from "../../bin/console/page/words.js";
 import { formatSeconds } from "../../bin/duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../bin/inspect/run-text.js";
-import { DEFAULTS } from "../../lib/core/limits.js";
+import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 
 /** A key that is held by `owner` with a lease of 30 s, and waited for, for these times. */
 function view(key: string, owner = "me", remainingMs = 29_000, ...waits: readonly number[]): KeyView {
@@ -123,8 +124,9 @@ describe("a failed run", () => {
     [{}, ""],
   ])("with %j lasts: %s", (run, text) => expect(lastsOf(run)).toBe(text));
 
-  it("has used up its attempts by the service's own default", () => {
+  it("has used up its attempts by the service's own default, as the time until a takeover is the core's", () => {
     expect(DEFAULT_ATTEMPTS).toBe(DEFAULTS.maxAttempts);
+    expect(MARGIN_MS).toBe(takeoverMarginMs(0) - 1);
   });
 });
 

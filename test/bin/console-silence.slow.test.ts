@@ -68,12 +68,12 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(await headerOf(page)).toMatch(/^live answered \S+ ago$/);
         await page.route("**/console/api/**", answer);
         await page.clock.runFor(12_000);
-        await page.locator(".light.down").waitFor();
+        await page.locator(".light.over").waitFor();
         expect(await headerOf(page)).toMatch(/^no answer for 1\ds$/);
         const said = await page.locator("main").innerText();
         expect(said).toMatch(sentence);
         expect(said).not.toMatch(CONCLUDED);
-        expect(await page.locator("rect.hold.late, rect.hold.over, rect.hold.lost").count()).toBe(0);
+        expect(await page.locator(".lane :is(rect.hold.late, rect.hold.over, rect.hold.lost)").count()).toBe(0);
         expect(await faultsOf(page)).toEqual([]);
       });
     });
@@ -81,11 +81,11 @@ describe.skipIf(CHROMIUM === undefined)(
     it("paints what was known, and hatches the rest", async () => {
       const page = await consoles.open(`${consoles.here}#/locks/HELD`, { turnsClock: true });
       await page.getByText("Held by checkout-7 since").waitFor();
-      expect(await page.locator("rect.unknown").count()).toBe(0);
+      expect(await page.locator(".lane rect.unknown").count()).toBe(0);
       await page.route("**/console/api/**", STATES.hung);
       await page.clock.runFor(12_000);
-      await page.locator("rect.unknown").first().waitFor();
-      expect(await page.locator("rect.hold.held").count()).toBe(1);
+      await page.locator(".lane rect.unknown").first().waitFor();
+      expect(await page.locator(".lane rect.hold.held").count()).toBe(1);
       await page.getByLabel("Queue").getByText("not known since").waitFor();
     });
 
@@ -105,7 +105,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText("asking").waitFor();
       await page.clock.runFor(40_000);
       await page.getByText(/^no answer$/).waitFor();
-      expect(await page.locator(".light.live").count()).toBe(0);
+      expect(await page.locator(".light.held").count()).toBe(0);
     });
 
     it("says of a reset run that it was reset, and why", async () => {

@@ -11,7 +11,7 @@ import { KeyView } from "./key-view.js";
 import { type KeyActions, KEYS, useKeys } from "./keys.js";
 import { LimitsView } from "./limits-view.js";
 import { LocksView } from "./locks-view.js";
-import { Freshness } from "./parts.js";
+import { Freshness, mark } from "./parts.js";
 import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS } from "./poll.js";
 import { type Place, hrefOf, PLACES, useRoute } from "./route.js";
 import { RunsView, RunView } from "./runs-view.js";
@@ -73,7 +73,7 @@ function Page(props: PageProps): Content {
   const { place, key: name, query } = route;
   const View = VIEWS[place][name === undefined ? "list" : "one"];
   const shown = { lines, polledLines: polled, logFromMs: polled.data?.fromMs ?? about.data?.logFromMs, exhausted, announce: setNews };
-  return html`<a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
+  return html`<a class="skip visually-hidden" href="#main" onClick=${skip}>Skip to the content</a>
     <header class="top">
       <a class="brand" href=${hrefOf("locks")}><img src="/console/icon.svg" alt="" width="26" height="26" />holdfast</a>
       <nav aria-label="Views">
@@ -83,7 +83,7 @@ function Page(props: PageProps): Content {
     </header>
     ${
       news !== "" &&
-      html`<div class="notice good" role="status">
+      html`<div class="notice held" role="status">
         <p>${news}</p>
         <button type="button" onClick=${() => setNews("")}>Close</button>
       </div>`
@@ -99,7 +99,9 @@ function badge(exhausted: Exhausted | undefined): Content | false {
   const count = exhausted?.items.length ?? 0;
   return (
     count > 0 &&
-    html` <span class="badge">${count}${exhausted?.more === true ? "+" : ""}<span> ${count === 1 ? "needs" : "need"} you</span></span>`
+    html` <span class="badge event over"
+      >${count}${exhausted?.more === true ? "+" : ""}<span> ${count === 1 ? "needs" : "need"} you</span></span
+    >`
   );
 }
 
@@ -134,22 +136,20 @@ function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly po
 /** The number of lines in a full answer. */
 const PAGE = 2000;
 
+const PAUSED = ["waiting", "paused", ""] as const;
+const ASKING = ["unknown", "asking", ""] as const;
+
 function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PageProps & { readonly about: Polled<About> }): Content {
   const { polls } = useContext(SharedContext);
   const nowMs = useNow(1000);
   const shown = Array.from(polls, ({ current }) => current);
   const silences = shown.map((polled) => silentMs(polled, nowMs)).filter((ms) => ms !== undefined);
   const answeredMs = Math.max(...shown.map(({ atMs = 0 }) => atMs));
-  const live = answeredMs > 0 ? ["live", `answered ${formatSeconds(Math.max(0, nowMs - answeredMs))} ago`] : ["asking"];
-  const [state = "", age] = isPaused
-    ? ["paused"]
-    : silences.length > 0
-      ? ["no answer", `for ${formatSeconds(Math.min(...silences))}`]
-      : live;
+  const live = answeredMs > 0 ? (["held", "live", `answered ${formatSeconds(Math.max(0, nowMs - answeredMs))} ago`] as const) : ASKING;
+  const silent = silences.length > 0 && (["over", "no answer", `for ${formatSeconds(Math.min(...silences))}`] as const);
+  const [tone, state, age] = isPaused ? PAUSED : silent || live;
   return html`<div class="status">
-    <span class=${`light ${state === "no answer" ? "down" : state}`}
-      ><i aria-hidden="true"></i><span role="status">${state}</span> <small>${age}</small></span
-    >
+    <span class="light ${tone}">${mark(tone)}<span role="status">${state}</span> <small>${age}</small></span>
     ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
     <button type="button" onClick=${togglePause} aria-pressed=${isPaused}>${isPaused ? "Resume" : "Pause"}</button>
     <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>

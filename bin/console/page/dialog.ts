@@ -6,10 +6,6 @@ import { ApiError, change } from "./api.js";
 import { type Children, type Content, html } from "./html.js";
 import { lifeOf, MARGIN_MS, nameOf, shortToken } from "./words.js";
 
-interface Typed {
-  readonly currentTarget: HTMLInputElement;
-}
-
 /** A modal dialog. The browser keeps the focus in it, closes it on Escape, and returns the focus afterwards. */
 export function Dialog(props: { readonly title: string; readonly onClose: () => void; readonly children: Children }): Content {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -46,7 +42,7 @@ function ChangeDialog(
     readonly make: (reason: string) => Promise<string>;
   },
 ): Content {
-  const { title, keyToType, action, isKnown, make, onClose, onDone } = props;
+  const { title, keyToType, action, isKnown, onClose } = props;
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [state, setState] = useState<{ readonly isBusy: boolean; readonly error?: string }>({ isBusy: false });
@@ -55,9 +51,9 @@ function ChangeDialog(
     event.preventDefault();
     if (!canMake) return;
     setState({ isBusy: true });
-    make(reason.trim()).then(
+    props.make(reason.trim()).then(
       (news) => {
-        onDone(news);
+        props.onDone(news);
         onClose();
       },
       (error: unknown) => setState({ isBusy: false, error: errorText(error) }),
@@ -66,9 +62,9 @@ function ChangeDialog(
   return html`<${Dialog} title=${title} onClose=${onClose}><form onSubmit=${submit} autocomplete="off">
     ${props.children}
     ${field("Reason. It is logged.", reason, setReason, { maxlength: "200", autofocus: true, placeholder: "for example: its machine is gone" })}
-    ${keyToType !== undefined && field(toType(keyToType), typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
-    ${!isKnown && html`<p class="notice bad" role="alert">Nobody answers: what is so now is not known.</p>`}
-    ${state.error !== undefined && html`<p class="notice bad" role="alert">${state.error}</p>`}
+    ${keyToType !== undefined && field(html`Type the key to confirm: <code class="to-type"><bdi>${keyToType}</bdi></code>`, typed, setTyped, { spellcheck: "false", autocapitalize: "off" })}
+    ${!isKnown && html`<p class="notice over" role="alert">Nobody answers: what is so now is not known.</p>`}
+    ${state.error !== undefined && html`<p class="notice over" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
       <button type="submit" class="danger" disabled=${!canMake}>${state.isBusy ? "Working…" : action}</button>
@@ -79,12 +75,13 @@ function ChangeDialog(
 function field(label: Children, value: string, set: (value: string) => void, attributes: object): Content {
   return html`<label class="field wide">
     <span>${label}</span>
-    <input required ...${attributes} value=${value} onInput=${(event: Typed) => set(event.currentTarget.value)} />
+    <input
+      required
+      ...${attributes}
+      value=${value}
+      onInput=${({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => set(currentTarget.value)}
+    />
   </label>`;
-}
-
-function toType(key: string): Content {
-  return html`Type the key to confirm: <code class="to-type"><bdi>${key}</bdi></code>`;
 }
 
 function errorText(error: unknown): string {
@@ -96,11 +93,7 @@ function errorText(error: unknown): string {
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
-export function BreakDialog(
-  props: ChangeProps & {
-    readonly view: KeyView;
-  },
-): Content {
+export function BreakDialog(props: ChangeProps & { readonly view: KeyView }): Content {
   const { view, isKnown } = props;
   const { key } = view;
   // Those that were shown when the dialog opened: a later holder must not be broken by mistake.
@@ -137,13 +130,13 @@ export function BreakDialog(
 }
 
 function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencingToken: number) => void): Content {
+  const options = holders.map(({ owner, fencingToken, heldMs }) => {
+    const text = `${nameOf({ owner })}, token ${shortToken(fencingToken)}, held for ${formatDuration(heldMs)}`;
+    return option("hold", text, fencingToken === chosen, () => choose(fencingToken));
+  });
   return html`<fieldset>
     <legend>Which hold</legend>
-    ${holders.map((holder) => {
-      const { fencingToken, heldMs } = holder;
-      const text = `${nameOf(holder)}, token ${shortToken(fencingToken)}, held for ${formatDuration(heldMs)}`;
-      return option("hold", text, fencingToken === chosen, () => choose(fencingToken));
-    })}
+    ${options}
   </fieldset>`;
 }
 
@@ -158,32 +151,26 @@ function nowText(next: string | undefined): Content {
     works, only fencing tokens protect your data.`;
 }
 
+/** Resets a limit, whose name is typed. */
 export function ResetLimitDialog(props: ChangeProps & { readonly name: string }): Content {
   const { name } = props;
-  const make = async (reason: string): Promise<string> => {
-    await change("reset-limit", { key: name, reason });
-    return `${name} is all back: the next caller may bring other rates.`;
-  };
+  const news = `${name} is all back: the next caller may bring other rates.`;
+  const make = (reason: string): Promise<string> => change("reset-limit", { key: name, reason }).then(() => news);
   return html`<${ChangeDialog} ...${props} title="Reset a limit" keyToType=${name} action="Reset it" make=${make}>
     <p>Its burst may start at once, beside what started before.</p>
   </${ChangeDialog}>`;
 }
 
-/** Resets a run. */
+/** Resets a run, whose key is typed. */
 export function ResetDialog(props: ChangeProps & { readonly run: Pick<RunOfKey, "key" | "checkpoint" | "fencingToken"> }): Content {
   // The run that was shown when the dialog opened: a later one must not be forgotten by mistake.
   const [{ key, checkpoint, fencingToken }] = useState(props.run);
-  const make = async (reason: string): Promise<string> => {
-    await change("reset", { key, reason, fencingToken });
-    return `${key} is forgotten: the next start is a first attempt.`;
-  };
+  const news = `${key} is forgotten: the next start is a first attempt.`;
+  const make = (reason: string): Promise<string> => change("reset", { key, reason, fencingToken }).then(() => news);
   return html`<${ChangeDialog} ...${props} title="Reset a run" keyToType=${key} action="Reset it" make=${make}>
     <p>Its outcome is deleted: the next caller runs the work again.</p>
-    ${
-      checkpoint !== undefined &&
-      html`<p>This checkpoint is dropped:</p>
-        <pre tabindex="0">${checkpoint}</pre>`
-    }
+    ${checkpoint !== undefined && html`<p>This checkpoint is dropped:</p>`}
+    ${checkpoint !== undefined && html`<pre tabindex="0">${checkpoint}</pre>`}
   </${ChangeDialog}>`;
 }
 

@@ -3,7 +3,7 @@
  * API's own routes with the user's token, which the same authorizer checks as for any other caller.
  */
 import { render } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { type Handlers, handlersOf, PAID_POLL_MS } from "../handlers.js";
 import { type DataSource, ApiError, readFrom } from "./api.js";
 import { App } from "./app.js";
@@ -14,7 +14,7 @@ import "./sign-in.css";
 /** A token as a header may carry it. */
 const TOKEN = /^[\w.~+/-]+=*$/;
 
-/** Returns the way to the data through a face in this page. */
+/** Returns the way to the data through handlers in this page. */
 function wayThrough({ answers, changes }: Handlers): DataSource {
   const none = (): never => {
     throw new ApiError({ code: "console", message: "This page may only read. Load it again, and choose to make changes." });
@@ -42,34 +42,32 @@ function Hosted(): Content {
   return isIn ? html`<${App} />` : html`<${SignIn} refusal=${refusal} enter=${enter} />`;
 }
 
-function SignIn({
-  refusal,
-  enter,
-}: {
+interface SignInProps {
   readonly refusal: string | undefined;
   readonly enter: (token: string, canChange: boolean) => void;
-}): Content {
-  const field = useRef<HTMLInputElement>(null);
-  const [canChange, setCanChange] = useState(false);
+}
+
+function SignIn({ refusal, enter }: SignInProps): Content {
   const [wrong, setWrong] = useState<string>();
-  const submit = (event: Event): void => {
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    const token = (field.current?.value ?? "").trim().replace(/^Bearer\s+/i, "");
-    if (TOKEN.test(token)) enter(token, canChange);
+    const entered = new FormData(event.target as HTMLFormElement);
+    const token = (entered.get("token") as string).trim().replace(/^Bearer\s+/i, "");
+    if (TOKEN.test(token)) enter(token, entered.has("changes"));
     else setWrong("This is no token. A token is one word of letters, digits and dots.");
   };
   const message = wrong ?? refusal;
   return html`<main id="main" class="sign-in">
     <h1>holdfast</h1>
     <p>The locks and runs of <strong>${location.host}</strong>.</p>
-    ${message !== undefined && html`<div class="notice bad" role="alert"><p>${message}</p></div>`}
+    ${message !== undefined && html`<div class="notice over" role="alert"><p>${message}</p></div>`}
     <form onSubmit=${submit} autocomplete="off">
       <label class="field wide">
         <span>Bearer token, with the scope for operators</span>
-        <input ref=${field} class="masked" name="token" required autofocus spellcheck="false" autocapitalize="off" autocomplete="off" />
+        <input class="masked" name="token" required autofocus spellcheck="false" autocapitalize="off" autocomplete="off" />
       </label>
       <label class="check">
-        <input type="checkbox" checked=${canChange} onChange=${() => setCanChange((before) => !before)} />
+        <input type="checkbox" name="changes" />
         Let me break holds, and reset runs and limits
       </label>
       <div class="buttons"><button type="submit">Open</button></div>

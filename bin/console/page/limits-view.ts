@@ -47,7 +47,7 @@ export function LimitsView({ about, query, announce }: ViewProps): Content {
           ({ key, parts, fullInMs, permits, ...limit }) =>
             html`<tr key=${key}>
               <th scope="row">${keyName(key, parts)}</th>
-              <td data-label="Left">
+              <td class="wide">
                 ${ratesLeft(limit)}
                 ${permits && html`${part(`${permits.of} at once`, permits.of - permits.out, permits.of)}<a href=${hrefOf("locks", key)}>${sentence(permitsText(permits))}</a>`}
               </td>

@@ -207,7 +207,7 @@ function row(view: KeyView, sinceOf: Since): Content {
       ${first && html`${sinceOf(key, first)} <span class="muted">(${formatSeconds(first.heldMs)})</span>`}
     </td>
     <td data-label="Last renewed" class=${tone === "late" || tone === "over" ? "some" : ""}>${formatSeconds(leaseMs - remainingMs)} ago</td>
-    <td data-label="Lease left">${shortest && LeaseBar({ leftMs: remainingMs, leaseMs, tone })}</td>
+    <td class="wide">${shortest && LeaseBar({ leftMs: remainingMs, leaseMs, tone })}</td>
     <td data-label="Waiting" class="number ${waiters.length > 0 ? "some" : "muted none"}">
       ${waiters.length > 0 ? `${waiters.length}, for ${formatSeconds(longestWaitMs(view))}` : "–"}
     </td>

@@ -67,7 +67,7 @@ export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Con
   const { error, atMs, again } = polled;
   if (!error && silentMs(polled, nowMs) === undefined) return null;
   const age = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
-  return html`<div class="notice bad" role="alert">
+  return html`<div class="notice over" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
     <p>${error ? error.message : "The request is still under way."}${age}</p>
     <button type="button" onClick=${again}>Try again now</button>

@@ -92,10 +92,10 @@ export function Timeline(props: {
       html`<svg width=${width} height=${height} role="img" aria-label=${`${name}: ${shown.length} leases, as in the table below`}>
         <defs>
           <pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-            <rect class="hatch" width="2.5" height="6" />
+            <rect class="hatch wait" width="2.5" height="6" />
           </pattern>
           <pattern id="unknown" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
-            <rect class="hatch-unknown" width="1.5" height="6" />
+            <rect class="hatch unknown" width="1.5" height="6" />
           </pattern>
         </defs>
         ${axis(fromMs, untilMs, wholeMs, place, height, wide, isUtc)}
@@ -154,7 +154,7 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place
   const isOver = !hold && end !== undefined;
   return html`<g>
     <rect class="wait" x=${x} y=${middle - 4} width=${Math.max(2, x2 - x)} height="8" rx="2" fill="url(#waiting)" />
-    <line class="wait-line" x1=${x} x2=${x} y1=${middle - 6} y2=${middle + 6} />
+    <line class="wait" x1=${x} x2=${x} y1=${middle - 6} y2=${middle + 6} />
     ${isOver && cross(x2, middle, "wait")}
   </g>`;
 }
@@ -196,7 +196,10 @@ function cross(x: number, y: number, tone: string): Content {
 }
 
 function momentOf({ atMs, kind }: Moment, y: number, place: PixelOf): Content {
-  const x = place(atMs);
+  return diamond(kind, place(atMs), y);
+}
+
+function diamond(kind: Moment["kind"], x: number, y: number): Content {
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }
 
@@ -214,20 +217,21 @@ function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: b
   return parts.join(", ");
 }
 
-/** The signs of the picture. */
+/** The signs of the picture, as it draws them. */
 export function legend(): Content {
-  const items = [
-    ["wait", "waits"],
-    ["hold", "holds"],
-    ["hold late", "not renewed"],
-    ["future", "lease left"],
-    ["renewal", "renewed"],
-    ["lost", "lost: the lease ran out"],
-    ["broken", "broken"],
-    ["unknown", "not known"],
-    ["moment", "offered, changed or recorded"],
-  ] as const;
+  const box = (kind: string, fill?: string): Content => html`<rect class=${kind} x="1" y="1" width="18" height="10" rx="2" fill=${fill} />`;
+  const signs: readonly (readonly [sign: Content | readonly Content[], text: string])[] = [
+    [box("wait", "url(#waiting)"), "waits"],
+    [box("hold held"), "holds"],
+    [box("hold late"), "not renewed"],
+    [box("future"), "lease left"],
+    [[box("hold held"), html`<line class="renewal" x1="10" x2="10" y1="2" y2="10" />`], "renewed"],
+    [box("hold lost"), "lost: the lease ran out"],
+    [box("hold broken"), "broken"],
+    [box("unknown", "url(#unknown)"), "not known"],
+    [diamond("offered", 10, 6), "offered, changed or recorded"],
+  ];
   return html`<ul class="legend" aria-hidden="true">
-    ${items.map(([kind, text]) => html`<li><i class=${kind}></i>${text}</li>`)}
+    ${signs.map(([sign, text]) => html`<li><svg width="20" height="12">${sign}</svg>${text}</li>`)}
   </ul>`;
 }
