@@ -13,12 +13,12 @@ import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
 import { emitQuietly } from "./client/wire/events.js";
 import { checkVia, failover } from "./client/wire/failover.js";
-import type { HttpOptions } from "./client/wire/http-options.js";
 import { callersOf, httpApi } from "./client/wire/http.js";
-import { checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
+import { type HttpOptions, checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
+import { given } from "./core/members.js";
 import { type PolicyOptions, createPolicy } from "./core/policy.js";
 import { randomNumber } from "./core/random.js";
 import { systemClock } from "./core/time.js";
@@ -105,10 +105,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const { calls, region, time } = tableAccess(options.client, options, {
     ...{ clock: systemClock, random: randomNumber, env: environment() },
   });
-  const policy: PolicyOptions = {
-    ...(options.clockErrorMs !== undefined && { clockErrorMs: options.clockErrorMs }),
-    ...(options.retentionMs !== undefined && { retentionMs: options.retentionMs }),
-  };
+  const policy: PolicyOptions = given({ clockErrorMs: options.clockErrorMs, retentionMs: options.retentionMs });
   const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
   const { api, use } = failover({

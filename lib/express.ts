@@ -2,8 +2,7 @@
  * `holdfast/express`: routes of Express 5 that run once per `Idempotency-Key`, limits in front of routes, and an error handler for
  * refusals. It imports nothing from Express.
  */
-export type { ExpressMiddleware, ExpressRequest } from "./adapters/express.js";
-export { idempotent, lockErrors, rateLimit } from "./adapters/express.js";
+export { type ExpressMiddleware, type ExpressRequest, idempotent, lockErrors, rateLimit } from "./adapters/express.js";
 export type { NodeRequest } from "./adapters/node-http.js";
 export type { RateLimitOptions } from "./adapters/rate-limit.js";
 export type { IdempotentOptions } from "./adapters/route.js";

@@ -6,43 +6,28 @@ import { type ClientOptions, checkClient } from "./client/calls/client-options.j
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
 import { optionOrVariable } from "./client/wire/environment.js";
-import type { HttpOptions } from "./client/wire/http-options.js";
 import { callersOf, httpApi } from "./client/wire/http.js";
-import { checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
+import { type HttpOptions, checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
 
 export { currentLease } from "./client/calls/surrounding.js";
 export type { ClientOptions } from "./client/calls/client-options.js";
 export type { LockClientEvent } from "./client/wire/events.js";
-export type { LockClient } from "./client/calls/lock-client.js";
+export type { LockClient, LockHandle, ReadWriteHandle, SegmentsHandle, UnsureWork, Work } from "./client/calls/lock-client.js";
 export type { ElectOptions, Lead } from "./client/calls/elect.js";
-export {
-  FinalError,
-  LimitExceededError,
-  InvalidRequestError,
-  LockError,
-  LockLostError,
-  LockTimeoutError,
-  LockUnavailableError,
-  RunFailedError,
-} from "./client/wire/errors.js";
-export type { BatchOptions, BatchRecord, BatchResponse } from "./client/calls/batch.js";
-export { idempotencyKeyOf, runBatch } from "./client/calls/batch.js";
-export type { FencedWrite } from "./client/hold/fenced-write.js";
-export { fencedWrite } from "./client/hold/fenced-write.js";
-export type { LockHandle, ReadWriteHandle, SegmentsHandle, UnsureWork, Work } from "./client/calls/lock-client.js";
+export { FinalError, LimitExceededError, InvalidRequestError, LockError, LockLostError, LockTimeoutError } from "./client/wire/errors.js";
+export { LockUnavailableError, RunFailedError } from "./client/wire/errors.js";
+export { type BatchOptions, type BatchRecord, type BatchResponse, idempotencyKeyOf, runBatch } from "./client/calls/batch.js";
+export { type FencedWrite, fencedWrite } from "./client/hold/fenced-write.js";
 export type { HttpOptions, Sign } from "./client/wire/http-options.js";
 export type { InvocationContext } from "./client/wire/invocation.js";
 export type { OccurrenceOptions, Schedule } from "./client/calls/occurrence.js";
 export type { RefreshOptions, Renewal } from "./client/calls/refresh.js";
 export type { RunningBefore, Tick, TickOptions, TickResult } from "./client/calls/tick.js";
-export type { Limiter, LimiterOptions, Limits, TakeOptions, TakeResult } from "./client/calls/limiter.js";
-export { limitAll } from "./client/calls/limiter.js";
+export { type Limiter, type LimiterOptions, type Limits, type TakeOptions, type TakeResult, limitAll } from "./client/calls/limiter.js";
 export type { Lease, State } from "./client/hold/lease-types.js";
-export type { LockedOptions } from "./client/calls/wrap/locked.js";
-export { locked } from "./client/calls/wrap/locked.js";
-export type { OnceOptions } from "./client/calls/wrap/once.js";
-export { currentRun, runOnce } from "./client/calls/wrap/once.js";
+export { type LockedOptions, locked } from "./client/calls/wrap/locked.js";
+export { type OnceOptions, currentRun, runOnce } from "./client/calls/wrap/once.js";
 export type { LeaseSet, SetKey } from "./client/hold/lease-set.js";
 export type { AcquireOptions, LeaseOptions, SetOptions, WhenUnavailable } from "./client/calls/options.js";
 export type { RunResult } from "./client/calls/run/outcome.js";

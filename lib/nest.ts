@@ -3,16 +3,8 @@
  * methods, and a filter for refusals. It imports nothing from Nest.
  */
 export type { NestAsyncOptions, NestContext, NestModule, NestProvider, NestRateLimit } from "./adapters/nest.js";
-export {
-  HoldfastModule,
-  Idempotent,
-  IdempotencyInterceptor,
-  Locked,
-  LockErrorFilter,
-  LOCKS,
-  RateLimit,
-  RateLimitInterceptor,
-} from "./adapters/nest.js";
+export { HoldfastModule, Idempotent, IdempotencyInterceptor, Locked, LockErrorFilter, LOCKS, RateLimit } from "./adapters/nest.js";
+export { RateLimitInterceptor } from "./adapters/nest.js";
 export type { NodeRequest } from "./adapters/node-http.js";
 export type { RateLimitOptions } from "./adapters/rate-limit.js";
 export type { IdempotentOptions } from "./adapters/route.js";

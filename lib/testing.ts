@@ -21,8 +21,7 @@ import { createServedStore } from "./testing/served-table.js";
 import { VirtualClock } from "./testing/virtual-clock.js";
 
 export * from "./index.js";
-export type { Operation } from "./testing/faults.js";
-export { Faults } from "./testing/faults.js";
+export { type Operation, Faults } from "./testing/faults.js";
 export { VirtualClock } from "./testing/virtual-clock.js";
 
 /** Options of a client in memory. Clients with the same `store` and `clock` contend with each other. */
