@@ -10,7 +10,11 @@ import { toProblem } from "./problem.js";
 import { HealthQuery, LimitListQuery, ListQuery, RunListQuery } from "./requests.js";
 import type { OperationName, PathOf } from "./routes.js";
 
-const LEASE_OPERATIONS = {
+/** A run's lease is renewed, checked and released like a lock's, with its kind. */
+const kind = "runs";
+
+/** Every operation that the service carries out. The OpenAPI document has its own row in openapi.ts. */
+export const OPERATIONS = {
   acquire: operation("acquire", {
     summary: "Acquire the key under a leaseId of your own making, or ask again under it",
     body: "AcquireRequest",
@@ -71,9 +75,7 @@ const LEASE_OPERATIONS = {
     serve: async (api, { path, body }) =>
       answer(await api.notify({ ...path, ...body }), ({ how, notified }) => marked(how, { status: 200, body: { notified } })),
   }),
-};
 
-const KEY_OPERATIONS = {
   inspect: operation("inspect", {
     summary: "Who holds the key, and who waits for it",
     answers: { 200: "Inspection", 304: "empty" },
@@ -96,9 +98,7 @@ const KEY_OPERATIONS = {
     answers: { 200: "List" },
     serve: async (api, { query }) => answer(await api.list(query), plainAnswer),
   }),
-};
 
-const SET_OPERATIONS = {
   acquireSet: operation("acquireSet", {
     summary: "Acquire all of these keys under one leaseId, or none",
     body: "AcquireSetRequest",
@@ -138,12 +138,7 @@ const SET_OPERATIONS = {
         },
       })),
   }),
-};
 
-/** A run's lease is renewed, checked and released like a lock's, with its kind. */
-const kind = "runs";
-
-const RUN_OPERATIONS = {
   start: operation("start", {
     summary: "Run the work of an idempotency key, or get its outcome",
     body: "StartRequest",
@@ -205,9 +200,7 @@ const RUN_OPERATIONS = {
     answers: { 200: "RunList" },
     serve: async (api, { query }) => answer(await api.runs(query), plainAnswer),
   }),
-};
 
-const LIMIT_OPERATIONS = {
   take: operation("take", {
     summary: "Take from every rate of the limit, or from none. A take that is sent twice is charged twice",
     body: "TakeRequest",
@@ -235,15 +228,7 @@ const LIMIT_OPERATIONS = {
     answers: { 200: "LimitList" },
     serve: async (api, { query }) => answer(await api.limits(query), plainAnswer),
   }),
-};
 
-/** Every operation that the service carries out. The OpenAPI document has its own row in openapi.ts. */
-export const OPERATIONS = {
-  ...LEASE_OPERATIONS,
-  ...KEY_OPERATIONS,
-  ...SET_OPERATIONS,
-  ...RUN_OPERATIONS,
-  ...LIMIT_OPERATIONS,
   health: operation("health", {
     summary: "Is the service up; ?deep=1 also reads the table, and ?caller=1 also says as whom it knows the caller",
     query: HealthQuery,

@@ -92,12 +92,12 @@ function lockCalls(
 
 function setCalls(client: LockClient, telemetry: Telemetry): Pick<LockClient, "tryAcquireAll" | "acquireAll" | "withLocks"> {
   return {
-    tryAcquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, false), () => client.tryAcquireAll(keys, options)),
-    acquireAll: (keys, options = {}) => telemetry.acquire(useOfSet(keys, true), () => client.acquireAll(keys, options)),
+    tryAcquireAll: (keys, options = {}) => telemetry.acquire({ keys, waits: false }, () => client.tryAcquireAll(keys, options)),
+    acquireAll: (keys, options = {}) => telemetry.acquire({ keys, waits: true }, () => client.acquireAll(keys, options)),
     async withLocks<T>(keys: readonly SetKey[], ...rest: WorkLast<SetOptions & WhenUnavailable, LeaseSet, T>): Promise<T> {
       const [options, work] = optionsAndWork(rest);
       checkWork("withLocks", "work", work);
-      return telemetry.acquireAround(useOfSet(keys, true), work, (within) => client.withLocks(keys, options, within) as Promise<T>);
+      return telemetry.acquireAround({ keys, waits: true }, work, (within) => client.withLocks(keys, options, within) as Promise<T>);
     },
   };
 }
@@ -105,8 +105,4 @@ function setCalls(client: LockClient, telemetry: Telemetry): Pick<LockClient, "t
 function useOf(key: string, options: object | null, waits: boolean): Use {
   const { mode } = (options ?? {}) as { readonly mode?: unknown };
   return { keys: [key], mode: mode === "shared" ? mode : "exclusive", waits };
-}
-
-function useOfSet(keys: readonly SetKey[], waits: boolean): Use {
-  return { keys, waits };
 }

@@ -9,9 +9,8 @@ import type { AcquireRequest, LockApi } from "../core/api/locks.js";
 import type { LockRecord } from "../core/record.js";
 import { VERSION } from "../core/version.js";
 import { endedLeases, inspection, inspectionTag, lapsedHolds, withinBytes } from "../core/lock/views.js";
-import type { RequestContext } from "./request-context.js";
+import { type RequestContext, HEALTH_KEY } from "./request-context.js";
 import { type Named, given, pick } from "../core/members.js";
-import { HEALTH_KEY } from "./request-context.js";
 import { acquireWithAgent } from "./acquire-with-agent.js";
 import { viewChanged } from "./watch.js";
 
@@ -20,11 +19,8 @@ const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
 export function lockOperations(context: RequestContext): LockApi {
-  return Object.assign(leaseOperations(context), readOperations(context));
-}
-
-function leaseOperations(context: RequestContext): Omit<LockApi, keyof ReturnType<typeof readOperations>> {
-  const { principal } = context;
+  const { store, clocks, caller, principal } = context;
+  const { namespace } = caller;
   return {
     async acquire({ kind: _locks, waitMs, wake, tie, ...request }) {
       const parameters = parametersOf(request);
@@ -46,13 +42,7 @@ function leaseOperations(context: RequestContext): Omit<LockApi, keyof ReturnTyp
       context.apply({ type: "transfer", key, leaseId, principal, toLeaseId, ...given({ toOwner, toMeta, leaseMs }) }),
     breakHold: ({ key, fencingToken, reason, drainMs }) =>
       context.apply({ type: "break", key, fencingToken, ...given({ drainMs }) }, "locks", { reason }),
-  };
-}
 
-function readOperations(context: RequestContext): Pick<LockApi, "check" | "inspect" | "list" | "health"> {
-  const { store, clocks, caller, principal } = context;
-  const { namespace } = caller;
-  return {
     check: ({ kind = "locks", key, leaseId }) =>
       context.carryOut({ key, kind }, async () =>
         check(await store.read(context.addressOf(key, kind)), { key, leaseId, principal }, clocks()),

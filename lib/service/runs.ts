@@ -8,9 +8,9 @@ import type { Complete, Finished, Held, Renew, Running } from "../core/commands.
 import { holdOf } from "../core/lock/tombstones.js";
 import { type Refusal, refuse } from "../core/errors.js";
 import { DEFAULTS, FOREVER_MS, LIMITS } from "../core/limits.js";
-import type { CallOptions, RenewRequest } from "../core/api/locks.js";
+import type { CallOptions } from "../core/api/locks.js";
 import type { LockRecord, Payload } from "../core/record.js";
-import type { OutcomeInput, Replayed, RunApi, RunFound, Started, StartRequest } from "../core/api/runs.js";
+import type { OutcomeInput, Replayed, RunApi, RunFound, ServiceApi, Started, StartRequest } from "../core/api/runs.js";
 import { isRunning, payloadTtlAtSec, runOf } from "../core/run/run.js";
 import { instantOf } from "../core/time.js";
 import { freeInMs, runTag, runView } from "../core/lock/views.js";
@@ -22,16 +22,7 @@ import { leftMsOf, viewChanged, watch } from "./watch.js";
 const OMITTED = { resultOmitted: true } as const;
 
 /** Makes the operations on runs, and the renewal of their leases. */
-export function runOperations(context: RequestContext): RunApi & RenewsRuns {
-  return Object.assign(startOperations(context), leaseOperations(context), readOperations(context));
-}
-
-/** The renewal of a run's lease, which other operations share with locks. */
-interface RenewsRuns {
-  renew(request: RenewRequest): Promise<Held | Refusal>;
-}
-
-function startOperations(context: RequestContext): Pick<RunApi, "start" | "resetRun"> {
+export function runOperations(context: RequestContext): RunApi & Pick<ServiceApi, "renew"> {
   const { clocks, deps, principal } = context;
   return {
     async start(request, { signal }: CallOptions = {}) {
@@ -57,12 +48,7 @@ function startOperations(context: RequestContext): Pick<RunApi, "start" | "reset
     },
 
     resetRun: ({ key, reason, fencingToken }) => context.apply({ type: "reset", key, ...given({ fencingToken }) }, "runs", { reason }),
-  };
-}
 
-function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & RenewsRuns {
-  const { principal } = context;
-  return {
     async renew({ key, leaseId, leaseMs, checkpoint, sequence }) {
       const command: Renew = { type: "renew", key, leaseId, principal, ...given({ leaseMs }) };
       if (checkpoint === undefined) return lengthened(await context.apply(command, "runs"));
@@ -94,12 +80,7 @@ function leaseOperations(context: RequestContext): Pick<RunApi, "complete"> & Re
       const stored = await keep(context, field, value, key, leaseId);
       return stored.ok ? context.apply<Complete>({ ...command, payload: stored.payload }, "runs") : stored;
     },
-  };
-}
 
-function readOperations(context: RequestContext): Pick<RunApi, "run" | "runs"> {
-  const { clocks } = context;
-  return {
     run: ({ key, ...poll }, { signal }: CallOptions = {}) =>
       context.carryOut({ key, kind: "runs" }, async (): Promise<RunFound | Refusal> => {
         const viewOf = (record: LockRecord | undefined) => {
