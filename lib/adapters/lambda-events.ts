@@ -75,7 +75,9 @@ export function sqsHandler<Message extends SqsMessage>(
     const limiters = limitsFor(message);
     const giveUp = new AbortController();
     const leftMs = capBudgetMs(limiters.length * CALL_BUDGET_MS, invocation);
-    const timer = sessionOf("locks", locks).deps.clock.after(leftMs, () => giveUp.abort(noAnswer()));
+    const noAnswer = "take: there was no answer before the invocation ends";
+    const details = { code: "unavailable", definite: false, retry: "later" } as const;
+    const timer = sessionOf("locks", locks).deps.clock.after(leftMs, () => giveUp.abort(new LockUnavailableError(noAnswer, details)));
     try {
       await limitAll(limiters, { cost, signal: giveUp.signal });
     } finally {
@@ -107,11 +109,6 @@ export function sqsHandler<Message extends SqsMessage>(
       batchItemFailures: records.filter(({ messageId }) => failed.has(messageId)).map(({ messageId }) => ({ itemIdentifier: messageId })),
     };
   };
-}
-
-function noAnswer(): LockError {
-  const message = "take: there was no answer before the invocation ends";
-  return new LockUnavailableError(message, { code: "unavailable", definite: false, retry: "later" });
 }
 
 /**

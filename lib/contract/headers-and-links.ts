@@ -3,6 +3,7 @@
  * them with every start.
  */
 import { LIMITS } from "../core/limits.js";
+import { given } from "../core/members.js";
 import { TASK_TOKEN_HEADER } from "./requests.js";
 import type { OperationName } from "./routes.js";
 
@@ -20,12 +21,8 @@ const OF_LEASE = { ...OF_KEY, ...OF_SET };
 const ITS_TOKEN = { fencingToken: "$response.body#/fencingToken" };
 const ITS_KEYS = { keys: "$request.body#/keys" };
 
-const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link => ({
-  operationId,
-  description,
-  parameters,
-  ...(requestBody !== undefined && { requestBody }),
-});
+const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link =>
+  given({ operationId, description, parameters, requestBody });
 
 /** Every link, by its name in `components`. */
 export const LINKS = {

@@ -142,7 +142,7 @@ export class Telemetry {
         ask((run) => {
           if (!run) return context.with(within, work as (none?: R) => T);
           span.setAttributes({ "holdfast.run.attempt": run.attempt, "holdfast.run.takeover": run.takeover });
-          this.#followRun(run, span, attributes);
+          this.#untilEnd(run, span, { ...attributes, "holdfast.kind": "run" }, () => undefined);
           return context.with(within, work, undefined, run);
         }),
       );
@@ -219,10 +219,6 @@ export class Telemetry {
       oneEnded();
     });
     return { span, workEnded: oneEnded };
-  }
-
-  #followRun(run: Held, span: Span, attributes: Attributes): void {
-    this.#untilEnd(run, span, { ...attributes, "holdfast.kind": "run" }, () => undefined);
   }
 
   /** Calls `onEnd` when the hold ends, with the attributes of its loss, if it was lost. */

@@ -18,22 +18,12 @@ export const TABLE_NAME = "in-memory";
 /** Sends one operation of DynamoDB, with values of JavaScript. */
 export type Send = (operation: string, input: object) => Promise<object>;
 
+const METHODS = { GetItem: "get", UpdateItem: "update", PutItem: "put", Query: "query", TransactWriteItems: "transactWrite" } as const;
+
 /** Carries out one operation of DynamoDB, on values of JavaScript. */
 export function carryOut(table: DynamoTable, operation: string, input: Input): object {
-  switch (operation) {
-    case "GetItem":
-      return table.get(input);
-    case "UpdateItem":
-      return table.update(input);
-    case "PutItem":
-      return table.put(input);
-    case "Query":
-      return table.query(input);
-    case "TransactWriteItems":
-      return table.transactWrite(input);
-    default:
-      throw new Error(`this table does not know the operation ${operation}`);
-  }
+  if (!Object.hasOwn(METHODS, operation)) throw new Error(`this table does not know the operation ${operation}`);
+  return table[METHODS[operation as keyof typeof METHODS]](input);
 }
 
 /** Returns a sender to `table`, which is served like DynamoDB. */

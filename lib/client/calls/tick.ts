@@ -124,16 +124,17 @@ export async function tick<T>(
   locks: Locks,
   name: string,
   { at: occurrence, lateMs, intervalMs }: Occurrence,
-  { overlap, maxLateMs = mostLateMs(intervalMs), keepMs, leaseMs, maxAttempts, waitMs = 0, signal }: TickOptions,
+  { overlap, maxLateMs, keepMs, leaseMs, maxAttempts, waitMs = 0, signal }: TickOptions,
   work: (tick: Tick) => Promise<T> | T,
 ): Promise<TickResult<T>> {
+  const mostLateMs = maxLateMs ?? (intervalMs === 0 ? Number.POSITIVE_INFINITY : Math.min(intervalMs, MAX_LATE_MS));
   const keepResultMs = keepMsOf(keepMs, intervalMs);
   const options = { leaseMs, maxAttempts, waitMs, signal, keepResultMs, largeResult: "omit" } as const;
   const course = { hasBegun: false };
   try {
     const { value, replayed, attempt } = await locks.runOnce(runKeyOf(name, occurrence), options, (run) => {
       course.hasBegun = true;
-      if (run.attempt === 1 && lateMs > maxLateMs) throw tooLate(lateMs, maxLateMs);
+      if (run.attempt === 1 && lateMs > mostLateMs) throw tooLate(lateMs, mostLateMs);
       return alone(locks, name, { run, leaseMs, signal, isQueued: overlap === "queue" }, (lease) => work(tickOf(run, lease, occurrence)));
     });
     return { occurrence, how: replayed ? "done-before" : "ran", value, attempt };
@@ -144,10 +145,6 @@ export async function tick<T>(
     if (why === TOO_LATE) return { occurrence, how: "too-late", lateMs: data as number };
     throw error;
   }
-}
-
-function mostLateMs(intervalMs: number): number {
-  return intervalMs === 0 ? Number.POSITIVE_INFINITY : Math.min(intervalMs, MAX_LATE_MS);
 }
 
 /** Returns the name and the data of the error of an occurrence that never runs, as decided now or by an earlier delivery. */

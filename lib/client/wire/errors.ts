@@ -50,7 +50,6 @@ export class LockTimeoutError extends LockError {
   static {
     brand(this, "LockTimeoutError");
   }
-
   override readonly name = "LockTimeoutError";
   /** The leases that held the key, as far as known: their owners, tokens and times. */
   readonly holders: readonly HolderView[];
@@ -101,7 +100,6 @@ export class LockLostError extends LockError {
   static {
     brand(this, "LockLostError");
   }
-
   override readonly name = "LockLostError";
   /**
    * The reason, as far as known; `deadline` if no renewal succeeded in time, `restored` in a process that went on from a snapshot of Node:
@@ -128,7 +126,6 @@ export class LimitExceededError extends LockError {
   static {
     brand(this, "LimitExceededError");
   }
-
   override readonly name = "LimitExceededError";
   /** The time after which it would have room, if nobody else takes, in ms. */
   declare readonly retryAfterMs: number;
@@ -143,7 +140,6 @@ export class LockUnavailableError extends LockError {
   static {
     brand(this, "LockUnavailableError");
   }
-
   override readonly name = "LockUnavailableError";
 }
 
@@ -152,7 +148,6 @@ export class InvalidRequestError extends LockError {
   static {
     brand(this, "InvalidRequestError");
   }
-
   override readonly name = "InvalidRequestError";
   /** The option or field that broke the rule. */
   readonly field: string | undefined;
@@ -193,7 +188,6 @@ export class RunFailedError extends LockError {
   static {
     brand(this, "RunFailedError");
   }
-
   override readonly name = "RunFailedError";
   /** The number of the attempt that failed. */
   readonly attempt: number;

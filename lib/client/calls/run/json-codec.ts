@@ -102,11 +102,8 @@ export function fromJson(json: unknown): unknown {
   if (tag === "bigint" && typeof value === "string" && /^-?\d+$/.test(value)) return BigInt(value);
   if (tag === "date" && (value === null || typeof value === "string")) return new Date(value ?? Number.NaN);
   if (tag === "error") return errorFromJson(value);
-  return membersFromJson(tag === "object" && typeof value === "object" && value !== null ? value : json);
-}
-
-function membersFromJson(json: object): unknown {
-  return Object.fromEntries(Object.entries(json).map(([name, member]) => [name, fromJson(member)]));
+  const members = tag === "object" && typeof value === "object" && value !== null ? value : json;
+  return Object.fromEntries(Object.entries(members).map(([name, member]) => [name, fromJson(member)]));
 }
 
 function tagged(type: string, value?: unknown): unknown {
