@@ -70,15 +70,8 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
   checkRunnerOptions(options, ["key", "payload", "isRecorded"], ["service", "caller"], {
     largeResult: "is not an option here: a response that can't be kept is given once",
   });
-  const run = onceRunner<readonly [Event, Context], unknown>({
-    ...rest,
-    locks,
-    key,
-    compared: payload,
-    comparedBy: "payload",
-    isRecorded,
-    storedOf: withoutCookies,
-  });
+  const rules = { ...rest, locks, key, compared: payload, comparedBy: "payload", isRecorded, storedOf: withoutCookies } as const;
+  const run = onceRunner<readonly [Event, Context], unknown>(rules);
 
   return async (event, context, work) => {
     const request = requestOf(event);

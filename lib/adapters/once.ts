@@ -110,20 +110,8 @@ export function onceRunner<Asked extends readonly unknown[], Response>({
   call: HostCall<Asked>,
   work: (run: Run | undefined) => Promise<Response>,
 ) => Promise<CallOutcome<Response>> {
-  const {
-    service,
-    caller,
-    key: keyFor,
-    compared,
-    comparedBy,
-    isRecorded,
-    storedOf,
-    isFinal,
-    waitMs,
-    whenUnavailable,
-    maxAttempts = 0,
-    ...run
-  } = options;
+  const { service, caller, key: keyFor, compared, comparedBy, isRecorded, storedOf, ...ofRun } = options;
+  const { isFinal, waitMs, whenUnavailable, maxAttempts = 0, ...run } = ofRun;
   const keys = requestKeys({ service, caller });
 
   function runOf({ args, request }: HostCall<Asked>): { readonly key: string; readonly payload: unknown } {

@@ -250,28 +250,11 @@ export const ANSWERS = {
 
 /** The answers that clients check, by the names of the checks. One that is a part of another comes before it. */
 export const CHECKED = {
-  isLease: Lease,
-  isStarted: Started,
-  isReplayed: Replayed,
-  isWaiting: Waiting,
-  isAsleep: Asleep,
-  isSet: LeaseSet,
-  isLeaseState: leaseState,
-  isSetEnded: SetStates,
-  isRenewals: Renewals,
-  isNotified: Notified,
-  isBreaking: Break,
-  isRecorded: Recorded,
-  isReset: Reset,
-  isInspection: Inspection,
-  isList: List,
-  isRun: Run,
-  isRunList: RunList,
-  isTaken: Taken,
-  isLimit: Limit,
-  isLimitList: LimitList,
-  isHealth: Health,
-  isProblem: Refused,
+  ...{ isLease: Lease, isStarted: Started, isReplayed: Replayed, isWaiting: Waiting, isAsleep: Asleep },
+  ...{ isSet: LeaseSet, isLeaseState: leaseState, isSetEnded: SetStates, isRenewals: Renewals, isNotified: Notified },
+  ...{ isBreaking: Break, isRecorded: Recorded, isReset: Reset, isInspection: Inspection, isList: List, isRun: Run },
+  ...{ isRunList: RunList, isTaken: Taken, isLimit: Limit, isLimitList: LimitList, isHealth: Health },
+  ...{ isProblem: Refused },
 } as const satisfies Record<string, v.GenericSchema>;
 
 /** The words that a newer service may add to. No decision of a client depends on them, so it accepts any text there. */
