@@ -164,10 +164,7 @@ const rateCount = integer(1, LIMITS.rateCountMax);
 const remaining = v.array(described(integer(0, LIMITS.rateCountMax), "What can be taken at once, of each rate."));
 
 /** The take may start, now or in a while. */
-const Taken = v.strictObject({
-  startInMs: described(durationMs, "Start after this time, counted from the answer; 0: now."),
-  remaining,
-});
+const Taken = v.strictObject({ startInMs: described(durationMs, "Start after this time, counted from the answer; 0: now."), remaining });
 
 const Limit = v.strictObject({
   key: Key,
@@ -202,12 +199,7 @@ const Refused = v.strictObject({
 });
 
 /** `application/problem+json`, RFC 9457. */
-const Problem = v.strictObject({
-  type: v.string(),
-  title: v.string(),
-  status: integer(400, 599),
-  ...Refused.entries,
-});
+const Problem = v.strictObject({ type: v.string(), title: v.string(), status: integer(400, 599), ...Refused.entries });
 
 /** One answer per heartbeat: a lease or a problem, each with its key and status. */
 const Renewals = v.strictObject({
@@ -227,12 +219,7 @@ const caller = v.strictObject({
   retentionMs: durationMs,
 });
 
-const Health = v.strictObject({
-  status: v.literal("ok"),
-  version: v.string(),
-  serverTimeMs: durationMs,
-  caller: v.optional(caller),
-});
+const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs, caller: v.optional(caller) });
 
 /** The error of a gateway that answers in place of the service. */
 const GatewayAnswer = v.object({ message: v.string() });

@@ -59,10 +59,7 @@ const TELLS = {
 } as const;
 const WAIT = { Prefer: `\`wait=N\`: wait up to N seconds, at most ${LIMITS.serverWaitMs / 1000}; a deployment may answer at once` };
 /** Words on the headers of a request that may wait, and of a look that may wait for a change. */
-const ASKS = {
-  wait: WAIT,
-  look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT },
-} as const;
+const ASKS = { wait: WAIT, look: { "If-None-Match": "The `ETag` of an earlier look: 304 if nothing changed", ...WAIT } } as const;
 
 interface HeadersAndLinks {
   /** Headers of its request, with their descriptions. */

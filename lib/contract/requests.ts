@@ -83,12 +83,7 @@ const RenewRequest = v.strictObject({ leaseMs: v.optional(leaseMs), meta: detail
 
 const ModeRequest = v.strictObject({ mode, fencingToken });
 
-const TransferRequest = v.strictObject({
-  leaseId: LeaseId,
-  owner: v.optional(owner),
-  leaseMs: v.optional(leaseMs),
-  meta: details.meta,
-});
+const TransferRequest = v.strictObject({ leaseId: LeaseId, owner: v.optional(owner), leaseMs: v.optional(leaseMs), meta: details.meta });
 
 const WaitRequest = v.strictObject({
   condition,

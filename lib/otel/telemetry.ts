@@ -239,10 +239,7 @@ export class Telemetry {
   #attributesOf({ keys, mode }: Use): Attributes {
     const all = (Array.isArray(keys) ? keys : []) as readonly SetKey[];
     const groups = [...new Set(all.map((key) => this.#groupOf(key)).filter((group) => typeof group === "string"))].sort();
-    return {
-      ...(groups.length > 0 && { "holdfast.key.group": groups.join(",") }),
-      ...(mode !== undefined && { "holdfast.mode": mode }),
-    };
+    return { ...(groups.length > 0 && { "holdfast.key.group": groups.join(",") }), ...(mode !== undefined && { "holdfast.mode": mode }) };
   }
 
   /** Returns the key's group. An error of the user's function doesn't fail the work. */

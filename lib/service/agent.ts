@@ -186,10 +186,8 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
   const { offers = [] } = (await deps.store.read(address)) ?? {};
   const asleep = offers.filter((offer) => offer.asleep === true);
   const found = await Promise.all(asleep.map(({ leaseId }) => deps.sleepers.read(address, leaseId)));
-  return sweepKey(
-    found.filter((sleeper) => sleeper !== undefined),
-    deps,
-  );
+  const sleepers = found.filter((sleeper) => sleeper !== undefined);
+  return sweepKey(sleepers, deps);
 }
 
 /**

@@ -60,11 +60,8 @@ async function acquireSet(context: RequestContext, { locks: wanted, ...rest }: A
   const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));
   if (held.length < commands.length) return refusalOf(refusalsIn(commands.map(({ key }, index) => [key, answers[index]])));
   const how = held.some((answer) => answer.how === "granted") ? "granted" : "replayed";
-  return combined(
-    how,
-    rest.leaseId,
-    held.map(({ lease }) => lease),
-  );
+  const leases = held.map(({ lease }) => lease);
+  return combined(how, rest.leaseId, leases);
 }
 
 /** Sends a request for each key, once. Returns their answers by key. */

@@ -75,14 +75,8 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
 }
 
 const { payload: _payload, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
-const { isFinal: aFunction } = RUN;
-const OPTIONS: Checks<BatchOptions<never>> = {
-  ...OF_RUN,
-  keyFor: aFunction,
-  payloadFor: aFunction,
-  onFailure: aFunction,
-  inOrder: boolean,
-};
+const { isFinal: func } = RUN;
+const OPTIONS: Checks<BatchOptions<never>> = { ...OF_RUN, keyFor: func, payloadFor: func, onFailure: func, inOrder: boolean };
 
 /** The number of messages of a batch that are processed concurrently. */
 const AT_ONCE = 10;

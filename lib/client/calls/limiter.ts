@@ -109,6 +109,7 @@ const REFUSALS: ReadonlySet<string> = new Set(["rate-limited", "limit-mismatch"]
 
 /** The check of a time for an answer. */
 export const TIMEOUT = ms(100, CALL_BUDGET_MS);
+const TAKE: Checks<Omit<TakeOptions, "cost">> = { waitMs: ms(0, LIMITS.takeWaitMaxMs), timeoutMs: TIMEOUT, signal: CHECKS.signal };
 
 /** @throws InvalidRequestError naming the invalid option of a limiter. */
 export function checkLimiter(options: LimiterOptions): void {
@@ -188,12 +189,7 @@ export class NamedLimiter implements Limiter {
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
   check(what: string, options: TakeOptions): void {
     const cost = whole(1, Math.min(...this.#rates.map(({ burst }) => burst)));
-    checkOptions(what, options, {
-      cost,
-      waitMs: ms(0, LIMITS.takeWaitMaxMs),
-      timeoutMs: TIMEOUT,
-      signal: CHECKS.signal,
-    } satisfies Checks<TakeOptions>);
+    checkOptions(what, options, { cost, ...TAKE });
   }
 
   /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */

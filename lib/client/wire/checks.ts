@@ -82,7 +82,7 @@ export function refused(name: string, value: unknown, rule: string): InvalidRequ
 }
 
 /** Formats a given value for a message: short, and without the contents of objects. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > SHOWN_CHARS ? `${value.slice(0, SHOWN_CHARS)}…` : value);
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "an object";

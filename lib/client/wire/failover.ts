@@ -74,10 +74,7 @@ const REMEMBERED = 1000;
 export function failover(deps: FailoverDeps): Failover {
   const ways = new TwoWays(deps);
   const api = deps.service ? apiBy(deps.service, (...request) => ways.call(...request)) : ways.on("table");
-  return {
-    api: { ...api, health: async (...request) => ways.describe(await api.health(...request)) },
-    use: (via) => ways.use(via),
-  };
+  return { api: { ...api, health: async (...request) => ways.describe(await api.health(...request)) }, use: (via) => ways.use(via) };
 }
 
 class TwoWays {

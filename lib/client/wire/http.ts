@@ -183,12 +183,10 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   health: (reply) => checked(reply, answers.isHealth, asAnswer),
   acquireSet: (reply, { leaseId, locks }) => heldSet(reply, { leaseId, keys: locks.map(({ key }) => key) }, grantIn(reply)),
   renewSet: (reply, set) => heldSet(reply, set, "renewed"),
-  releaseSet: (reply, { keys }) =>
-    checked(
-      reply,
-      ofKeys(keys, answers.isSetEnded, ({ states }) => states),
-      asAnswer,
-    ),
+  releaseSet(reply, { keys }) {
+    const isThis = ofKeys(keys, answers.isSetEnded, ({ states }) => states);
+    return checked(reply, isThis, asAnswer);
+  },
   renewMany: (reply, { leases }) =>
     checked(reply, answers.isRenewals, ({ results }) => ({
       ok: true,

@@ -4,7 +4,7 @@
  */
 import { InvalidRequestError } from "../../wire/errors.js";
 import type { LockClient } from "../lock-client.js";
-import { checkWork, must } from "../../wire/checks.js";
+import { checkWork, must, shown } from "../../wire/checks.js";
 
 /** An asynchronous function or method. */
 export type AsyncMethod<This, Args extends readonly unknown[], R> = (this: This, ...args: Args) => Promise<R>;
@@ -98,17 +98,7 @@ export function madeOf<T>(name: string, option: string, make: () => T): T {
 /** @throws InvalidRequestError naming the method, unless `made` is nonempty text. */
 export function checkMade(name: string, made: unknown): asserts made is string {
   if (typeof made === "string" && made !== "") return;
-  const what =
-    made === ""
-      ? "empty text"
-      : made === null
-        ? "null"
-        : Array.isArray(made)
-          ? "a list"
-          : typeof made === "number"
-            ? String(made)
-            : typeof made;
-  throw new InvalidRequestError(`${name}: its key is ${what}; it must be text, as key(...parts) makes it`, "key");
+  throw new InvalidRequestError(`${name}: its key is ${shown(made)}; it must be text, as key(...parts) makes it`, "key");
 }
 
 function ownerOf(self: unknown, isStatic: boolean): string {
