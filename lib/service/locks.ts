@@ -18,6 +18,7 @@ import { viewChanged } from "./watch.js";
 const DIGEST_CHARS = 16;
 
 /** Makes the operations on locks. */
+// Over 60 lines: a table of the operations.
 export function lockOperations(context: RequestContext): LockApi {
   const { store, clocks, caller, principal } = context;
   const { namespace } = caller;

@@ -22,6 +22,7 @@ import { leftMsOf, viewChanged, watch } from "./watch.js";
 const OMITTED = { resultOmitted: true } as const;
 
 /** Makes the operations on runs, and the renewal of their leases. */
+// Over 60 lines: a table of the operations.
 export function runOperations(context: RequestContext): RunApi & Pick<ServiceApi, "renew"> {
   const { clocks, deps, principal } = context;
   return {
