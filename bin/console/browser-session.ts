@@ -7,24 +7,20 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 
 /** The browser that opened the address, if one did. */
-export interface BrowserSession {
-  /** Exchanges the secret, once. Returns the cookie to set; undefined if it is another, or was exchanged before. */
-  open(secret: unknown, request: IncomingMessage): string | undefined;
-  /** True if the request has the cookie. */
-  isOpenFor(request: IncomingMessage): boolean;
-}
+export type BrowserSession = ReturnType<typeof sessionOf>;
 
 /** Returns the session of `secret`. It lasts until the process or the browser ends. */
-export function sessionOf(secret: string): BrowserSession {
+export function sessionOf(secret: string) {
   const cookie = randomBytes(24).toString("base64url");
   let isExchanged = false;
   return {
-    open(candidate, request) {
+    /** Exchanges the secret, once. Returns the cookie to set; undefined if it is another, or was exchanged before. */
+    open(candidate: unknown, request: IncomingMessage): string | undefined {
       if (isExchanged || !isSame(candidate, secret)) return undefined;
       isExchanged = true;
       return `${nameOf(request)}=${cookie}; Path=/console; HttpOnly; SameSite=Strict`;
     },
-    isOpenFor: (request) => isExchanged && isSame(cookiesOf(request).get(nameOf(request)), cookie),
+    isOpenFor: (request: IncomingMessage): boolean => isExchanged && isSame(cookiesOf(request).get(nameOf(request)), cookie),
   };
 }
 

@@ -22,12 +22,6 @@ export interface InsightsOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** The time that a query covers, in epoch ms. */
-export interface QuerySpan {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
 /** The pause between two looks at a running query, in ms, and the largest number of looks. */
 const PAUSE_MS = 500;
 const LOOKS = 60;
@@ -56,8 +50,11 @@ export async function deployedLog(logGroup: string, options: ConnectionOptions, 
   };
 }
 
-/** Runs `query` and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
-export async function runQuery(query: string, { fromMs, toMs }: QuerySpan, options: InsightsOptions): Promise<readonly Row[]> {
+/** A time, in epoch ms. */
+type TimeSpan = Readonly<Record<"fromMs" | "toMs", number>>;
+
+/** Runs `query` over a time and returns its rows. @throws Error with CloudWatch's own words if it refuses, or if the query doesn't end within about 30 s */
+export async function runQuery(query: string, { fromMs, toMs }: TimeSpan, options: InsightsOptions): Promise<readonly Row[]> {
   const { logGroup, wait = delay } = options;
   const { queryId } = await call<{ readonly queryId: string }>("StartQuery", options, {
     logGroupName: logGroup,

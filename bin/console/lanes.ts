@@ -6,14 +6,10 @@ const ENDS = ["released", "expired", "taken", "broken", "transferred", "cancelle
 /** The end of a wait or of a hold. `unknown`: it is over, and no line says how. */
 export type EndKind = (typeof ENDS)[number] | "skipped" | "unknown";
 
-/** A time of waiting or holding. Without `toMs` it goes on. */
-export interface Span {
+/** A time of waiting or holding. Without `toMs` it goes on. A hold has a token, and that of a run an attempt. */
+interface Span {
   readonly fromMs: number;
   readonly toMs?: number;
-}
-
-/** The hold of a lane. */
-export interface HoldSpan extends Span {
   readonly fencingToken?: number | undefined;
   readonly attempt?: number | undefined;
 }
@@ -38,7 +34,7 @@ export interface Lane {
   readonly id: string;
   readonly owner: string;
   readonly wait?: Span | undefined;
-  readonly hold?: HoldSpan;
+  readonly hold?: Span;
   readonly end?: LaneEnd;
   readonly moments: readonly Moment[];
 }

@@ -89,19 +89,9 @@ const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
     paint: (limit, colors) => (leftOf(limit).some(([left]) => left === 0) ? colors.yellow : String),
   },
 ];
-const NEXT_IN: Column<LimitInUse> = {
-  title: "NEXT IN",
-  cell: (limit) => {
-    const nextInMs = nextInOf(limit);
-    return nextInMs === undefined ? "-" : formatSeconds(nextInMs);
-  },
-  align: "right",
-};
-const ALL_BACK_IN: Column<LimitInUse> = {
-  title: "ALL BACK IN",
-  cell: ({ fullInMs }) => (fullInMs === undefined ? "-" : formatSeconds(fullInMs)),
-  align: "right",
-};
+const inText = (ms: number | undefined): string => (ms === undefined ? "-" : formatSeconds(ms));
+const NEXT_IN: Column<LimitInUse> = { title: "NEXT IN", cell: (limit) => inText(nextInOf(limit)), align: "right" };
+const ALL_BACK_IN: Column<LimitInUse> = { title: "ALL BACK IN", cell: ({ fullInMs }) => inText(fullInMs), align: "right" };
 const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }) => String(permits?.waiting ?? 0), align: "right" };
 
 /** Returns what is left of each rate and of the permits, and how much there is of it at most. */

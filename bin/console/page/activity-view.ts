@@ -24,13 +24,17 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
     () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
     [lines, filters.prefix, filters.owner, filters.event],
   );
+  const title = html`<h1 class="visually-hidden">Activity</h1>`;
   if (logFromMs === undefined)
     return html`<main id="main" tabindex="-1">
-      <h1 class="visually-hidden">Activity</h1>
-      ${noLog()}
+      ${title}${empty("The log is not read here", "The stack's dashboard has these plots.")}
     </main>`;
+  const part = (name: "prefix" | "owner", label: string, placeholder: string): Content => {
+    const onChange = (value: string): void => set({ [name]: value });
+    return html`<${TextFilter} ...${{ label, placeholder, onChange }} value=${filters[name]} isFirst=${name === "prefix"} />`;
+  };
   return html`<main id="main" tabindex="-1">
-    <h1 class="visually-hidden">Activity</h1>
+    ${title}
     <${Freshness} polled=${polled} />
     <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}<${HistoryNote} logFromMs=${logFromMs} /></div>
     <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
@@ -41,28 +45,12 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
     <section class="panel" aria-label="Log">
       <h2 class="visually-hidden">Log</h2>
       <form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-        <${TextFilter}
-          label="Key begins with"
-          value=${filters.prefix}
-          placeholder="ORDER_"
-          isFirst
-          onChange=${(prefix: string) => set({ prefix })}
-        />
-        <${TextFilter}
-          label="Owner (exact match)"
-          value=${filters.owner}
-          placeholder="worker-7"
-          onChange=${(owner: string) => set({ owner })}
-        />
+        ${part("prefix", "Key begins with", "ORDER_")} ${part("owner", "Owner (exact match)", "worker-7")}
         ${EventChoice({ value: filters.event, onChange: (event) => set({ event }) })}
       </form>
       <${Log} lines=${fits} of=${JSON.stringify(filters)} />
     </section>
   </main>`;
-}
-
-function noLog(): Content {
-  return empty("The log is not read here", "The stack's dashboard has these plots.");
 }
 
 /** The log's lines. They stand still under the pointer: then a notice counts the new ones. */
@@ -99,8 +87,8 @@ function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const refusals = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
   const when = knownUntilMs === undefined ? `in the last ${formatDuration(spanMs)}` : `in the ${formatDuration(spanMs)} before ${until}`;
-  const plot = (title: string, tone: string, value: Value, note: string): Content =>
-    html`<${Plot} title=${title} tone=${tone} value=${value} note=${note} buckets=${buckets} stepMs=${stepMs} until=${until} />`;
+  const plot = (title: string, tone: string, value: PlotProps["value"], note: string): Content =>
+    html`<${Plot} ...${{ title, tone, value, note, buckets, stepMs, until }} />`;
   return html`<div class="plots">
     ${plot("Grants", "held", "granted", when)} ${plot("Refusals", "late", "refused", refusals.join(" · ") || "none")}
     ${plot("Losses", "over", "lost", "taken over, broken, or released too late")}
@@ -108,20 +96,19 @@ function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number
   </div>`;
 }
 
-type Value = Exclude<keyof CountBucket, "fromMs">;
-
-/** The counts of one kind, or the longest wait, over the time. */
-function Plot(props: {
+interface PlotProps {
   readonly title: string;
   readonly tone: string;
-  readonly value: Value;
+  readonly value: Exclude<keyof CountBucket, "fromMs">;
   readonly note: string;
   readonly buckets: readonly CountBucket[];
   readonly stepMs: number;
   /** The end of the time, in words. */
   readonly until: string;
-}): Content {
-  const { title, tone, value, note, buckets, stepMs, until } = props;
+}
+
+/** The counts of one kind, or the longest wait, over the time. */
+function Plot({ title, tone, value, note, buckets, stepMs, until }: PlotProps): Content {
   const { isUtc } = useContext(SharedContext);
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);

@@ -8,6 +8,7 @@ import { type Place, hrefOf } from "./route.js";
 
 /** The time after the last key until a filter is applied, in ms. */
 const SETTLE_MS = 250;
+const AS_TYPED = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
 
 export function TextFilter(props: {
   readonly label: string;
@@ -33,18 +34,10 @@ export function TextFilter(props: {
     }, SETTLE_MS);
     return () => clearTimeout(timer);
   }, [text]);
+  const onInput = (event: { readonly currentTarget: HTMLInputElement }): void => setText(event.currentTarget.value);
   return html`<label class="field">
     <span>${label}</span>
-    <input
-      type="search"
-      value=${text}
-      placeholder=${placeholder}
-      autocomplete="off"
-      autocapitalize="off"
-      spellcheck="false"
-      data-first=${isFirst}
-      onInput=${(event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value)}
-    />
+    <input type="search" ...${{ ...AS_TYPED, value: text, placeholder, onInput }} data-first=${isFirst} />
   </label>`;
 }
 
@@ -60,13 +53,7 @@ export function Search(props: {
   const { label, value, place, onChange } = props;
   const key = value.trim();
   return html`<form class="filters search" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${TextFilter}
-      label=${label}
-      value=${value}
-      placeholder=${place ? "1231, ORDER_1231, checkout-7" : "partner"}
-      isFirst
-      onChange=${onChange}
-    />
+    <${TextFilter} ...${{ label, value, onChange }} placeholder=${place ? "1231, ORDER_1231, checkout-7" : "partner"} isFirst />
     ${place && canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${props.children}
   </form>`;
 }

@@ -50,15 +50,8 @@ function FilteredEvents({ name, own }: { readonly name: string; readonly own: re
     ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
 }
 
-/** The lines of one key or run: those that a query found, and those of the console's own log. */
-export interface OwnLines {
-  readonly own: readonly Line[];
-  /** Takes the lines that a query found. */
-  readonly add: (found: readonly Line[]) => void;
-}
-
-/** Returns the lines of a key or a run. */
-export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnLines {
+/** Returns the lines of a key or a run: those that a query found, which `add` takes, and those of the console's own log. */
+export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]) {
   const [found, add] = useState<readonly Line[]>([]);
   const own = useMemo(() => [...found, ...lines].filter((line) => line.key === name && line.kind === kind), [found, lines, name]);
   return { own, add };
@@ -67,7 +60,7 @@ export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]): OwnL
 /** The two panels. Below the events stand the children. */
 export function History(
   props: OneProps &
-    OwnLines & {
+    ReturnType<typeof useOwnLines> & {
       readonly title: string;
       readonly firstSpanMs: number;
       readonly lanes: readonly DrawnLane[];

@@ -50,6 +50,14 @@ export interface Polled<T> {
   readonly again: () => void;
 }
 
+/** Returns what tells the user of a change, and asks for the data that it changed. */
+export function doneWith({ announce }: ViewProps, { again }: Polled<unknown>): (news: string) => void {
+  return (news) => {
+    announce(news);
+    again();
+  };
+}
+
 /** Polls data, if there is a path, for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
 export function usePolled<T>(path: string | undefined, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
   const ask = path === undefined ? undefined : (reader: AbortSignal) => read<T>(path, query, reader);

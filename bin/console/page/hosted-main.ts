@@ -34,7 +34,7 @@ function Hosted(): Content {
       setIn(false);
     };
     const cliOptions = `--url ${location.href.replace(/\/console.*/, "")}`;
-    const locks = operatorWith({ token, onUnaccepted });
+    const locks = operatorWith(token, onUnaccepted);
     readFrom(wayThrough(handlersOf({ locks, where: location.host, canChange, pollMs: PAID_POLL_MS, cliOptions })));
     setRefusal(undefined);
     setIn(true);

@@ -5,7 +5,7 @@ import { endText } from "../../held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import { type Lane, ending, lanesOf, withPresent } from "../lanes.js";
 import { BreakDialog } from "./dialog.js";
-import { type OneProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
+import { type OneProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { bar, chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
@@ -15,7 +15,7 @@ import { History, SPANS, useOwnLines } from "./history.js";
 import { type LastHold, type SinceText, type Tone, breakCommand, keyTone, lifeOf, sentence, stateText, timeText, toneOf } from "./words.js";
 
 export function KeyView(props: OneProps): Content {
-  const { about, name, announce } = props;
+  const { about, name } = props;
   const polled = usePolled<Key>("lock", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const { isUtc } = useContext(SharedContext);
   const isKnown = useIsKnown(polled);
@@ -26,16 +26,13 @@ export function KeyView(props: OneProps): Content {
   const history = useSeen(view, polled.atMs);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? history.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const { atMs = 0 } = polled;
+  const knownUntilMs = isKnown ? undefined : polled.atMs;
   const at = timeText(atMs, isUtc);
   const since: SinceText = (lastsMs) => `since ${timeText(atMs - lastsMs, isUtc)} (${formatSeconds(lastsMs)})`;
   // An old answer tells what was so at its time.
   const saidOf = (clause: string): string => (isKnown ? sentence(clause) : `At ${at}: ${clause}. Not known since.`);
   const none = (title: string, ...more: readonly Children[]): Content =>
     isKnown ? empty(title, ...more) : empty("Not known", `At ${at}: ${title.toLowerCase()}.`);
-  const done = (news: string): void => {
-    announce(news);
-    polled.again();
-  };
   return html`<main id="main" tabindex="-1">
     <p class="back"><a href=${listHref("locks")} data-back>‹ Locks</a></p>
     <div class="title">
@@ -50,19 +47,11 @@ export function KeyView(props: OneProps): Content {
     ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, since, isKnown, none)}${queuePanel(view, since, isKnown, none)}</div>`}
     ${
       view &&
-      html`<${History}
-        ...${props}
-        ...${log}
-        title="Timeline"
-        firstSpanMs=${SPANS[0]}
-        lanes=${lanes}
-        knownUntilMs=${isKnown ? undefined : polled.atMs}
-        otherwise=${endings(view)}
-      >
+      html`<${History} ...${{ ...props, ...log, lanes, knownUntilMs }} title="Timeline" firstSpanMs=${SPANS[0]} otherwise=${endings(view)}>
         <p class="muted">Is this the key of a run? <a href=${hrefOf("runs", name)}>See its run</a>.</p>
       </${History}>`
     }
-    ${isBreaking && view && html`<${BreakDialog} view=${view} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${done} />`}
+    ${isBreaking && view && html`<${BreakDialog} view=${view} isKnown=${isKnown} onClose=${() => setBreaking(false)} onDone=${doneWith(props, polled)} />`}
   </main>`;
 }
 

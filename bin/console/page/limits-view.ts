@@ -4,7 +4,7 @@ import { formatSeconds, rateText } from "../../duration.js";
 import type { LimitOfKey, ListData } from "../data.js";
 import { ResetLimitDialog } from "./dialog.js";
 import { Search } from "./filters.js";
-import { type ViewProps, SharedContext, useIsKnown } from "./hooks.js";
+import { type ViewProps, SharedContext, doneWith, useIsKnown } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { useList } from "./list.js";
 import { bar, empty, Freshness, head, keyName, tryIt } from "./parts.js";
@@ -13,16 +13,13 @@ import { permitsText, sentence, timeText } from "./words.js";
 
 const FILTERS = { find: "", all: "" };
 
-export function LimitsView({ about, query, announce }: ViewProps): Content {
+export function LimitsView(props: ViewProps): Content {
+  const { about, query } = props;
   const { filters, set, polled, age, partOf, none, more } = useList<ListData<LimitOfKey>, typeof FILTERS>("limits", about, query, FILTERS);
   const { isUtc } = useContext(SharedContext);
   const { data, atMs = 0, error } = polled;
   const isKnown = useIsKnown(polled);
   const [resetting, setResetting] = useState<string>();
-  const done = (news: string): void => {
-    announce(news);
-    polled.again();
-  };
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Limits</h1>
     <${Search} label="Find a limit" value=${filters.find} onChange=${(find: string) => set({ find })}>
@@ -35,7 +32,12 @@ export function LimitsView({ about, query, announce }: ViewProps): Content {
     ${more("limits")}
     ${
       resetting !== undefined &&
-      html`<${ResetLimitDialog} name=${resetting} isKnown=${isKnown} onClose=${() => setResetting(undefined)} onDone=${done} />`
+      html`<${ResetLimitDialog}
+        name=${resetting}
+        isKnown=${isKnown}
+        onClose=${() => setResetting(undefined)}
+        onDone=${doneWith(props, polled)}
+      />`
     }
   </main>`;
 

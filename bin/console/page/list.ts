@@ -1,10 +1,10 @@
 /** A list: its filters as the address has them, its poll, and the number of its rows. */
 import { useState } from "preact/hooks";
 import type { About, ListData } from "../data.js";
-import { type Polled, useIsOld, usePolled } from "./hooks.js";
+import { useIsOld, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { empty } from "./parts.js";
-import { type Filtered, type Place, filtersOf } from "./route.js";
+import { type Place, filtersOf } from "./route.js";
 
 /** The number of rows at first and with each further click, and the largest number. */
 export const ROWS = { first: 100, most: 500 };
@@ -16,41 +16,33 @@ interface Filters {
   readonly all: string;
 }
 
-export interface List<T, F> extends Filtered<F> {
-  readonly polled: Polled<T>;
-  /** The class of what shows the answer: `old` once that is old. */
-  readonly age: "old" | "";
-  /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
-  readonly partOf: (done: string, what: string) => Content | false;
-  /** Returns what stands in place of rows: after an old answer, that they are not known. */
-  readonly none: (otherwise: () => Content) => Content;
-  /** Offers more rows, if there are more. */
-  readonly more: (what: string) => Content | false;
-}
-
 /** Returns the list of a place. */
 export function useList<T extends ListData<unknown>, F extends Filters & Readonly<Record<string, string>>>(
   place: Place,
   about: About,
   query: URLSearchParams,
   initial: F,
-): List<T, F> {
+) {
   const [max, setMax] = useState(ROWS.first);
   const { filters, set } = filtersOf({ place, query }, initial);
   const polled = usePolled<T>(place, { ...filters, max }, about.pollMs);
+  /** The class of what shows the answer. */
   const age = useIsOld(polled) ? "old" : "";
   const { data } = polled;
+  /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
   const partOf = (done: string, what: string): Content | false =>
     data?.more === true &&
     html`<p class="notice part">
       <span>${done} among the first ${data.read} ${what} of more.</span>
       ${filters.all === "" && html`<button type="button" onClick=${() => set({ all: "1" } as Partial<F>)}>Read all</button>`}
     </p>`;
+  /** Offers more rows, if there are more. */
   const more = (what: string): Content | false => {
     if (!data || data.fits <= data.items.length) return false;
     if (max >= ROWS.most) return html`<p class="more muted">The first ${ROWS.most} of ${data.fits} are shown. Search for the others.</p>`;
     return html`<p class="more"><button type="button" onClick=${() => setMax(max + ROWS.first)}>Show more ${what}</button></p>`;
   };
+  /** Returns what stands in place of rows: after an old answer, that they are not known. */
   const none = (otherwise: () => Content): Content => (age === "" ? otherwise() : empty("Not known", "The last answer had no row."));
   return { filters, set, polled, age, partOf, none, more };
 }

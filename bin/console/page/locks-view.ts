@@ -9,7 +9,7 @@ import { type Order, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../o
 import { Choice, Search } from "./filters.js";
 import { type Polled, type Since, type ViewProps, useIsKnown, useSince } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
-import { type List, ROWS, useList } from "./list.js";
+import { ROWS, useList } from "./list.js";
 import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { keyTone, kindOf, messageOf, sentence, stateText, WORDS } from "./words.js";
@@ -24,7 +24,7 @@ const ORDER_NAMES: Readonly<Record<Order, string>> = {
 /** The filters at first. `only`: `waited` for the keys with waiters alone. */
 const FILTERS = { find: "", only: "", order: "wait", all: "" };
 
-type Filters = Pick<List<LocksData, typeof FILTERS>, "filters" | "set">;
+type Filters = Pick<ReturnType<typeof useList<LocksData, typeof FILTERS>>, "filters" | "set">;
 
 export function LocksView(props: ViewProps): Content {
   const { about, query } = props;

@@ -5,20 +5,16 @@
 import type { Operator } from "../handlers.js";
 import { ApiError, send } from "./api.js";
 
-/** A bearer token, and what happens when the API doesn't accept it. */
-export interface BearerToken {
-  readonly token: string;
-  /** Called when the API answers 401: the token is over, or of another issuer or audience. */
-  readonly onUnaccepted: () => void;
-}
-
 type FoundRun = Awaited<ReturnType<Operator["runs"]["get"]>>;
 
 /** The codes of the gateway's own refusals, which have no problem document. */
 const GATEWAY_CODES: Readonly<Record<number, string>> = { 401: "not-configured", 403: "forbidden", 404: "not-found", 429: "throttled" };
 
-/** Returns the calls. Each throws ApiError for a refusal or failure. */
-export function operatorWith({ token, onUnaccepted }: BearerToken): Operator {
+/**
+ * Returns the calls. Each throws ApiError for a refusal or failure. `onUnaccepted` is called when the API answers 401: the token is over, or of
+ * another issuer or audience.
+ */
+export function operatorWith(token: string, onUnaccepted: () => void): Operator {
   const call = async <T>(method: "GET" | "POST", path: string, body?: object): Promise<T> => {
     const headers = { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) };
     const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };

@@ -16,13 +16,6 @@ export interface PollOptions<T> {
   readonly later: (ms: number, run: () => void) => () => void;
 }
 
-/** A running poll. */
-export interface Poll {
-  /** Asks now, unless a request is under way or nobody looks. */
-  readonly wake: () => void;
-  readonly stop: () => void;
-}
-
 /** The interval at which every view asks for the state of the service, in ms. */
 export const ABOUT_POLL_MS = 15_000;
 /** The largest interval at which the view of one key or run asks for it, in ms. */
@@ -43,7 +36,7 @@ export function isOld(ageMs: number, everyMs: number, data?: unknown): boolean {
 }
 
 /** Starts a poll with a request. */
-export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): Poll {
+export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>) {
   const end = new AbortController();
   const isStopped = (): boolean => end.signal.aborted;
   let isAsking = false;
@@ -67,8 +60,9 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>): 
   };
   void round();
   return {
+    /** Asks now, unless a request is under way or nobody looks. */
     wake: () => void round(),
-    stop() {
+    stop(): void {
       end.abort();
       cancel();
     },

@@ -31,16 +31,10 @@ export function hrefOf(place: Place, key?: string, query: Readonly<Record<string
   return `#/${place}${key === undefined ? "" : `/${encodeURIComponent(key)}`}${parameters === "" ? "" : `?${parameters}`}`;
 }
 
-/** The filters of a view, as its address has them. */
-export interface Filtered<F> {
-  readonly filters: F;
-  /** Changes some of the filters, without a new entry in the history. */
-  readonly set: (changed: Partial<F>) => void;
-}
-
-/** Returns the filters of a route. One that has its value of `initial` is not in the address. */
-export function filtersOf<F extends Readonly<Record<string, string>>>({ place, key, query }: Route, initial: F): Filtered<F> {
+/** Returns the filters of a route as its address has them, without those that have their value of `initial`. */
+export function filtersOf<F extends Readonly<Record<string, string>>>({ place, key, query }: Route, initial: F) {
   const filters = mapped(initial, (value, name) => query.get(name) ?? value);
+  /** Changes some of the filters, without a new entry in the history. */
   const set = (changed: Partial<F>): void => {
     const parameters = mapped({ ...filters, ...changed }, (value, name) => (value === initial[name] ? "" : value));
     history.replaceState(undefined, "", hrefOf(place, key, parameters));

@@ -10,7 +10,7 @@ import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { History, useOwnLines } from "./history.js";
-import { type OneProps, type ViewProps, SharedContext, useIsKnown, usePolled } from "./hooks.js";
+import { type OneProps, type ViewProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { useList } from "./list.js";
@@ -115,19 +115,16 @@ function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"
 }
 
 export function RunView(props: OneProps): Content {
-  const { about, name, announce } = props;
+  const { about, name } = props;
   const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const isKnown = useIsKnown(polled);
   const { isUtc } = useContext(SharedContext);
+  const knownUntilMs = isKnown ? undefined : polled.atMs;
   const log = useOwnLines(props, "run");
   const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
-  const done = (news: string): void => {
-    announce(news);
-    polled.again();
-  };
   return html`<main id="main" tabindex="-1">
     <p class="back"><a href=${listHref("runs")} data-back>‹ Runs</a></p>
     <div class="title">
@@ -138,18 +135,8 @@ export function RunView(props: OneProps): Content {
     <${Freshness} polled=${polled} />
     ${polled.data?.run === null && noRun(isKnown, own, name, isUtc)}
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
-    ${
-      (run ?? own.length > 0) &&
-      html`<${History}
-        ...${props}
-        ...${log}
-        title="Attempts"
-        firstSpanMs=${FIT}
-        lanes=${lanes}
-        knownUntilMs=${isKnown ? undefined : polled.atMs}
-      />`
-    }
-    ${isResetting && run && html`<${ResetDialog} run=${run} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${done} />`}
+    ${(run ?? own.length > 0) && html`<${History} ...${{ ...props, ...log, lanes, knownUntilMs }} title="Attempts" firstSpanMs=${FIT} />`}
+    ${isResetting && run && html`<${ResetDialog} run=${run} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${doneWith(props, polled)} />`}
   </main>`;
 }
 

@@ -28,17 +28,10 @@ const TICKS_MS = [
   1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ];
 
-/** The colour of a hold by its end. */
-const END_TONES: Readonly<Record<EndKind, string>> = {
-  released: "held",
-  transferred: "held",
-  cancelled: "wait",
-  skipped: "wait",
-  expired: "lost",
-  taken: "lost",
-  broken: "broken",
-  unknown: "held",
-};
+/** Returns the colour of a hold by its end. */
+function toneOfEnd(kind: EndKind): string {
+  return kind === "expired" || kind === "taken" ? "lost" : kind === "broken" ? kind : "held";
+}
 
 /** Where a time is drawn, in px. */
 type PixelOf = (atMs: number) => number;
@@ -162,7 +155,7 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place
 function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
   const { hold, end, lastsUntilMs, renewedAtMs = [], tone: toneNow = "held" } = lane;
   if (!hold) return null;
-  const tone = end ? END_TONES[end.kind] : toneNow;
+  const tone = end ? toneOfEnd(end.kind) : toneNow;
   const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
   const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
