@@ -22,12 +22,10 @@ export interface Failure {
 }
 
 /** The status of an error by its advice. A code of a newer service has no other. */
-const EXIT_BY_ADVICE = {
-  never: "refused",
-  later: "notGot",
-  same: "unavailable",
-  "new-lease": "unavailable",
-} as const satisfies Record<LockError["retry"], ExitName>;
+const EXIT_BY_ADVICE = { never: "refused", later: "notGot", same: "unavailable", "new-lease": "unavailable" } as const satisfies Record<
+  LockError["retry"],
+  ExitName
+>;
 
 /** The codes whose status is another than that of their advice. */
 const CODES_OF: Readonly<Partial<Record<ExitName, readonly string[]>>> = {

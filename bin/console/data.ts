@@ -102,11 +102,7 @@ export type LimitOfKey = LimitInUse & Parts;
 /** A run, with its values as JSON text if it was asked for by itself. In a list it may stand for all occurrences of its schedule. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &
   Parts &
-  LastOf & {
-    readonly checkpoint?: string | undefined;
-    readonly result?: string | undefined;
-    readonly error?: string | undefined;
-  };
+  LastOf & { readonly checkpoint?: string | undefined; readonly result?: string | undefined; readonly error?: string | undefined };
 
 /** The history of a key that is not in a log of the console's own. */
 export interface History {

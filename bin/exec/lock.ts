@@ -67,11 +67,7 @@ function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { cod
   return new CliError(
     "notGot",
     `${key} has no room under ${rates.map(rateText).join(", ")}${within}: try again in ${formatDurationUp(retryAfterMs)}`,
-    {
-      code,
-      next: `The command was not run. Wait longer by --wait, or look: holdfast limits ${key}`,
-      status,
-    },
+    { code, next: `The command was not run. Wait longer by --wait, or look: holdfast limits ${key}`, status },
   );
 }
 

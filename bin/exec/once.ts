@@ -67,9 +67,7 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
     throw new CliError(
       "unavailable",
       `${key}: the command ended with ${outcome.status}, and that was perhaps not recorded: ${error.message}`,
-      {
-        next: "The next caller may run it again.",
-      },
+      { next: "The next caller may run it again." },
     );
   }
 }

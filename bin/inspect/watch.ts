@@ -86,7 +86,9 @@ async function pollHolds(
       else {
         for (const change of changesBetween(before ?? [], holds)) {
           const reported = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;
-          await print(`${asJson ? jsonOf(reported, new Date()) : lineOf(reported, new Date(), before === undefined)}\n`);
+          const at = new Date().toISOString();
+          const { hold, ...what } = reported;
+          await print(`${asJson ? plainJson({ at, ...what, ...hold }) : lineOf(reported, at, before === undefined)}\n`);
         }
       }
       before = holds;
@@ -133,16 +135,12 @@ export function endingOf(hold: HoldView, { fencingToken, lapsed = [], recent = [
   return others.every((other) => verbOf(other) === verbOf(first ?? "")) ? first : undefined;
 }
 
-function jsonOf({ event, hold, ending }: HoldChange, at: Date): string {
-  return plainJson({ at: at.toISOString(), event, ending, ...hold });
-}
-
 /** Returns the line of a change. A hold that the first look finds began before. */
-function lineOf({ event, hold, ending = "" }: HoldChange, at: Date, isFirst: boolean): string {
+function lineOf({ event, hold, ending = "" }: HoldChange, at: string, isFirst: boolean): string {
   const { key, owner, fencingToken, remainingMs } = hold;
   const verb = event === "ended" ? verbOf(ending) : isFirst ? "held" : "granted";
   const more = event === "held" ? `, ${kindOf(hold)}, ${formatDuration(remainingMs)} left` : "";
-  return plain(`${at.toISOString()} ${verb.padEnd(VERB_CHARS)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);
+  return plain(`${at} ${verb.padEnd(VERB_CHARS)} ${key} ${owner || "-"} (token ${fencingToken}${more})`);
 }
 
 function linesOf(holds: readonly HoldView[], more: boolean, prefix: string, intervalMs: number, screen: Screen): readonly string[] {

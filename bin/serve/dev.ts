@@ -62,7 +62,8 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     isReady = true;
     if (command.length > 0) return await runBeside(url, command, context);
     const ended = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
-    await context.print(context.asJson ? readyLine(url, table, context) : greeting(service, args, context));
+    const ready = { event: "ready", url, pid: process.pid, version: context.version, locks: table ?? "memory" };
+    await context.print(context.asJson ? `${JSON.stringify(ready)}\n` : greeting(service, args, context));
     return statusOfSignal(await ended);
   } finally {
     // Not awaited: a signal ends it at once, and without one the process ends when both are done.
@@ -101,10 +102,6 @@ function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, 
 function placeOf(table: DevArgs["table"]): string {
   if (typeof table === "object") return `table ${table.tableName} at ${table.endpoint}`;
   return table ? "in memory, with DynamoDB's latency, units and throttles" : "in memory: gone when this ends";
-}
-
-function readyLine(url: string, table: DevArgs["table"], { version }: ProcessContext): string {
-  return `${JSON.stringify({ event: "ready", url, pid: process.pid, version, locks: table ?? "memory" })}\n`;
 }
 
 function inOptions(error: unknown): unknown {

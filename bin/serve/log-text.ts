@@ -39,17 +39,17 @@ export function logText(line: LogLine, { columns: room = Infinity, colors }: Scr
 /** Returns the texts as columns that take at most `room` together, if they can be cut so far. */
 function within(room: number, texts: readonly string[]): string {
   const cut = [...texts];
-  const joined = (): string => cut.map(padded).join(GAP).trimEnd();
+  const joined = (): string =>
+    cut
+      .map((text) => text + " ".repeat(Math.max(0, NAME_CHARS - widthOf(text))))
+      .join(GAP)
+      .trimEnd();
   for (const [at, { columns, to }] of CUTS.entries()) {
     const tooMuch = widthOf(joined()) - room;
     const width = widthOf(cut[at] ?? "");
     if (tooMuch > 0 && width > columns) cut[at] = to(cut[at] ?? "", Math.max(columns, width - tooMuch));
   }
   return joined();
-}
-
-function padded(text: string): string {
-  return text + " ".repeat(Math.max(0, NAME_CHARS - widthOf(text)));
 }
 
 function detailsOf(line: LogLine): readonly string[] {

@@ -46,11 +46,11 @@ export function LimitsView(props: ViewProps): Content {
       ${head("Limit", "Left", "All back")}
       <tbody>
         ${items.map(
-          ({ key, parts, fullInMs, permits, ...limit }) =>
+          ({ key, parts, fullInMs, permits, rates = [], remaining = [] }) =>
             html`<tr key=${key}>
               <th scope="row">${keyName(key, parts)}</th>
               <td class="wide">
-                ${ratesLeft(limit)}
+                ${rates.map((rate, at) => part(rateText(rate), remaining[at] ?? 0, rate.burst))}
                 ${permits && html`${part(`${permits.of} at once`, permits.of - permits.out, permits.of)}<a href=${hrefOf("locks", key)}>${sentence(permitsText(permits))}</a>`}
               </td>
               <td data-label="All back" class=${fullInMs === undefined ? "muted none" : ""}>
@@ -67,11 +67,6 @@ export function LimitsView(props: ViewProps): Content {
     if (filters.find !== "" || data?.more === true) return empty("No limit that was read fits");
     return empty("No limit is in use", "A limit is here while something of it is taken.", tryIt(about, "limit demo --rate 5/1m -- date"));
   }
-}
-
-/** Returns a line for each rate, with what can be taken at once of it. */
-function ratesLeft({ rates = [], remaining = [] }: Pick<LimitOfKey, "rates" | "remaining">): Content {
-  return rates.map((rate, at) => part(rateText(rate), remaining[at] ?? 0, rate.burst)) as Content;
 }
 
 /** Returns what is left of a rate or of the permits. */

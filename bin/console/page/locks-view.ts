@@ -14,12 +14,7 @@ import { empty, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } fro
 import { hrefOf } from "./route.js";
 import { keyTone, kindOf, messageOf, sentence, stateText, WORDS } from "./words.js";
 
-const ORDER_NAMES: Readonly<Record<Order, string>> = {
-  wait: "Longest wait",
-  left: "Least time left",
-  held: "Held longest",
-  key: "Key",
-};
+const ORDER_NAMES: Readonly<Record<Order, string>> = { wait: "Longest wait", left: "Least time left", held: "Held longest", key: "Key" };
 
 /** The filters at first. `only`: `waited` for the keys with waiters alone. */
 const FILTERS = { find: "", only: "", order: "wait", all: "" };

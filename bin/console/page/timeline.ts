@@ -28,10 +28,8 @@ const TICKS_MS = [
   1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ];
 
-/** Returns the colour of a hold by its end. */
-function toneOfEnd(kind: EndKind): string {
-  return kind === "expired" || kind === "taken" ? "lost" : kind === "broken" ? kind : "held";
-}
+/** The colours of holds that their holders did not give up. */
+const END_TONES: Partial<Record<EndKind, string>> = { expired: "lost", taken: "lost", broken: "broken" };
 
 /** Where a time is drawn, in px. */
 type PixelOf = (atMs: number) => number;
@@ -137,7 +135,7 @@ function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean,
       >${cut}</text
     >
     ${unknownOf(lane, middle, picture)} ${waitOf(lane, middle, picture)} ${holdOf(lane, middle, picture)}
-    ${lane.moments.map((moment) => momentOf(moment, middle, place))}
+    ${lane.moments.map(({ kind, atMs }) => diamond(kind, place(atMs), middle))}
   </g>`;
 }
 
@@ -155,7 +153,7 @@ function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place
 function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
   const { hold, end, lastsUntilMs, renewedAtMs = [], tone: toneNow = "held" } = lane;
   if (!hold) return null;
-  const tone = end ? toneOfEnd(end.kind) : toneNow;
+  const tone = end ? (END_TONES[end.kind] ?? "held") : toneNow;
   const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
   const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
@@ -186,10 +184,6 @@ function cross(x: number, y: number, tone: string): Content {
       class=${`end ${tone}`}
       d=${`M${x - 4} ${y - 4}L${x + 4} ${y + 4}M${x + 4} ${y - 4}L${x - 4} ${y + 4}`}
   /></g>`;
-}
-
-function momentOf({ atMs, kind }: Moment, y: number, place: PixelOf): Content {
-  return diamond(kind, place(atMs), y);
 }
 
 function diamond(kind: Moment["kind"], x: number, y: number): Content {
