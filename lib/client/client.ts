@@ -17,7 +17,7 @@ import { RenewalBatcher } from "./hold/renewal-batcher.js";
 import type { LockClient } from "./calls/lock-client.js";
 import { operatorCalls } from "./calls/operate.js";
 import { setCalls } from "./calls/sets.js";
-import { type WorkLast, checkScope, optionsAndWork } from "./calls/options.js";
+import { type WorkLast, SCOPE, optionsAndWork } from "./calls/options.js";
 import { checkOptions, checkWork } from "./wire/checks.js";
 import { Outage } from "./wire/outage.js";
 import { RefusedTakes } from "./ask/refused-takes.js";
@@ -100,7 +100,7 @@ function createView(
     },
 
     scope(id) {
-      checkScope(id);
+      SCOPE("scope", id);
       return createView(shared, options, new Registry(registry), { context, scope: id });
     },
 

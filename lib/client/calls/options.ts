@@ -4,7 +4,7 @@ import { given } from "../../core/members.js";
 import * as LIMITS from "../../core/request-limits.js";
 import type { Meta } from "../../core/details.js";
 import type { Mode } from "../../core/record.js";
-import { type Checks, CHECKS, checkOptions, checkText, must, refused, SHOWN_CHARS, whole } from "../wire/checks.js";
+import { type Checks, CHECKS, checkOptions, must, refused, SHOWN_CHARS, text, whole } from "../wire/checks.js";
 
 export interface LeaseOptions {
   /**
@@ -136,7 +136,5 @@ export function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void 
   if (mode === "shared" && limit !== 1) throw refused("limit", limit, "a shared lease takes none");
 }
 
-/** @throws InvalidRequestError unless `scope` is text that is long enough not to be guessed. */
-export function checkScope(scope: unknown): asserts scope is string {
-  checkText("scope", scope, LIMITS.scopeMinChars, LIMITS.scopeMaxChars);
-}
+/** Refuses a scope that is no text, or too short not to be guessed. */
+export const SCOPE = text(LIMITS.scopeMinChars, LIMITS.scopeMaxChars);

@@ -20,7 +20,7 @@ import { conditionChars } from "../../core/request-limits.js";
 import { errorOf, isUnanswered, LockError, LockLostError, LockTimeoutError, releasedError } from "../wire/errors.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "../wire/invocation.js";
 import type { WaitOptions } from "./lease-types.js";
-import { CHECKS, checkOptions, checkText } from "../wire/checks.js";
+import { CHECKS, checkOptions, text } from "../wire/checks.js";
 import type { LazyAbort, StopSignal } from "../wire/lazy-abort.js";
 import { type Answered, type RetryBounds, boundsFor, retry } from "../wire/retry.js";
 import { type AskDeps, type AcquireParams, abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "../ask/fresh-id.js";
@@ -52,14 +52,12 @@ export interface ConditionDeps extends AskDeps {
   readonly run: (signal: AbortSignal | undefined, wait: (giveUp: LazyAbort) => Promise<void>) => Promise<void>;
 }
 
-/** @throws InvalidRequestError unless it is the name of a condition */
-export function checkCondition(condition: string): void {
-  checkText("condition", condition, 1, conditionChars);
-}
+/** Refuses what can't be the name of a condition. */
+export const CONDITION = text(1, conditionChars);
 
 /** @throws InvalidRequestError naming the invalid argument of a wait. */
 export function checkWait(condition: string, options: WaitOptions): void {
-  checkCondition(condition);
+  CONDITION("condition", condition);
   const { waitMs, signal } = CHECKS;
   checkOptions("wait", options, { waitMs, takeBackMs: waitMs, signal });
 }

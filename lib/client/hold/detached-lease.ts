@@ -1,15 +1,12 @@
 /** The handle of a detached lease, with which another process attaches. It is a secret and works once. */
+import type { LeaseView } from "../../core/commands.js";
 import { isKey } from "../../core/key.js";
-import { type LeaseId, isLeaseId } from "../../core/lease-id.js";
+import { isLeaseId } from "../../core/lease-id.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { InvalidRequestError } from "../wire/errors.js";
 
 /** The content of a handle. */
-export interface Detached {
-  readonly key: string;
-  readonly leaseId: LeaseId;
-  readonly leaseMs: number;
-}
+export type Detached = Pick<LeaseView, "key" | "leaseId" | "leaseMs">;
 
 const FORMAT = "hf1";
 

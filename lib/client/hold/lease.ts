@@ -10,7 +10,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import { cancel, transferHold } from "../ask/fresh-id.js";
 import type { ConditionDeps, SendNotify, WaitingLease } from "./condition.js";
-import { checkCondition, checkWait, notifierOf, waitForCondition } from "./condition.js";
+import { checkWait, CONDITION, notifierOf, waitForCondition } from "./condition.js";
 import { type Meta, DETAILS } from "../../core/details.js";
 import { pick } from "../../core/members.js";
 import type { Mode } from "../../core/record.js";
@@ -209,7 +209,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   async notify(condition: string, all = false): Promise<number> {
-    checkCondition(condition);
+    CONDITION("condition", condition);
     this.assertHeld();
     const ref = this.#ref;
     const bounds = { ...this.#bounds(this.remainingMs()), signal: this.#lost };

@@ -30,11 +30,13 @@ export const must =
 export const oneOf = (...words: readonly string[]): Check =>
   must((value) => words.includes(value as string), `it must be ${words.map((word) => JSON.stringify(word)).join(" or ")}`);
 
-/** Text of this length. */
+/** Well-formed text of this length. A lone surrogate can't be encoded for the wire. */
 export const text =
   (minChars: number, maxChars: number): Check =>
-  (name, value) =>
-    checkText(name, value, minChars, maxChars);
+  (name, value) => {
+    if (typeof value === "string" && Array.from(value).length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
+    throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
+  };
 
 /** A value of one of these types. */
 export const ofType =
@@ -87,12 +89,6 @@ export function shown(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object" && value !== null) return "an object";
   return typeof value === "function" ? "a function" : String(value);
-}
-
-/** @throws InvalidRequestError unless it is well-formed text of this length. A lone surrogate can't be encoded for the wire. */
-export function checkText(name: string, value: unknown, minChars: number, maxChars: number): asserts value is string {
-  if (typeof value === "string" && Array.from(value).length >= minChars && value.length <= maxChars && value.isWellFormed()) return;
-  throw new InvalidRequestError(`${name}: must be text of ${minChars} to ${maxChars} characters`, name);
 }
 
 /** @throws InvalidRequestError unless these are known options: a misspelt option, or a bare number, must not be ignored. */
