@@ -43,6 +43,8 @@ export interface Awaited {
   readonly holders?: readonly HolderView[] | undefined;
   readonly position?: number | undefined;
   readonly retryAfterMs?: number | undefined;
+  readonly waitedMs?: number | undefined;
+  readonly key?: string | undefined;
 }
 
 /** The key did not become free within `waitMs`. Nothing is held, and the caller has left the queue. */
@@ -60,16 +62,7 @@ export class LockTimeoutError extends LockError {
   /** The key, with the client's prefix; the keys of a set, separated by spaces; undefined if the wait was for something else. */
   readonly key: string | undefined;
 
-  constructor(
-    message: string,
-    {
-      holders = [],
-      position,
-      waitedMs = 0,
-      key,
-      ...details
-    }: LockErrorDetails & Awaited & { readonly waitedMs?: number; readonly key?: string | undefined },
-  ) {
+  constructor(message: string, { holders = [], position, waitedMs = 0, key, ...details }: LockErrorDetails & Awaited) {
     super(message, details);
     this.holders = holders;
     this.position = position;
