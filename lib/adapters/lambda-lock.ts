@@ -5,7 +5,7 @@
 import type { Lease } from "../client/hold/lease-types.js";
 import type { LeaseSet } from "../client/hold/lease-set.js";
 import { checkAcquire } from "../client/calls/options.js";
-import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
+import { type LockedOptions, type Skipping, locked } from "../client/calls/wrap/locked.js";
 import { currentLease } from "../client/calls/surrounding.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
@@ -32,9 +32,6 @@ export interface LockHandlerOptions<Event, Context>
    */
   readonly whenHeld?: "wait" | "skip" | "throw" | undefined;
 }
-
-/** With these options a call can skip the handler and return undefined. */
-type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
 
 /**
  * Returns `handler` under the lock that its event names; `currentLease()` is the lease. The lock is released when the handler returns or

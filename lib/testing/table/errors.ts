@@ -2,9 +2,9 @@
 import type { CancellationReason, WireItem } from "../../store/dynamo/calls.js";
 import { ServiceError } from "../../store/dynamo/service-error.js";
 
-/** An error of the service without fields of its own. `httpStatusCode` says if the request may be sent again. */
-export function serviceError(name: string, message: string, httpStatusCode = 400): Error {
-  return new ServiceError(name, { message }, { attempts: 1, httpStatusCode });
+/** An error of the service, with its own fields in `more`. `httpStatusCode` says if the request may be sent again. */
+export function serviceError(name: string, message: string, httpStatusCode = 400, more: object = {}): Error {
+  return new ServiceError(name, { message, ...more }, { attempts: 1, httpStatusCode });
 }
 
 /** The request is invalid, regardless of the table's content. */
@@ -14,17 +14,12 @@ export function validationError(message: string): Error {
 
 /** The condition was false for `item`, which is returned in wire form if the request asked for it. */
 export function conditionFailed(item: WireItem | undefined): Error {
-  const message = "The conditional request failed";
-  return new ServiceError(
-    "ConditionalCheckFailedException",
-    { message, ...(item && { Item: item }) },
-    { attempts: 1, httpStatusCode: 400 },
-  );
+  return serviceError("ConditionalCheckFailedException", "The conditional request failed", 400, item && { Item: item });
 }
 
 /** The transaction did not happen, for these reasons, one for each of its writes. */
 export function transactionCanceled(CancellationReasons: readonly CancellationReason[]): Error {
   const codes = CancellationReasons.map(({ Code }) => Code).join(", ");
   const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`;
-  return new ServiceError("TransactionCanceledException", { message, CancellationReasons }, { attempts: 1, httpStatusCode: 400 });
+  return serviceError("TransactionCanceledException", message, 400, { CancellationReasons });
 }

@@ -30,7 +30,7 @@ const OPTIONS: Checks<LockedOptions<never, never>> = {
 };
 
 /** With these options a call can skip the function and return undefined. */
-type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
+export type Skipping = { readonly whenHeld: "skip" } | { readonly whenUnavailable: "skip" };
 
 /**
  * Returns `fn` under the lock that its arguments name, or, without `fn`, a decorator that does the same for a method:
