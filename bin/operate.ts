@@ -7,19 +7,21 @@ import { type HoldView, holdsOf } from "./inspect/holds.js";
 import type { CommandContext } from "./context.js";
 import { plain, plainJson } from "./plain-text.js";
 
-/** The hold, the reason, and the time until its end. */
-export interface BreakArgs {
-  readonly key: string;
+/** The options of `reset`, and of `break`. */
+export interface ResetOptions {
   readonly reason: string;
+  /** True not to ask for confirmation first, on a terminal. */
+  readonly yes?: boolean;
+}
+
+export interface BreakOptions extends ResetOptions {
   /** The token of the hold. Absent: the only hold of the key. */
-  readonly fencingToken: number | undefined;
+  readonly token?: number;
   /**
    * Ends the hold within this time by force, even if its lease is longer, in ms. The holder's work may run on beyond it. Absent: the hold
    * ends with its lease, and the work before it.
    */
-  readonly drainMs: number | undefined;
-  /** True to ask for confirmation first, on a terminal. */
-  readonly asks: boolean;
+  readonly drain?: number;
 }
 
 /** A holder asks the service only at its heartbeats, so the work can outlast a hold that ends before its lease. */
@@ -27,10 +29,11 @@ const FORCED =
   "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work runs on until it heeds that, beside the next holder";
 
 /** Ends the hold, or schedules its end. @throws CliError if there is no hold, there are several, or the user declines */
-export async function breakHold({ key, reason, fencingToken, drainMs, asks }: BreakArgs, context: CommandContext): Promise<number> {
+export async function breakHold(key: string, options: BreakOptions, context: CommandContext): Promise<number> {
+  const { reason, yes = false, token: fencingToken, drain: drainMs } = options;
   const { locks, asJson, print } = context;
   const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
-  if (hold && asks) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
+  if (hold && !yes) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
   if (asJson) {
@@ -44,19 +47,12 @@ export async function breakHold({ key, reason, fencingToken, drainMs, asks }: Br
   return 0;
 }
 
-/** The run, the reason, and true to ask for confirmation first, on a terminal, if work is dropped. */
-export interface ResetArgs {
-  readonly key: string;
-  readonly reason: string;
-  readonly asks: boolean;
-}
-
 /** Forgets the run: the next start is a first attempt. @throws CliError if its checkpoint would be dropped and the user declines */
-export async function reset({ key, reason, asks }: ResetArgs, context: CommandContext): Promise<number> {
+export async function reset(key: string, { reason, yes = false }: ResetOptions, context: CommandContext): Promise<number> {
   const { locks, asJson, print } = context;
   const { checkpoint, fencingToken } = (await locks.runs.get(key)) ?? {};
   const dropped = checkpoint === undefined ? "" : JSON.stringify(checkpoint);
-  if (dropped !== "" && asks) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
+  if (dropped !== "" && !yes) await ask(`Drop the checkpoint ${dropped} of ${key}?`, "nothing was reset", context);
   await locks.runs.reset(key, { reason, fencingToken });
   const also = dropped === "" ? "" : `, and its checkpoint ${dropped} is dropped`;
   const text = asJson

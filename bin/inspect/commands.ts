@@ -2,6 +2,7 @@
 import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
+import type { BreakOptions, ResetOptions } from "../operate.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
@@ -110,22 +111,14 @@ export function addOperateCommands(program: Command, host: CliHost): void {
     .option("--drain <duration>", "end it by then, by force: then only tokens protect", duration)
     .option("-y, --yes", "don't ask for confirmation")
     .action(
-      changing(async (context, key: string, options: { reason: string; token?: number; drain?: number; yes?: boolean }) => {
-        const { reason, token: fencingToken, drain: drainMs, yes = false } = options;
-        const { breakHold } = await import("../operate.js");
-        return breakHold({ key, reason, fencingToken, drainMs, asks: !yes }, context);
-      }),
+      changing(async (context, key: string, options: BreakOptions) => (await import("../operate.js")).breakHold(key, options, context)),
     );
   onKey(program.command("reset"), "--reason TEXT [options]", 'reset report:2026-01-31 --reason "the source was wrong"')
     .summary("forget a run")
     .description("Forget a run that is over or was given up: the next start is a first attempt.")
     .requiredOption("--reason <text>", "why; it is logged")
     .option("-y, --yes", "don't ask before a checkpoint is dropped")
-    .action(
-      changing(async (context, key: string, { reason, yes = false }: { reason: string; yes?: boolean }) =>
-        (await import("../operate.js")).reset({ key, reason, asks: !yes }, context),
-      ),
-    );
+    .action(changing(async (context, key: string, options: ResetOptions) => (await import("../operate.js")).reset(key, options, context)));
 }
 
 /** Adds the command that makes a shell complete. */
