@@ -6,7 +6,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { KeyView, ListData } from "../../bin/console/data.js";
 import { type Operator, handlersOf, READ_REQUESTS } from "../../bin/console/handlers.js";
 import { RecentLines } from "../../bin/console/recent-lines.js";
-import { poll } from "../../bin/console/page/poll.js";
 import { consoleOf } from "../../bin/console/server.js";
 import { createLocalServer } from "../../infra/local/local-server.js";
 
@@ -139,43 +138,5 @@ describe("a reader who goes", () => {
     answer();
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked).toHaveLength(2);
-  });
-
-  it("ends it in the page too: a poll that stops aborts what it asked", async () => {
-    const { asked, locks } = idle();
-    const signals: AbortSignal[] = [];
-    const running = poll({
-      ask: (signal) => {
-        signals.push(signal);
-        return look(locks, "locks", {}, signal);
-      },
-      tell: () => expect.fail("nobody listens any more"),
-      everyMs: 1000,
-      isIdle: () => false,
-      later: () => () => undefined,
-    });
-    running.stop();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-    expect(asked).toHaveLength(1);
-  });
-});
-
-describe("the next look", () => {
-  it.each([1, 4, READ_REQUESTS])("comes after as many intervals as the last one took requests: %i", async (requests) => {
-    const pauses: number[] = [];
-    const running = poll({
-      ask: () => Promise.resolve({ requests }),
-      tell: () => undefined,
-      everyMs: 5000,
-      isIdle: () => false,
-      later(ms) {
-        pauses.push(ms);
-        return () => undefined;
-      },
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(pauses).toEqual([5000 * requests]);
-    running.stop();
   });
 });

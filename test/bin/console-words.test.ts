@@ -162,12 +162,12 @@ describe("an address", () => {
 describe("a poll", () => {
   /** A poll whose answers and time the test turns. */
   function polling() {
-    const asked: { answer: (value: number) => void; fail: () => void }[] = [];
+    const asked: { reader: AbortSignal; answer: (value: unknown) => void; fail: () => void }[] = [];
     const told: unknown[] = [];
     let timer: { readonly ms: number; readonly run: () => void } | undefined;
     const state = { isIdle: false };
-    const running = poll<number>({
-      ask: () => new Promise((answer, fail) => asked.push({ answer, fail: () => fail(new Error("down")) })),
+    const running = poll({
+      ask: (reader) => new Promise((answer, fail) => asked.push({ reader, answer, fail: () => fail(new Error("down")) })),
       tell: (result) => told.push("data" in result ? result.data : "failed"),
       everyMs: 1000,
       isIdle: () => state.isIdle,
@@ -236,9 +236,18 @@ describe("a poll", () => {
     expect(isOld(ageMs, 2000, data)).toBe(old);
   });
 
-  it("tells nothing once it is stopped", async () => {
+  it("rests for as many intervals as the last answer took requests", async () => {
+    const { asked, running, settled, next } = polling();
+    asked[0]?.answer({ requests: 4 });
+    await settled();
+    expect(await next()).toBe(4000);
+    running.stop();
+  });
+
+  it("tells nothing once it is stopped, and aborts what it asked", async () => {
     const { asked, told, running, settled, hasTimer } = polling();
     running.stop();
+    expect(asked[0]?.reader.aborted).toBe(true);
     asked[0]?.answer(1);
     await settled();
     running.wake();
