@@ -118,6 +118,12 @@ describe("the last places of a queue", () => {
     expect(places(31, 0)).toBe(LIMITS.waitersMax);
   });
 
+  it("are for whoever comes, where nobody is seen to wait or all sleep", () => {
+    const asking = { leaseId: cameAfter(1000), priority: 0 } as Acquire;
+    const asleep = (crowd(30).record?.waiters ?? []).map((waiter) => ({ ...waiter, asleep: true as const }));
+    expect([placesFor([], asking), placesFor(asleep, asking)]).toEqual([LIMITS.waitersMax, LIMITS.waitersMax]);
+  });
+
   it("are for who is urgent; who sleeps has places of its own", () => {
     expect(places(30, 100)).toBe(LIMITS.placesForAnyone);
     expect(places(30, 100, { priority: 1 })).toBe(LIMITS.waitersMax);

@@ -455,10 +455,10 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
     const next = waiter(HIGHER, asked);
     return { waiters: [{ ...next, aliveUntilMs: next.aliveUntilMs + 1 }] };
   },
-  "as many wait as find a place in any case, but one": (_, asked) => ({
-    waiters: others(LIMITS.placesForAnyone - 1).map((id) => waiter(id, asked)),
+  "as many wait as may, but one": (_, asked) => ({
+    waiters: others(LIMITS.waitersMax - 1).map((id) => waiter(id, asked)),
   }),
-  "as many wait as find a place in any case": (_, asked) => ({ waiters: others(LIMITS.placesForAnyone).map((id) => waiter(id, asked)) }),
+  "as many wait as may": (_, asked) => ({ waiters: others(LIMITS.waitersMax).map((id) => waiter(id, asked)) }),
   "one who waits has a long name": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { owner: "€".repeat(200) })] }),
   "as many hold as may, but one": (before, asked) => ({
     holds: {

@@ -352,8 +352,8 @@ a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... another waits for a condit
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... the first who waits was just seen in time
 .....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... another waits asleep
 .....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... another waits, and was seen after the clocks were read
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as find a place in any case, but one
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as find a place in any case
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may, but one
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may
 .......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... one who waits has a long name
 ......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X.Z0 as many hold as may, but one
 ......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS........ as many hold as may

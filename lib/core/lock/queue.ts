@@ -94,10 +94,12 @@ export function isOverfull(waiters: readonly Waiter[], most: number): boolean {
 
 /**
  * Returns how many callers are likely to be outside the queue before this one. Whoever asks again keeps the time at which it began to wait in
- * its new id. So those in the queue came before those outside, one after the other at the pace that their ids show.
+ * its new id. So those in the queue came before those outside, one after the other at the pace that their ids show. Behind an empty
+ * queue, or one that sleeps, nobody is outside.
  */
 export function aheadOutside(waiters: readonly Waiter[], leaseId: LeaseId): number {
   const cameMs = waiters.filter((waiter) => !waiter.asleep && waiter.leaseId !== leaseId).map((waiter) => leaseIdTimeMs(waiter.leaseId));
+  if (cameMs.length === 0) return 0;
   const latestMs = Math.max(...cameMs);
   const eachMs = Math.max(1, (latestMs - Math.min(...cameMs)) / cameMs.length);
   return Math.max(0, (leaseIdTimeMs(leaseId) - latestMs) / eachMs);
