@@ -35,6 +35,11 @@ describe.skipIf(CHROMIUM === undefined)(
   { timeout: 240_000 },
   () => {
     let consoles: Consoles;
+    const wait = (key: string, owner: string, limit?: number): void =>
+      void consoles.locks
+        .scope(`of ${key} ${owner}`)
+        .acquire(key, { owner, limit, waitMs: 600_000 })
+        .catch(() => undefined);
 
     beforeAll(async () => {
       consoles = await startConsoles("checkout-7");
@@ -42,11 +47,6 @@ describe.skipIf(CHROMIUM === undefined)(
       // Each renews all along. A lease of the default length outlasts a machine that stands still for some seconds.
       await locks.acquire("HELD");
       await locks.acquire("GATE", { limit: 2, permits: 2 });
-      const wait = (key: string, owner: string, limit?: number): void =>
-        void locks
-          .scope(`of ${key} ${owner}`)
-          .acquire(key, { owner, limit, waitMs: 600_000 })
-          .catch(() => undefined);
       wait("HELD", "checkout-8");
       wait("GATE", "checkout-7", 2);
       while ((await locks.inspect("GATE")).waiters.length < 1);
@@ -91,6 +91,8 @@ describe.skipIf(CHROMIUM === undefined)(
 
     it("concludes nothing about a short lease between two answers of a slow service", async () => {
       await consoles.locks.acquire("SHORT", { leaseMs: 3000 });
+      wait("SHORT", "checkout-8");
+      while ((await consoles.locks.inspect("SHORT")).waiters.length < 1);
       const page = await consoles.open(`${consoles.here}#/locks/SHORT`, { turnsClock: true });
       await page.getByText("Held by checkout-7 since").waitFor();
       await page.route("**/console/api/**", STATES.hung);
