@@ -23,8 +23,11 @@ describe("a full queue", () => {
     expect(key.record?.waiters).toHaveLength(LIMITS.waitersMax);
     const { record } = key;
     const refused = key.ask(nth(LIMITS.waitersMax + 2));
-    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.fullWaitMs });
+    expect(refused).toMatchObject({ ok: false, code: "queue-full", retryAfterMs: LIMITS.unknownFullWaitMs });
     expect(key.record).toBe(record);
+    key.release("A");
+    expect(key.ask(nth(200))).toMatchObject({ state: "waiting" });
+    expect(key.ask(nth(201)), "once the length of a lease is known").toMatchObject({ retryAfterMs: LIMITS.fullWaitMs });
   });
 
   it("refuses priority too, and lets those go on who wait", () => {

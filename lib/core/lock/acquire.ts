@@ -202,7 +202,8 @@ function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
 function refuseFull(record: LockRecord, { key, leaseId }: Acquire): Refusal {
   const { length } = record.waiters;
   const dueMs = Math.round(stepMs(record) * (aheadOutside(record.waiters, leaseId) + 1));
-  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(LIMITS.fullWaitMs, dueMs));
+  const leastMs = record.heldMs === undefined ? LIMITS.unknownFullWaitMs : LIMITS.fullWaitMs;
+  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(leastMs, dueMs));
   return refuse("queue-full", { retryAfterMs, detail: `${length} wait for ${key} already` });
 }
 
