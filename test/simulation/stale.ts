@@ -3,15 +3,9 @@
  * search has found new ones, which takes a minute or more for each.
  */
 export const STALE: readonly string[] = [
-  "margin-of-e",
   "permits-without-a-margin",
-  "fast-release-of-all",
-  "forgotten-by-the-later-clock",
-  "guard-on-another-reading",
   "released-by-the-earlier-clock",
-  "record-without-a-bound",
   "switched-under-a-new-id",
-  "first-way-counts-as-definite",
   "compaction-of-any-prefix",
   "upgrade-of-who-left",
   "queue-as-long-as-the-record",
