@@ -32,7 +32,6 @@ const SCENES: readonly (readonly [what: string, play: (module: Module) => Promis
 /** The scene in which each optimiser earns, and what it saves there. */
 const EARNS: Readonly<Record<string, readonly [scene: string, saves: (cost: Cost) => number]>> = {
   "recent-records cache": ["16 processes, 5 leases of 20 ms each", ({ writes }) => writes],
-  "blind enqueue": ["200 processes that come at once, a lease of 20 ms each", ({ writes }) => writes],
   "pace of the queue": ["16 processes, 5 leases of 20 ms each", ({ lastedMs }) => lastedMs],
   "local queue": ["16 callers in one process, 5 leases of 20 ms each", ({ calls }) => calls],
   "renewal batching": ["300 leases in one process, renewed for a minute", ({ calls }) => calls],

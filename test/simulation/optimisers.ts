@@ -9,12 +9,6 @@ export const OPTIMISERS: readonly Bug[] = [
     edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= freshMs", "return seen && seen.atMs < 0"]],
   },
   {
-    name: "blind enqueue",
-    why: "a caller goes to the end of a queue by one write, without knowing who waits there",
-    file: "lib/store/dynamo/fast-path.ts",
-    edits: [["if (wait && seen.isInUse && isPlain(command))", "if (wait && command.leaseMs < 0 && seen.isInUse && isPlain(command))"]],
-  },
-  {
     name: "pace of the queue",
     why: "a waiter polls when its turn is expected, by the lengths of the latest leases",
     file: "lib/core/lock/queue.ts",

@@ -25,7 +25,7 @@ const POLLS: Backoff = { firstMs: 40, longestMs: 1000 };
 
 /** The part by which a caller without a place asks later than it is told to, at most. Each of its requests costs as much as the queue is long. */
 const SPREAD = 0.25;
-/** The growth of the pauses between polls without news or a place, and the first such pause of who is next, as a share of what the service tells. */
+/** The growth of the pauses between polls without news, and the first such pause of who is next, as a share of what the service tells. */
 const IDLE_GROWTH = 1.5;
 const MOST_GROWTHS = 20;
 const NEXT_STEP = 0.5;
@@ -61,11 +61,10 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: AskD
     if (wait.isEnding()) wait.end(what);
     const pollMs = backoffMs(POLLS, polls);
     const freeMs = answer.retryAfterMs ?? pollMs;
-    // Whoever meets a full queue again and again asks less often: the lease at the front may go on for long.
     // Jitter, so that waiters for the end of the same lease, or for the same place, don't all ask at that instant.
     const delayMs =
       answer.code === "queue-full"
-        ? Math.max(freeMs, Math.min(POLLS.longestMs, freeMs * IDLE_GROWTH ** polls)) * (1 + SPREAD * random())
+        ? freeMs * (1 + SPREAD * random())
         : Math.min(freeMs + POLLS.firstMs * random(), pollMs * (0.5 + 0.5 * random()));
     await wait.pause(delayMs, signal);
     throwIfAborted(signal);
