@@ -68,9 +68,9 @@ export const LIMITS = {
   handOverMs: 8,
   /** The length of a lease on a key of which none was released yet. */
   unknownHeldMs: 45,
-  /** The shortest time after which a caller for whom the queue is full asks again; and that on a key of which no lease was released yet. */
+  /** The shortest time after which a caller for whom the queue is full asks again; and that where all came within one moment. */
   fullWaitMs: 150,
-  unknownFullWaitMs: 1 * SECOND,
+  burstWaitMs: 1 * SECOND,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */
   keepAliveAfterMs: 2000,
   /** A grant beside others takes the next token if the last is at most this old. Restoring a table takes longer. */

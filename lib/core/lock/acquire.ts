@@ -34,10 +34,9 @@ import {
   offerOf,
   placeOf,
   advanceQueue,
-  aheadOutside,
   needsKeepAlive,
+  placeAfterMs,
   placesFor,
-  stepMs,
   waiterFor,
   waitingView,
   withWaiter,
@@ -200,11 +199,10 @@ function refuseLimit({ limit }: LockRecord, command: Acquire): Refusal {
 
 /** Refuses a caller for whom the queue has no place. It is told when those before it are likely to have one. */
 function refuseFull(record: LockRecord, { key, leaseId }: Acquire): Refusal {
-  const { length } = record.waiters;
-  const dueMs = Math.round(stepMs(record) * (aheadOutside(record.waiters, leaseId) + 1));
-  const leastMs = record.heldMs === undefined ? LIMITS.unknownFullWaitMs : LIMITS.fullWaitMs;
-  const retryAfterMs = Math.min(LIMITS.pollMaxMs, Math.max(leastMs, dueMs));
-  return refuse("queue-full", { retryAfterMs, detail: `${length} wait for ${key} already` });
+  return refuse("queue-full", {
+    retryAfterMs: placeAfterMs(record, leaseId),
+    detail: `${record.waiters.length} wait for ${key} already`,
+  });
 }
 
 /** Grants the key to the waiter that it was offered to. The lease begins now, with a new token. */
