@@ -441,7 +441,8 @@ describe("a request is sent", () => {
     const original = fetch;
     const replaced: typeof fetch = (url, init) => {
       // A client of another file in this process may send a heartbeat through the global one.
-      if (String(url).startsWith(server.url)) urls.push(String(url));
+      const address = url as string;
+      if (address.startsWith(server.url)) urls.push(address);
       return original(url, init);
     };
     await httpApi({ url: server.url, fetch: replaced }).check(REF);
