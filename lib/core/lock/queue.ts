@@ -97,12 +97,12 @@ export function isOverfull(waiters: readonly Waiter[], most: number): boolean {
  * time at which it began to wait in its new id. So those in the queue came before those outside, one after the other at the pace that their
  * ids show. Behind an empty queue, or one that sleeps, nobody is outside.
  */
-function outside(waiters: readonly Waiter[], leaseId: LeaseId): { readonly ahead: number; readonly eachMs: number } {
-  const cameMs = waiters.filter((waiter) => !waiter.asleep && waiter.leaseId !== leaseId).map((waiter) => leaseIdTimeMs(waiter.leaseId));
-  if (cameMs.length === 0) return { ahead: 0, eachMs: 0 };
+function outside(waiters: readonly Waiter[], leaseId: LeaseId): readonly [ahead: number, eachMs: number] {
+  const cameMs = waiters.filter(({ asleep }) => !asleep).map((waiter) => leaseIdTimeMs(waiter.leaseId));
+  if (cameMs.length === 0) return [0, 0];
   const latestMs = Math.max(...cameMs);
   const eachMs = (latestMs - Math.min(...cameMs)) / cameMs.length;
-  return { ahead: Math.max(0, (leaseIdTimeMs(leaseId) - latestMs) / Math.max(1, eachMs)), eachMs };
+  return [Math.max(0, (leaseIdTimeMs(leaseId) - latestMs) / Math.max(1, eachMs)), eachMs];
 }
 
 /** Returns the most waiters among whom this caller gets a place. The last places are for those who come next, and for urgent callers. */
@@ -110,13 +110,13 @@ export function placesFor(waiters: readonly Waiter[], { leaseId, priority, sleep
   // A waiter that sleeps sends no polls.
   if (sleepMs !== undefined) return LIMITS.membersMax;
   const free = LIMITS.waitersMax - waiters.length;
-  const isNext = priority > 0 || outside(waiters, leaseId).ahead <= 2 * free;
+  const isNext = priority > 0 || outside(waiters, leaseId)[0] <= 2 * free;
   return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;
 }
 
 /** Returns the time after which a caller without a place is likely to get one: when those before it have. */
 export function placeAfterMs(record: LockRecord, leaseId: LeaseId): number {
-  const { ahead, eachMs } = outside(record.waiters, leaseId);
+  const [ahead, eachMs] = outside(record.waiters, leaseId);
   // Ids of one moment don't tell who is next.
   const leastMs = eachMs < 1 ? LIMITS.burstWaitMs : LIMITS.fullWaitMs;
   return Math.min(LIMITS.pollMaxMs, Math.max(leastMs, Math.round(stepMs(record) * (ahead + 1))));
