@@ -50,7 +50,7 @@ export const LIMITS = {
    * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/061).
    */
   waitersMax: 32,
-  /** While more than these wait, the places left are for those who have waited the longest (docs/decisions/072). */
+  /** While this many wait or more, the places left are for those who have waited the longest (docs/decisions/072). */
   placesForAnyone: 24,
   membersMax: 100,
   queueBytes: 15 * 1024,
@@ -68,7 +68,7 @@ export const LIMITS = {
   handOverMs: 8,
   /** The length of a lease on a key of which none was released yet. */
   unknownHeldMs: 45,
-  /** The shortest time after which a caller for whom the queue is full asks again; and that where all came within one moment. */
+  /** The shortest time after which a caller for whom the queue is full asks again; and the same where those in the queue came at one moment. */
   fullWaitMs: 150,
   burstWaitMs: 1 * SECOND,
   /** While an offer has been unclaimed for this long, the other waiters send keep-alives. */

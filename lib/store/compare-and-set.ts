@@ -82,7 +82,7 @@ export async function compareAndSet<C extends Command>(
     if (lean) {
       const result = await lean.sent;
       if (result.written) return result.decided;
-      // The condition of an append is hardly another for another record.
+      // The condition of an append depends on the record only by the number of places, so it would most likely be refused again.
       refusedAt[lean.way] = (lean.way === "append" ? result.seen : before)?.version ?? 0;
       seen = result.seen;
       continue;

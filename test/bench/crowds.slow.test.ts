@@ -12,7 +12,7 @@ import { type Reached, played, targetsOf, targetsTable } from "../../bench/crowd
 import { ROWS } from "../../bench/crowds/rows.js";
 import { turns } from "../../bench/crowds/scenes.js";
 import { endBundling, loadBundle } from "../simulation/bundle.js";
-import { HALF_A_LEASE, PLACES_BY_CHANCE, WRITES_FIRST } from "../simulation/optimisers.js";
+import { EARLY_IN_A_BURST, ENDS_IN_ORDER, HALF_A_LEASE, PLACES_BY_CHANCE, WRITES_FIRST } from "../simulation/optimisers.js";
 
 afterAll(endBundling);
 
@@ -54,6 +54,31 @@ it("who waits the longest outside a queue is next in it; control: half are overt
   expect(await overtaken()).toBeLessThan(0.1);
   expect(await overtaken(PLACES_BY_CHANCE)).toBeGreaterThan(0.3);
 });
+
+it("a burst over HTTP asks less often than its ids would say; control: it asks as often", { timeout: 600_000 }, async ({ annotate }) => {
+  const requests = async (mistake?: typeof EARLY_IN_A_BURST): Promise<number> => {
+    const { contend } = await loadBundle(mistake);
+    const { calls, grants } = await contend({ processes: 200, callers: 1, rounds: 1, holdMs: 20 });
+    return calls / grants;
+  };
+  const [right, early] = [await requests(), await requests(EARLY_IN_A_BURST)];
+  await annotate(`requests of each of 200 processes: ${right}, with the shortest pause ${early}`);
+  expect(right).toBeLessThan(0.7 * early);
+});
+
+it(
+  "a release is written once where ids don't end in order; control: many are written twice",
+  { timeout: 600_000 },
+  async ({ annotate }) => {
+    const writes = async (mistake?: typeof ENDS_IN_ORDER): Promise<number> => {
+      const { turns: turnsOf } = await loadBundle(mistake);
+      return (await turnsOf({ callers: 200, rounds: 1, holdMs: 20, way: "direct" })(1)).writes;
+    };
+    const [right, inOrder] = [await writes(), await writes(ENDS_IN_ORDER)];
+    await annotate(`writes of a grant among 200 callers: ${right}, as if ids ended in order ${inOrder}`);
+    expect(right).toBeLessThan(0.95 * inOrder);
+  },
+);
 
 it(
   "who is next comes when the lease before ends, and no later than after half of it where clocks are off",

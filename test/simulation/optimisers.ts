@@ -9,6 +9,12 @@ export const OPTIMISERS: readonly Bug[] = [
     edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= freshMs", "return seen && seen.atMs < 0"]],
   },
   {
+    name: "blind enqueue",
+    why: "a caller goes to the end of a queue by one write, without knowing who waits there",
+    file: "lib/store/dynamo/fast-path.ts",
+    edits: [["return isFull ? undefined : append(", "return isFull || command.leaseMs > 0 ? undefined : append("]],
+  },
+  {
     name: "pace of the queue",
     why: "a waiter polls when its turn is expected, by the lengths of the latest leases",
     file: "lib/core/lock/queue.ts",
@@ -60,6 +66,27 @@ export const PLACES_BY_CHANCE: Bug = {
   why: "who asks at the right moment passes all that have waited longer outside the queue",
   file: "lib/core/lock/queue.ts",
   edits: [["return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;", "return isNext || !isNext ? LIMITS.waitersMax : 0;"]],
+};
+
+/** The shortest pause also where those in the queue came at one moment. */
+export const EARLY_IN_A_BURST: Bug = {
+  name: "early in a burst",
+  why: "ids of one moment tell no order, so everybody outside asks as if it were next",
+  file: "lib/core/lock/queue.ts",
+  edits: [["const leastMs = eachMs < 1 ?", "const leastMs = eachMs < 0 ?"]],
+};
+
+/** A release as if ids always ended in the order of their times. */
+export const ENDS_IN_ORDER: Bug = {
+  name: "ends in order",
+  why: "a release whose low watermark stays is refused, and written again",
+  file: "lib/store/dynamo/ending.ts",
+  edits: [
+    [
+      "shifted(command, reading, stays(seen)),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
+      "shifted(command, reading, !seen),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
+    ],
+  ],
 };
 
 /** The crowd of `tryAcquire` as it was: each call writes, also to a key that its process has just seen in use. */

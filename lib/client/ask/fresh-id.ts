@@ -54,6 +54,7 @@ function remaining(bounds: RetryBounds, { clock }: Runtime): () => RetryBounds {
 /**
  * Asks once under a new leaseId. If the service refuses the id as not new, corrects the clock and asks again. An id that was refused after
  * an attempt without a response is cancelled first. After `lease-lost` no new id is tried: the hold that a transfer takes is gone.
+ * @param ageMs the time for which the caller has waited outside a full queue, which the id's own time tells the service
  */
 export async function withFreshLeaseId<A extends { readonly ok: true }>(
   { kind, key, signal }: Pick<LeaseRef, "kind" | "key"> & Pick<AcquireParams, "signal">,

@@ -14,7 +14,7 @@ import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs, isCutSho
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
-/** The service takes no id that was made a quarter of an hour ago. */
+/** The longest time by which an id is made to look older than it is. The service takes none that was made a quarter of an hour ago. */
 const OLDEST_MS = 600_000;
 
 export interface WaitDeps {

@@ -226,7 +226,7 @@ export class NamedLimiter implements Limiter {
       if (startInMs > 0) await pause(startInMs, clock, giveUp);
       throwIfAborted(giveUp);
       if (session.context && session.context.getRemainingTimeInMillis() <= 0) {
-        // What was taken stays taken.
+        // The take is not given back.
         throw new LockError(`${what}: the Lambda invocation has no time left to start`, {
           code: "invocation-ends",
           definite: false,
