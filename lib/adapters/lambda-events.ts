@@ -86,11 +86,11 @@ export function sqsHandler<Message extends SqsMessage>(
   }
 
   return async (event, context) => {
+    const invocation = invocationOf(event, context);
     const records = recordsOf<Message>(event);
     const failed = new Set<string>();
     const isFifo = records[0]?.eventSourceARN?.endsWith(".fifo") === true;
     const waiting = isFifo ? groupsOf(records) : [records];
-    const invocation = invocationOf(context);
     const run = runOf(locks.forInvocation(invocation), batch, work);
     const shared = { keyFor: batch.keyFor ?? keyOfMessage, turns: new Map<string, Promise<unknown>>(), inOrder: isFifo };
     const runGroups = async (): Promise<void> => {
@@ -189,8 +189,9 @@ export function scheduleHandler<T, Event extends ScheduleEvent = ScheduleEvent>(
   checkFunction("work", work);
 
   return async (event, context) => {
+    const invocation = invocationOf(event, context);
     const occurrence = timeOf(event);
-    await using view = locks.forInvocation(invocationOf(context));
+    await using view = locks.forInvocation(invocation);
     const result = await view.tick(name, { ...options, occurrence }, (tick) => work(tick, event));
     if (result.how !== "running") return result;
     const message = `${name}: another delivery runs the occurrence of ${occurrence.toISOString()}, or died and has not been replaced yet`;

@@ -36,7 +36,7 @@ export interface LockHandlerOptions<Event, Context>
 /**
  * Returns `handler` under the lock that its event names; `currentLease()` is the lease. The lock is released when the handler returns or
  * throws. If the lease was lost meanwhile, LockLostError is thrown (503 over HTTP), whatever the handler returned.
- * @throws InvalidRequestError naming the invalid option
+ * @throws InvalidRequestError naming the invalid option; at a call, if that is of a durable execution
  */
 export function lockHandler<Event, Context, Rest extends readonly unknown[], Result>(
   options: LockHandlerOptions<Event, Context> & Skipping,
@@ -57,7 +57,7 @@ export function lockHandler<Event, Context, Rest extends readonly unknown[], Res
  * The same as a Middy middleware: `use` it last. Then no other middleware can answer between it and the handler, which would leave the key
  * held until the invocation ends, and parsers and validators have already processed the event. The handler has its lease as
  * `context.lease`, and other middlewares have it as `request.internal.lease`.
- * @throws InvalidRequestError naming the invalid option
+ * @throws InvalidRequestError naming the invalid option; at a call, if that is of a durable execution
  */
 export function lockMiddleware<Event, Context = unknown>(
   options: LockHandlerOptions<Event, Context>,
@@ -77,12 +77,13 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
   checkAcquire({ ...acquire, ...(waitMs !== undefined && { waitMs }) });
   locked({ locks, key, whenHeld, whenUnavailable }, async () => undefined); // Refuses invalid options before any call.
 
-  return (event, context, work) => {
+  return async (event, context, work) => {
+    const invocation = invocationOf(event, context);
     const isRequest = isHttp(event);
     const ofCall = {
       ...waitOf(isRequest, { waitMs, whenUnavailable }),
       whenHeld: isRequest && whenHeld === "skip" ? "throw" : whenHeld,
-      locks: locks.forInvocation(invocationOf(context)),
+      locks: locks.forInvocation(invocation),
       key,
     } as const;
     return runProtected(isRequest, LOCKS, work, (perform) =>

@@ -43,7 +43,7 @@ export interface IdempotencyOptions<Event, Context> extends OnceOptions<readonly
  * `RunFailedError`. Over HTTP, a replay has the header `Idempotent-Replayed: true`, and a key that is still in progress is answered 409
  * with Retry-After. For other events, that throws LockTimeoutError, so that the trigger tries again. A response that can't be stored (over
  * 256 KB) is returned once; after that the answer is 409 `result-omitted`.
- * @throws InvalidRequestError naming the invalid option
+ * @throws InvalidRequestError naming the invalid option; at a call, if that is of a durable execution
  */
 export function idempotencyHandler<Event, Context, Rest extends readonly unknown[], Result>(
   options: IdempotencyOptions<Event, Context>,
@@ -57,7 +57,7 @@ export function idempotencyHandler<Event, Context, Rest extends readonly unknown
  * replay bypasses every other middleware. If another middleware answers early, nothing is recorded and the key stays in progress until the
  * lease ends. In that case, wrap Middy in `idempotencyHandler`, which handles early answers. The handler has its run as `context.run`, and
  * other middlewares have it as `request.internal.run`.
- * @throws InvalidRequestError naming the invalid option
+ * @throws InvalidRequestError naming the invalid option; at a call, if that is of a durable execution
  */
 export function idempotencyMiddleware<Event, Context = unknown>(
   options: IdempotencyOptions<Event, Context>,
@@ -74,9 +74,10 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
   const run = onceRunner<readonly [Event, Context], unknown>(rules);
 
   return async (event, context, work) => {
+    const invocation = invocationOf(event, context);
     const request = requestOf(event);
     if (request && !key && !isCovered(request)) return { how: "answered", ran: true, response: await work(undefined) };
-    const outcome = await run({ args: [event, context], request, locks: locks.forInvocation(invocationOf(context)) }, work);
+    const outcome = await run({ args: [event, context], request, locks: locks.forInvocation(invocation) }, work);
     return outcome.how === "answered" && !outcome.ran ? { ...outcome, response: replayOf(outcome.response, event) } : outcome;
   };
 }

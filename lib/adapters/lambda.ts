@@ -91,11 +91,28 @@ function calledBack(handler: CallbackHandler, event: unknown, context: unknown):
   });
 }
 
-/** Returns the invocation that a handler's context describes. @throws InvalidRequestError if the handler gets a stream in its place */
-export function invocationOf(context: unknown): InvocationContext {
+/**
+ * Returns the invocation that a handler's context describes.
+ * @throws InvalidRequestError if the handler gets a stream in its place, and in a durable execution: an invocation of it may end before its work
+ */
+export function invocationOf(event: unknown, context: unknown): InvocationContext {
+  refuseDurable(event, context);
   const { getRemainingTimeInMillis, write } = (context ?? {}) as Partial<InvocationContext> & { readonly write?: unknown };
   if (typeof write === "function") throw streaming();
   return typeof getRemainingTimeInMillis === "function" ? (context as InvocationContext) : ENDLESS;
+}
+
+/**
+ * Refuses the event of a durable execution, which its SDK gets, and the context that the SDK makes of it. An invocation that suspends answers,
+ * or leaves the work pending: the answer would be taken for the result, and the key freed while the execution goes on.
+ */
+function refuseDurable(event: unknown, context: unknown): void {
+  const { DurableExecutionArn: arn } = (event ?? {}) as { readonly DurableExecutionArn?: unknown };
+  const { executionContext } = (context ?? {}) as { readonly executionContext?: { readonly durableExecutionArn?: unknown } };
+  const field = arn !== undefined ? "event" : executionContext?.durableExecutionArn !== undefined ? "context" : undefined;
+  if (field === undefined) return;
+  const why = "is of a durable execution, whose work goes on in later invocations";
+  throw new InvalidRequestError(`${field}: ${why}; use withDurableLock or withDurableRun of holdfast/durable inside of it`, field);
 }
 
 /**
@@ -110,7 +127,7 @@ export function withInvocation<Event, Context, Result>(
   checkClient(locks);
   checkHandler(handler);
   return async (event, context) => {
-    await using view = locks.forInvocation(invocationOf(context));
+    await using view = locks.forInvocation(invocationOf(event, context));
     return await handler(event, context, view);
   };
 }

@@ -1,12 +1,15 @@
 /** A plain Lambda handler with a view of the client for each invocation. */
 import { PassThrough } from "node:stream";
+import type { DurableExecutionInvocationInput } from "@aws/durable-execution-sdk-js";
 import { describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
-import { idempotencyHandler, lockHandler, withInvocation } from "../../lib/middy.js";
+import { idempotencyHandler, lockHandler, scheduleHandler, sqsHandler, withInvocation } from "../../lib/middy.js";
 import { createHarness } from "../client/harness.js";
+import { DurableLambda } from "../durable/durable-lambda.js";
 import { createGate, thrownBy } from "../support/run-gate.js";
-import { SCHEDULED } from "./events.js";
+import { SCHEDULED, requestV2 } from "./events.js";
 import { invocation } from "../support/invocation.js";
+import { LOCK_SHAPES, ONCE_SHAPES } from "./shapes.js";
 
 const KEY = "ORDER_1";
 
@@ -108,4 +111,45 @@ describe("withInvocation", () => {
     for (const view of views) await expect(view.tryAcquire(KEY)).rejects.toMatchObject({ code: "closed" });
     expect(await locks.tryAcquire(KEY)).not.toBeNull();
   });
+});
+
+describe("in a durable execution", () => {
+  type Wrap = (locks: LockClient, work: () => Promise<unknown>) => (event: never, context: never) => Promise<unknown>;
+  const once = { service: "shop", caller: "none", key: () => KEY } as const;
+  const wraps: readonly (readonly [name: string, wrap: Wrap])[] = [
+    ...LOCK_SHAPES.map(
+      ({ name, deploy }) => [name, (locks: LockClient, work: () => Promise<unknown>) => deploy({ locks, key: () => KEY }, work)] as const,
+    ),
+    ...ONCE_SHAPES.map(
+      ({ name, deploy }) => [name, (locks: LockClient, work: () => Promise<unknown>) => deploy({ locks, ...once }, work)] as const,
+    ),
+    ["sqsHandler", (locks, work) => sqsHandler({ locks }, work)],
+    ["scheduleHandler", (locks, work) => scheduleHandler({ locks, name: "nightly" }, work)],
+    ["withInvocation", (locks, work) => withInvocation(locks, work)],
+  ];
+
+  it.each(wraps)(
+    "%s is refused at the first call, around the SDK's handler and inside of it, and the way that works is named",
+    async (_name, wrap) => {
+      const { clock, locks, wire } = createHarness();
+      const handler = wrap(locks, () => expect.unreachable("it is refused"));
+      const refusal = (field: string) => ({
+        ...{ name: "InvalidRequestError", field },
+        message: `${field}: is of a durable execution, whose work goes on in later invocations; use withDurableLock or withDurableRun of holdfast/durable inside of it`,
+      });
+      const event: DurableExecutionInvocationInput = {
+        ...{ DurableExecutionArn: "arn:aws:lambda:us-east-1:111122223333:function:f:1/durable-execution/a", CheckpointToken: "1" },
+        InitialExecutionState: { Operations: [] },
+      };
+      expect(await thrownBy(handler(event as never, invocation(clock) as never))).toMatchObject(refusal("event"));
+      const lambda = new DurableLambda(clock, () => expect.unreachable("nothing is sent"));
+      let thrown: unknown;
+      const execution = lambda.start("a", async (ctx) => {
+        thrown = await thrownBy(handler(requestV2() as never, ctx as never));
+      });
+      await lambda.run();
+      expect([execution.status, thrown]).toMatchObject(["SUCCEEDED", refusal("context")]);
+      expect(wire.sent).toEqual([]);
+    },
+  );
 });
