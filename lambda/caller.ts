@@ -34,6 +34,12 @@ export function callerOf({ requestContext }: HttpEvent, tenancy?: Tenancy): Call
   return isName(tenant) ? callerIn(iss, sub, requestId, tenantIn(iss, tenant)) : undefined;
 }
 
+/** Returns why {@link callerOf} finds no caller. */
+export function whyNoCaller(event: HttpEvent, tenancy?: Tenancy): string {
+  if (typeof tenancy !== "object" || callerOf(event) === undefined) return "No authorizer vouches for the caller";
+  return `This service tells tenants apart by the claim ${JSON.stringify(tenancy.claim)} of a token, and the caller has none that names a tenant`;
+}
+
 /** Returns a caller of a realm, which is an account or an issuer. Principals include the realm, even if all share one namespace. */
 function callerIn(realm: string, user: string, requestId: string, namespace: string): Caller {
   return { namespace, principal: `${part(realm)}/${part(user)}`, requestId };

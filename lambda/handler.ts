@@ -9,7 +9,7 @@ import { refusalLine } from "../lib/service/log.js";
 import type { ServiceDeps } from "../lib/service/request-context.js";
 import { lockService } from "../lib/service/service.js";
 import type { Tenancy } from "./tenancy.js";
-import { callerOf } from "./caller.js";
+import { callerOf, whyNoCaller } from "./caller.js";
 import { type Invocation, aliasOf, grantOf, outsideGrant, routed } from "./function-url.js";
 import { type HttpEvent, type HttpResult, problem } from "./http.js";
 import { instanceOf, kindOf, serve } from "./serve.js";
@@ -69,7 +69,7 @@ export function createHandler({
       const operation = operationAt(routeKey);
       if (!operation) return unrouted(routeKey, instance);
       const caller = callerOf(event, tenancy);
-      if (!caller) return problem(refuse("forbidden", { detail: "No authorizer vouches for the caller" }), instance);
+      if (!caller) return problem(refuse("forbidden", { detail: whyNoCaller(event, tenancy) }), instance);
       const key = event.pathParameters?.["key"];
       const outside = grant && outsideGrant(grant, operation, key);
       if (outside) {

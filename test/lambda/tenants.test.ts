@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Tenancy } from "../../lambda/tenancy.js";
-import { callerOf } from "../../lambda/caller.js";
+import { callerOf, whyNoCaller } from "../../lambda/caller.js";
 import { NAMESPACE } from "../../lib/service/caller.js";
 import { shardKey } from "../../lib/store/dynamo/item.js";
 import { ACQUIRE } from "../support/direct-service.js";
@@ -56,5 +56,16 @@ describe("a namespace", () => {
     const longest = callerIn({ claim: "t" }, { jwt: { claims: { iss: "i".repeat(800), sub: "s", t: "t".repeat(800) } } });
     expect(Buffer.byteLength(shardKey(longest!.namespace, "payloads", 15))).toBeLessThanOrEqual(2_048);
     expect(callerIn("account", ALICE)!.namespace).toMatch(NAMESPACE);
+  });
+
+  it.each<[who: string, authorizer: unknown, why: string]>([
+    ["a token without it", tokenOf({}), 'the claim "team" of a token, and the caller has none that names a tenant'],
+    ["a token where it is no name", tokenOf({ team: ["acme"] }), 'the claim "team" of a token'],
+    ["a caller of IAM", ALICE, 'the claim "team" of a token'],
+    ["nobody", null, "No authorizer vouches for the caller"],
+  ])("is none for %s, and the refusal names the claim where it is the reason", (_who, authorizer, why) => {
+    const tenancy = { claim: "team" };
+    expect(callerIn(tenancy, authorizer)).toBeUndefined();
+    expect(whyNoCaller(httpEvent(ACQUIRE, { authorizer, timeEpoch: 0 }), tenancy)).toContain(why);
   });
 });
