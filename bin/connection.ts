@@ -2,6 +2,7 @@
  * Connects to the locks: a service at a URL, or directly a table. Modules are loaded on demand, so `--help` loads no client, and users of a
  * service load no AWS SDK.
  */
+import { readFile } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
 import type { LockClient, LockClientEvent, Sign } from "../lib/index.js";
 import { CliError } from "./cli-error.js";
@@ -14,6 +15,8 @@ export interface ConnectionOptions {
   readonly region?: string;
   /** True to sign requests. Undefined: decided by the URL's host. */
   readonly sign?: boolean;
+  /** A file with a bearer token, which is read again for each request. */
+  readonly tokenFile?: string | undefined;
   readonly owner?: string;
   /** The length of leases that say no other. @default that of the SDK */
   readonly leaseMs?: number;
@@ -43,13 +46,50 @@ export async function connect(
   if (table !== undefined) return onTable(table, options, common);
 
   const { createLockClient } = await import("../lib/index.js");
-  const token = env["HOLDFAST_BEARER_TOKEN"] || undefined;
-  if (token !== undefined && options.sign === true)
-    throw new CliError("usage", "--sign: HOLDFAST_BEARER_TOKEN is set; a request has one or the other");
+  const token = await bearerToken(options, env);
   // The client itself refuses a URL that is none.
   const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
   return createLockClient({ url, token, sign, ...common });
+}
+
+type Token = string | (() => Promise<string>);
+
+/**
+ * Returns the bearer token of the environment, or a function that reads that of a file anew, because a token can end before what runs under
+ * a lease does; undefined if there is none.
+ * @throws CliError if both are given, or one with `--sign`, or the file has no token
+ */
+async function bearerToken({ sign, tokenFile }: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<Token | undefined> {
+  const source = tokenSource({ tokenFile }, env);
+  if (!source) return undefined;
+  const { name, value } = source;
+  if (sign === true) throw new CliError("usage", `--sign: ${name} is given; a request has a signature or a token`);
+  if (name === TOKEN) return value;
+  const read = async (): Promise<string> => {
+    const token = (await readFile(value, "utf8")).trim();
+    if (token === "") throw new Error(`${value} is empty`);
+    return token;
+  };
+  await read().catch((error: unknown) => {
+    throw new CliError("config", `${name}: ${(error as Error).message}`, { next: "It is the path of a file that has only the token." });
+  });
+  return read;
+}
+
+const TOKEN = "HOLDFAST_BEARER_TOKEN";
+const TOKEN_FILE = "HOLDFAST_BEARER_TOKEN_FILE";
+
+/** Returns the option or the variable that gives the bearer token; undefined if none does. @throws CliError if two variables do */
+function tokenSource({ tokenFile }: Pick<ConnectionOptions, "tokenFile">, env: NodeJS.ProcessEnv) {
+  if (tokenFile !== undefined) return { name: "--token-file", value: tokenFile };
+  const [token, file] = [env[TOKEN] || undefined, env[TOKEN_FILE] || undefined];
+  if (token !== undefined && file !== undefined)
+    throw new CliError("config", `both ${TOKEN} and ${TOKEN_FILE} are set`, {
+      next: "Unset one, or say which file is meant by --token-file.",
+    });
+  if (token !== undefined) return { name: TOKEN, value: token };
+  return file === undefined ? undefined : { name: TOKEN_FILE, value: file };
 }
 
 /** Suppresses the AWS SDK's warning that it will drop Node 20, which this project supports. */
@@ -64,19 +104,22 @@ export function signingRegion({ protocol, hostname: host }: URL, { sign, region 
   return signs ? (region ?? regionOfHost ?? OF_THE_ENVIRONMENT) : undefined;
 }
 
-/** The location of the locks. */
-export type Where = { readonly url: string; readonly table?: undefined } | { readonly table: string; readonly url?: undefined };
+/** The location of the locks, and for a service whether requests have a bearer token. */
+export type Where =
+  | { readonly url: string; readonly hasToken?: boolean; readonly table?: undefined }
+  | { readonly table: string; readonly url?: undefined; readonly hasToken?: undefined };
 
 /** Returns the location; options take precedence over the environment. @throws CliError if it is missing, or the environment has both */
-export function whereOf({ url, table }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
-  if (url !== undefined) return { url };
+export function whereOf({ url, table, tokenFile }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
+  const at = (service: string): Where => ({ url: service, hasToken: tokenSource({ tokenFile }, env) !== undefined });
+  if (url !== undefined) return at(url);
   if (table !== undefined) return { table };
   const [urlSet, tableSet] = [env["HOLDFAST_URL"] || undefined, env["HOLDFAST_TABLE"] || undefined];
   if (urlSet !== undefined && tableSet !== undefined)
     throw new CliError("config", "both HOLDFAST_URL and HOLDFAST_TABLE are set", {
       next: "Say which one is meant by --url or --table, or unset one.",
     });
-  if (urlSet !== undefined) return { url: urlSet };
+  if (urlSet !== undefined) return at(urlSet);
   if (tableSet !== undefined) return { table: tableSet };
   throw new CliError("config", "no lock service given", {
     next:

@@ -121,12 +121,18 @@ function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Whe
   }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
   const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
-  const rights = exit === "forbidden" ? " Is the request signed (--sign), by somebody who may do that?" : "";
+  const rights = exit === "forbidden" ? ` ${where?.hasToken ? OF_SCOPES : OF_SIGNATURES}` : "";
   const then = retry + rights + howToStart(error, where);
   if (mode === "reads") return then.trim();
   if (mode === "runs") return exit === "notKept" ? "" : `The command was not run.${then}`;
   return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
 }
+
+const OF_SIGNATURES = "Is the request signed (--sign), by somebody who may do that?";
+const OF_SCOPES =
+  "Does the token have a scope for that? Operators' commands (ls, watch, runs, ticks, limits, break, reset) need an admin scope: locks:admin, if the deployment names no other.";
+const OF_TOKENS =
+  "Is the token over, or of another issuer or audience than the API's? HOLDFAST_BEARER_TOKEN is read once; the file of --token-file is read again for each request.";
 
 /** The hosts of a service on this machine. */
 const LOCAL_HOSTS: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
@@ -139,10 +145,10 @@ function howToStart({ message }: LockError, { url }: Partial<Where> = {}): strin
   return ` Start one, which has no lock yet, with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
 }
 
-function correctionFor({ code, message }: LockError, { url, table }: Partial<Where> = {}): string {
+function correctionFor({ code, message }: LockError, { url, table, hasToken }: Partial<Where> = {}): string {
   if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
   if (code === "not-found") return `Is ${url ?? "that"} the URL of the API? Its path is the stage, or empty.`;
-  if (table === undefined) return `Is the request signed (--sign), or HOLDFAST_BEARER_TOKEN valid? ${AWS_SETTINGS}`;
+  if (table === undefined) return hasToken ? OF_TOKENS : `Is the request signed (--sign), or is there a bearer token? ${AWS_SETTINGS}`;
   return WRONG_TABLE.test(message)
     ? `Is there a table ${table} for holdfast in this Region, and may these credentials use it?`
     : AWS_SETTINGS;

@@ -45,6 +45,9 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .option("--region <region>", "the table's region, or the one to sign for (default: AWS_REGION)")
     .option("--sign", "sign requests with AWS credentials (default for execute-api URLs)")
     .option("--no-sign", "never sign, not even requests to execute-api URLs")
+    .addOption(
+      new Option("--token-file <path>", "send the bearer token of this file, read again for each request").conflicts(["table", "sign"]),
+    )
     .exitOverride()
     // Help goes to the common output; errors are reported by the caller.
     .configureOutput({ ...output, outputError: () => undefined })

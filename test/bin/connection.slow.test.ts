@@ -1,14 +1,14 @@
 /** The address of the locks and the signature of requests: from options, from the environment, or from the host name. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { signingRegion } from "../../bin/connection.js";
+import { connect, signingRegion } from "../../bin/connection.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { ROOT } from "../tidy/tree.js";
 import { endAll, programFile, run, start } from "./holdfast.js";
@@ -71,6 +71,46 @@ describe("requests are signed", () => {
     expect(
       (await run(["--url", "https://x.execute-api.eu-west-1.amazonaws.com", "--sign", "ls"], { HOLDFAST_BEARER_TOKEN: "jwt" })).status,
     ).toBe(64);
+  });
+});
+
+describe("a bearer token of a file", () => {
+  let directory: string;
+  let file: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "holdfast-"));
+    file = join(directory, "token");
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it.each([
+    ["the option", { tokenFile: "" }, {}],
+    ["the environment", {}, { HOLDFAST_BEARER_TOKEN_FILE: "" }],
+  ])("that %s names is read again for each request, so that a hold outlives its token", async (_what, options, env) => {
+    const named = <Names extends object>(names: Names): Names =>
+      Object.fromEntries(Object.keys(names).map((name) => [name, file])) as Names;
+    await writeFile(file, "first\n");
+    const locks = await connect({ url, ...named(options) }, named(env));
+    await locks.list();
+    expect(authorization).toBe("Bearer first");
+    await writeFile(file, "second\n");
+    await locks.list();
+    expect(authorization).toBe("Bearer second");
+    await locks.close();
+  });
+
+  it("is refused by name where it can't be one", async () => {
+    const at = { HOLDFAST_URL: url };
+    await writeFile(file, " \n");
+    expect(await run(["--token-file", file, "ls"], at)).toMatchObject({
+      status: 78,
+      stderr: `holdfast: --token-file: ${file} is empty\nIt is the path of a file that has only the token.\n`,
+    });
+    expect((await run(["ls"], { ...at, HOLDFAST_BEARER_TOKEN_FILE: join(directory, "none") })).stderr).toMatch(
+      /^holdfast: HOLDFAST_BEARER_TOKEN_FILE: ENOENT: no such file/,
+    );
+    const both = { ...at, HOLDFAST_BEARER_TOKEN_FILE: file, HOLDFAST_BEARER_TOKEN: "jwt" };
+    expect((await run(["ls"], both)).stderr).toMatch(/^holdfast: both HOLDFAST_BEARER_TOKEN and HOLDFAST_BEARER_TOKEN_FILE are set\n/);
   });
 });
 

@@ -243,14 +243,16 @@ describe("a service elsewhere that nobody listens at", () => {
 });
 
 describe("a gateway that answers in place of the service", () => {
-  it.each([
+  it.each<[answered: number, args: readonly string[], status: number, stderr: RegExp, token?: string]>([
     [403, ["ls"], 77, /\nIs the request signed \(--sign\), by somebody who may do that\?\n$/],
+    [403, ["ls"], 77, /\(does the token have a scope .*\)\nDoes the token have a scope for that\? .*: locks:admin, [^\n]*\n$/, "jwt"],
+    [401, ["ls"], 78, /: No such thing\nIs the token over, or of another issuer or audience [^\n]* --token-file [^\n]*\n$/, "jwt"],
     [403, ["lock", "k", "--", "echo", "ran"], 77, /\nThe command was not run\. Is the request signed/],
     [
       401,
       ["reset", "k", "--reason", "x"],
       78,
-      /: No such thing\nIs the request signed \(--sign\), or HOLDFAST_BEARER_TOKEN valid\? Set AWS_PROFILE/,
+      /: No such thing\nIs the request signed \(--sign\), or is there a bearer token\? Set AWS_PROFILE/,
     ],
     [
       404,
@@ -259,10 +261,11 @@ describe("a gateway that answers in place of the service", () => {
       /^holdfast: ls: The gateway answered 404 before the service was reached: No such thing \(is http.*\)\nIs http:\S+ the URL of the API\? Its path is the stage, or empty\.\n$/,
     ],
     [404, ["lock", "k", "--", "echo", "ran"], 78, /\nThe command was not run\. Is http:\S+ the URL of the API\?/],
-  ])("with %i: %j is %i", async (answered, args, status, stderr) => {
+  ])("with %i: %j is %i", async (answered, args, status, stderr, token = "") => {
     gatewayStatus = answered;
     const url = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}`;
-    expect(await run(args, { HOLDFAST_URL: url })).toEqual({ status, stdout: "", stderr: expect.stringMatching(stderr) });
+    const env = { HOLDFAST_URL: url, HOLDFAST_BEARER_TOKEN: token };
+    expect(await run(args, env)).toEqual({ status, stdout: "", stderr: expect.stringMatching(stderr) });
   });
 });
 

@@ -89,12 +89,12 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
     return unsent("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
   }
 
-  return async ({ method, path, body, headers: asks }, callOptions) => {
+  return async ({ method, path, body, headers: asked }, callOptions) => {
     // An error may quote the URL, whose leaseId proves a hold.
     const quotable = (cause: unknown): string => withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
     const url = base + path;
     const text = body && JSON.stringify(body);
-    const plain = { ...options.headers, ...asks, ...(text !== undefined && { "content-type": "application/json" }) };
+    const plain = { ...options.headers, ...asked, ...(text !== undefined && { "content-type": "application/json" }) };
     const headers: Record<string, string> = { ...plain };
     try {
       Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
@@ -128,7 +128,8 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
     const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
     const parsed = parse(isService ? raw : withoutCredentials(raw, headers));
     if (status >= 400 && !isAbout(path, parsed)) throw new NoResponse(`the answer ${status} is one to another request`);
-    return { status, headers: received, askAbout, body: parsed };
+    const asks = status === 403 && token !== undefined ? `does the token have a scope for this call, and ${askAbout}` : askAbout;
+    return { status, headers: received, askAbout: asks, body: parsed };
   };
 }
 

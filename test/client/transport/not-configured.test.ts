@@ -224,15 +224,18 @@ it("is not an outage of the service either: its callers hear the code, and the l
 });
 
 describe("a gateway that refuses a request before the service", () => {
-  it.each([403, 404])("with %d: the error names the URL, and asks for `sign` where there is none", async (status) => {
-    const url = `${stub.url}/prod`;
-    stub.answer({ status, body: { message: "Not here" } });
-    const said = (options: object) => thrownBy(createLockClient({ url, ...options }).tryAcquire("ORDER_1"));
-    const unsigned = `Not here (is ${url} the API's URL, with its stage, and does it need the option \`sign\`?)`;
-    expect(await said({})).toMatchObject({ message: expect.stringContaining(unsigned) as string });
-    const signed = `Not here (is ${url} the API's URL, with its stage?)`;
-    expect(await said({ token: "secret-token" })).toMatchObject({ message: expect.stringContaining(signed) as string });
-  });
+  it.each([403, 404])(
+    "with %d: the error names the URL, and asks for `sign` where there is none, and for the scope of a token",
+    async (status) => {
+      const url = `${stub.url}/prod`;
+      stub.answer({ status, body: { message: "Not here" } });
+      const said = (options: object) => thrownBy(createLockClient({ url, ...options }).tryAcquire("ORDER_1"));
+      const unsigned = `Not here (is ${url} the API's URL, with its stage, and does it need the option \`sign\`?)`;
+      expect(await said({})).toMatchObject({ message: expect.stringContaining(unsigned) as string });
+      const signed = `Not here (${status === 403 ? "does the token have a scope for this call, and " : ""}is ${url} the API's URL, with its stage?)`;
+      expect(await said({ token: "secret-token" })).toMatchObject({ message: expect.stringContaining(signed) as string });
+    },
+  );
 });
 
 describe("what sends the requests", () => {
