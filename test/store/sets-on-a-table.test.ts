@@ -141,11 +141,12 @@ describe("a transaction that meets another", () => {
     expect(cancelled.struck).toBe(4);
   });
 
-  it.each(["ThrottlingError", "ProvisionedThroughputExceeded"])(
-    "or is throttled is sent once, and certainly did nothing: %s",
-    async (Code) => {
+  const THROTTLES = [{ Code: "ThrottlingError" }, { Code: "ProvisionedThroughputExceeded" }];
+  it.each(THROTTLES.flatMap((throttled) => [NONE, CONFLICT].map((other) => [throttled, other] as const)))(
+    "or is throttled is sent once, and certainly did nothing: %o beside %o",
+    async (throttled, other) => {
       const sets = new SetScene(storeVia(proxy.endpoint));
-      const cancelled = cancel(1, { Code }, NONE, NONE);
+      const cancelled = cancel(1, other, throttled, NONE);
       await expect(sets.acquire(A, KEYS)).rejects.toMatchObject({ name: "StoreUnavailable", definite: true, throttled: true });
       expect(cancelled.struck).toBe(1);
     },

@@ -5,17 +5,20 @@
  * it they may not.
  */
 import type { Waiting } from "../../core/commands.js";
-import { type Refusal, refuseLocally } from "../../core/errors.js";
+import { type ErrorCode, type Refusal, refuseLocally } from "../../core/errors.js";
 import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import type { StopSignal } from "../wire/lazy-abort.js";
 import { type RetryBounds, boundsFor, pause, TIMED_OUT } from "../wire/retry.js";
-import { type LockError, errorOf, timeoutOf } from "../wire/errors.js";
+import { LockError, errorOf, timeoutOf } from "../wire/errors.js";
 import { type InvocationContext, ANSWER_MS, capBudgetMs, firstAnswerMs, isCutShort } from "../wire/invocation.js";
 
 /** If no request was answered for this long, the wait ends as an outage. One attempt that fails after an answer is not one yet. */
 const SILENCE_MS = 1000;
 /** The longest time by which an id is made to look older than it is. The service takes none that was made a quarter of an hour ago. */
 const OLDEST_MS = 600_000;
+
+/** The refusals that don't say that anybody holds the key. */
+const HOLDERLESS: ReadonlySet<ErrorCode> = new Set(["contended", "key-full"]);
 
 export interface WaitDeps {
   readonly clock: Clock;
@@ -115,7 +118,8 @@ export class Wait {
     const invocationEnds = failure.detail === TIMED_OUT && isCutShort(this.#unansweredMs(), context);
     if (!answer || (this.#isSilent(leftMs) && !invocationEnds))
       return errorOf({ ...failure, definite: failure.definite && !this.#ambiguous, invocationEnds }, what);
-    return timeoutOf(what, answer, this.#ageMs());
+    const cause = !answer.ok && HOLDERLESS.has(answer.code) ? new LockError(answer.detail, answer) : undefined;
+    return timeoutOf(what, { ...answer, cause }, this.#ageMs());
   }
 
   /** Returns the error for a refusal that ends the wait. */

@@ -83,7 +83,8 @@ export async function awaited<T>(session: Session, uses: readonly KeyUse[], wait
   } catch (error) {
     const hint = isAround ? AROUND : uses.some(({ key }) => session.registry.has(key)) ? OWN : "";
     if (!isA(error, LockTimeoutError)) throw error;
-    throw new LockTimeoutError(error.message + hint, Object.assign({}, error, { key: uses.map(({ key }) => key).join(" ") }));
+    const key = uses.map((use) => use.key).join(" ");
+    throw new LockTimeoutError(error.message + hint, Object.assign({}, error, { cause: error.cause, key }));
   }
 }
 

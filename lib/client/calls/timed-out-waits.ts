@@ -25,8 +25,8 @@ export class TimedOutWaits {
     const waitedMs = elapsedMs(began, instantOf(this.#session.deps.clock));
     const lookMs = CANCEL_HOLDS_MS - Math.max(0, waitedMs - waitMs);
     const holders = error.holders.length > 0 ? error.holders : await this.#holdersOf(key, lookMs);
-    const { position, retryAfterMs } = error;
-    throw timeoutOf(what, { holders, position, retryAfterMs }, waitedMs);
+    const { position, retryAfterMs, cause } = error;
+    throw timeoutOf(what, { holders, position, retryAfterMs, cause }, waitedMs);
   }
 
   /**

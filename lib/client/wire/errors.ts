@@ -45,6 +45,8 @@ export interface Awaited {
   readonly retryAfterMs?: number | undefined;
   readonly waitedMs?: number | undefined;
   readonly key?: string | undefined;
+  /** The refusal that ended the wait, if it doesn't say that anybody holds the key. */
+  readonly cause?: unknown;
 }
 
 /** The key did not become free within `waitMs`. Nothing is held, and the caller has left the queue. */
@@ -72,14 +74,16 @@ export class LockTimeoutError extends LockError {
 }
 
 /** Returns the error for a wait for `what` that ended in this state. */
-export function timeoutOf(what: string, { holders = [], position, retryAfterMs }: Awaited, waited = 0): LockTimeoutError {
+export function timeoutOf(what: string, { holders = [], position, retryAfterMs, cause }: Awaited, waited = 0): LockTimeoutError {
   const [first] = holders;
   const by = first ? `${first.owner || "another"} (for ${first.heldMs} ms)` : "another";
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const place = position === undefined ? "" : `, at place ${position} of its queue`;
   const waitedMs = Math.round(waited);
-  const details = { code: "wait-timeout", definite: true, retry: "later", retryAfterMs, holders, position, waitedMs } as const;
-  return new LockTimeoutError(`${what}: still held by ${by}${others} after ${waitedMs} ms${place}`, details);
+  const isHeld = first !== undefined || !isA(cause, LockError);
+  const why = isHeld ? `still held by ${by}${others} after ${waitedMs} ms${place}` : `not granted after ${waitedMs} ms: ${cause.message}`;
+  const details = { code: "wait-timeout", definite: true, retry: "later", retryAfterMs, holders, position, waitedMs, cause } as const;
+  return new LockTimeoutError(`${what}: ${why}`, details);
 }
 
 /** The details of a loss: the key, and what led to it. */

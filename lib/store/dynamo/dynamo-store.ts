@@ -102,7 +102,7 @@ class DynamoStore implements LockStore {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         throw error;
       }
-    }, isWriteConflict);
+    });
   }
 
   /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
@@ -120,31 +120,28 @@ class DynamoStore implements LockStore {
         ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
       },
     }));
-    return this.#untilNoConflict(
-      async () => {
-        try {
-          await this.#calls.transactWriteItems({ ClientRequestToken: randomToken(), TransactItems });
-          return undefined;
-        } catch (error) {
-          const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
-            Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
-          );
-          if (refused.length > 0) return new Map(refused);
-          throw error;
-        }
-      },
-      (error) => cancellationReasons(error).some(({ Code }) => Code === "TransactionConflict"),
-    );
+    return this.#untilNoConflict(async () => {
+      try {
+        await this.#calls.transactWriteItems({ ClientRequestToken: randomToken(), TransactItems });
+        return undefined;
+      } catch (error) {
+        const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
+          Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
+        );
+        if (refused.length > 0) return new Map(refused);
+        throw error;
+      }
+    });
   }
 
   /** Sends again, after a pause, a write that met a transaction on the same item. */
-  async #untilNoConflict<Result>(send: () => Promise<Result>, isConflict: (error: unknown) => boolean): Promise<Result> {
+  async #untilNoConflict<Result>(send: () => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await send();
       } catch (error) {
         if (isA(error, NewerFormat)) throw error;
-        if (!isConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
+        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
         await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
     }

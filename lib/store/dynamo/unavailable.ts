@@ -38,12 +38,12 @@ interface SdkError {
 }
 
 /**
- * True if a write or a transaction met another one on the same item, in this Region or in another one of a global table. It was not carried
- * out. The caller must retry, never report a loss.
+ * True if a write or a transaction met another one on the same item, in this Region or in another one of a global table, and nothing else is
+ * the matter: a transaction with a throttled part is throttled. It was not carried out. The caller must retry, never report a loss.
  */
 export function isWriteConflict(error: unknown): boolean {
   const { name = "", CancellationReasons = [] } = error as SdkError;
-  return CONFLICTS.has(name) || CancellationReasons.some(({ Code }) => Code === "TransactionConflict");
+  return CONFLICTS.has(name) || (CancellationReasons.some(({ Code }) => Code === "TransactionConflict") && !isThrottled(error));
 }
 
 /** True if the table asked for fewer requests. This attempt was certainly not carried out. */

@@ -1,5 +1,6 @@
 /** The error of a timeout: the holders, the position in the queue, the time waited; with one wording for all waits. */
 import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
 import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
 import { type Harness, createHarness } from "../harness.js";
 
@@ -60,6 +61,20 @@ describe("an acquire that waited in vain", () => {
     expect(error).toMatchObject({ holders: [], position: 1, waitedMs: WAIT_MS });
     expect(error.message).toBe(`acquire ${KEY}: still held by another after ${WAIT_MS} ms, at place 1 of its queue`);
     expect(harness.clock.monotonicMs() - began).toBeLessThanOrEqual(WAIT_MS + 250);
+  });
+
+  it.each<[code: "contended" | "key-full", why: string, keys: readonly string[], begins: string]>([
+    ["contended", "Others kept changing the key under the request", [KEY], `acquire ${KEY}`],
+    ["contended", "Others kept changing the key under the request", [KEY, "free"], `acquire ${KEY} free`],
+    ["key-full", "The key's record has reached its size limit", [KEY], `acquire ${KEY}`],
+  ])("says %s, and not that somebody holds a key that nobody holds: %s %j", async (code, why, keys, begins) => {
+    const harness = createHarness();
+    for (const operation of ["acquire", "acquireSet"] as const)
+      harness.wire.always(operation, { instead: refuse(code, { retryAfterMs: 500 }) });
+    const { locks } = harness;
+    const error = await timedOut(harness, keys.length > 1 ? locks.acquireAll(keys, OPTIONS) : locks.acquire(KEY, OPTIONS));
+    expect([error.holders, error.cause]).toEqual([[], expect.objectContaining({ code })]);
+    expect(error.message).toMatch(new RegExp(`^${begins}: not granted after \\d+ ms: ${why}$`));
   });
 
   it("says how many more there are of a semaphore", async () => {
