@@ -1,7 +1,7 @@
 /**
  * Computes the deadline until which a client may treat its lease as held. Every reply that says held follows one rule: the deadline is the
  * instant at which the answered request was *sent*, plus `remainingMs`, minus the client's margin. Counted from receipt, a slow reply would
- * extend the lease beyond the server's.
+ * extend the lease beyond the server's. No reply makes it longer than `leaseMs`.
  *
  *    sent ───── request ─────▶ server reads its clocks: remaining = expiresAt − latest clock
  *     │                                                      │
@@ -22,7 +22,7 @@ export interface LeaseDeadline {
 
 /** Returns the deadline for `lease`, the reply to a request sent at `sentAt`. */
 export function deadlineFrom(lease: LeaseView, sentAt: Instant): LeaseDeadline {
-  return { sentAt, lastsMs: lease.remainingMs - clientMarginMs(lease.leaseMs), version: lease.version };
+  return { sentAt, lastsMs: Math.min(lease.remainingMs, lease.leaseMs) - clientMarginMs(lease.leaseMs), version: lease.version };
 }
 
 /**
