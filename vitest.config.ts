@@ -30,7 +30,7 @@ const DEPLOYED = "test/deployed/**";
 const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functions}/*.test.ts"];
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
 const WAITING = [
-  "test/chaos/*.slow.test.ts",
+  "test/{chaos,clients}/*.slow.test.ts",
   "test/bin/{console-*,ending,in-terminal,lease-lost,once,silence,watch}.slow.test.ts",
   "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
