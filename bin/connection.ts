@@ -11,6 +11,7 @@ import { CliError } from "./cli-error.js";
 export interface ConnectionOptions {
   readonly url?: string;
   readonly table?: string;
+  /** With a table, the caller's own namespace; with a service, that of the tenant whose keys an operator means. */
   readonly namespace?: string;
   readonly region?: string;
   /** True to sign requests. Undefined: decided by the URL's host. */
@@ -50,7 +51,14 @@ export async function connect(
   // The client itself refuses a URL that is none.
   const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
   const sign = region === undefined ? undefined : await signer(region, url);
-  return createLockClient({ url, token, sign, ...common });
+  const { namespace } = options;
+  return createLockClient({ url: namespace === undefined ? url : ofTenant(url, namespace), token, sign, ...common });
+}
+
+/** Returns the URL at which operators find a tenant's keys. Gateways decode a `%` differently, so it is written as `~25`, and `~` as `~7E`. */
+function ofTenant(url: string, namespace: string): string {
+  const segment = namespace.replaceAll(/[%~]/g, (char) => (char === "%" ? "~25" : "~7E"));
+  return `${url.replace(/\/+$/, "")}/namespaces/${encodeURIComponent(segment)}`;
 }
 
 type Token = string | (() => Promise<string>);
@@ -104,14 +112,14 @@ export function signingRegion({ protocol, hostname: host }: URL, { sign, region 
   return signs ? (region ?? regionOfHost ?? OF_THE_ENVIRONMENT) : undefined;
 }
 
-/** The location of the locks, and for a service whether requests have a bearer token. */
+/** The location of the locks; for a service, whether requests have a bearer token, and the tenant that an operator means. */
 export type Where =
-  | { readonly url: string; readonly hasToken?: boolean; readonly table?: undefined }
-  | { readonly table: string; readonly url?: undefined; readonly hasToken?: undefined };
+  | { readonly url: string; readonly hasToken?: boolean; readonly namespace?: string | undefined; readonly table?: undefined }
+  | { readonly table: string; readonly url?: undefined; readonly hasToken?: undefined; readonly namespace?: undefined };
 
 /** Returns the location; options take precedence over the environment. @throws CliError if it is missing, or the environment has both */
-export function whereOf({ url, table, tokenFile }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
-  const at = (service: string): Where => ({ url: service, hasToken: tokenSource({ tokenFile }, env) !== undefined });
+export function whereOf({ url, table, tokenFile, namespace }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
+  const at = (service: string): Where => ({ url: service, hasToken: tokenSource({ tokenFile }, env) !== undefined, namespace });
   if (url !== undefined) return at(url);
   if (table !== undefined) return { table };
   const [urlSet, tableSet] = [env["HOLDFAST_URL"] || undefined, env["HOLDFAST_TABLE"] || undefined];

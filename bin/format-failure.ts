@@ -134,6 +134,9 @@ const OF_SCOPES =
 const OF_TOKENS =
   "Is the token over, or of another issuer or audience than the API's? HOLDFAST_BEARER_TOKEN is read once; the file of --token-file is read again for each request.";
 
+const NO_OPERATORS =
+  "Has this service tenants, and operators of them (grantOperator, or operatorScopes)? Without, name the tenant straight on the table: --table NAME --namespace NAME.";
+
 /** The hosts of a service on this machine. */
 const LOCAL_HOSTS: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -145,7 +148,8 @@ function howToStart({ message }: LockError, { url }: Partial<Where> = {}): strin
   return ` Start one, which has no lock yet, with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
 }
 
-function correctionFor({ code, message }: LockError, { url, table, hasToken }: Partial<Where> = {}): string {
+function correctionFor({ code, message }: LockError, { url, table, hasToken, namespace }: Partial<Where> = {}): string {
+  if (code === "not-found" && namespace !== undefined) return NO_OPERATORS;
   if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
   if (code === "not-found") return `Is ${url ?? "that"} the URL of the API? Its path is the stage, or empty.`;
   if (table === undefined) return hasToken ? OF_TOKENS : `Is the request signed (--sign), or is there a bearer token? ${AWS_SETTINGS}`;

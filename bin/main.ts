@@ -71,6 +71,11 @@ class CommandLine implements CliHost {
   async runContext({ verbose = false, ...options }: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext> {
     this.#mode = "runs";
     this.#where = whereOf(options, this.#env);
+    if (this.#where.namespace !== undefined)
+      throw new CliError(
+        "usage",
+        "--namespace: a service knows its caller's own; with --url, only commands that look, break or reset take it",
+      );
     const owner = options.owner ?? ownerHere();
     const tell = verbose ? this.#say : () => undefined;
     const lost = new Set<number | undefined>();

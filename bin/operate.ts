@@ -1,9 +1,10 @@
 /** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. `holdfast reset`. */
 import { createInterface } from "node:readline/promises";
-import type { Inspection } from "../lib/index.js";
+import type { Inspection, LockClient } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
 import { formatDuration } from "./duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
+import { OTHER_TENANTS, tenantOf } from "./inspect/tenants.js";
 import type { CommandContext } from "./context.js";
 import { plain, plainJson } from "./plain-text.js";
 
@@ -32,7 +33,7 @@ const FORCED =
 export async function breakHold(key: string, options: BreakOptions, context: CommandContext): Promise<number> {
   const { reason, yes = false, token: fencingToken, drain: drainMs } = options;
   const { locks, asJson, print } = context;
-  const hold = fencingToken === undefined ? theOnly(await locks.inspect(key)) : undefined;
+  const hold = fencingToken === undefined ? await theOnly(await locks.inspect(key), locks) : undefined;
   if (hold && !yes) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
@@ -69,9 +70,15 @@ export async function resetLimit(name: string, reason: string, { locks, asJson, 
   return 0;
 }
 
-function theOnly(inspection: Inspection): HoldView {
+async function theOnly(inspection: Inspection, locks: LockClient): Promise<HoldView> {
   const [hold, ...others] = holdsOf([inspection]);
-  if (!hold) throw new CliError("notFound", `nobody holds ${inspection.key}`, { next: "There is nothing to break." });
+  if (!hold) {
+    const tenant = await tenantOf(locks, inspection.key);
+    const where = tenant === undefined ? "" : ` in namespace ${tenant}`;
+    throw new CliError("notFound", `nobody holds ${inspection.key}${where}`, {
+      next: tenant === undefined ? "There is nothing to break." : OTHER_TENANTS,
+    });
+  }
   if (others.length === 0) return hold;
   throw new CliError("usage", `${inspection.key} has ${others.length + 1} holders: say which by --token`, {
     next: [hold, ...others].map(described).join("; "),

@@ -39,9 +39,12 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
     .usage("COMMAND [options]")
     .option("--json", "print JSON, errors too: one document, or one a line with watch")
     .optionsGroup("Where the locks are:")
-    .addOption(new Option("--url <url>", "URL of the service (default: HOLDFAST_URL)").conflicts(["table", "namespace"]))
+    .addOption(new Option("--url <url>", "URL of the service (default: HOLDFAST_URL)").conflicts(["table"]))
     .addOption(new Option("--table <name>", "DynamoDB table to use directly (default: HOLDFAST_TABLE)").conflicts(["sign"]))
-    .option("--namespace <name>", "your namespace, on a table with tenants (default: HOLDFAST_NAMESPACE)")
+    .option(
+      "--namespace <name>",
+      "with --table, your namespace where there are tenants (default: HOLDFAST_NAMESPACE); with --url, for operators: the tenant's",
+    )
     .option("--region <region>", "the table's region, or the one to sign for (default: AWS_REGION)")
     .option("--sign", "sign requests with AWS credentials (default for execute-api URLs)")
     .option("--no-sign", "never sign, not even requests to execute-api URLs")

@@ -50,6 +50,11 @@ export function checkPrefix(prefix: string): void {
   throw new Error(`prefix: no key can begin with ${JSON.stringify(prefix)}; keys are made of A-Z a-z 0-9 . _ : ~ -`);
 }
 
+/** Returns the permission of operators: to look at, break and reset the keys of every tenant, and nothing else. */
+export function operatorsRight(api: HttpApi): Right {
+  return { actions: ["execute-api:Invoke"], resourceArns: [api.arnForExecuteApi("*", "/namespaces/*", STAGE)] };
+}
+
 /** Returns the permission for one operation on leases: of this key alone, or of any if it isn't known yet. */
 export function leaseRight(api: HttpApi, operation: OperationName, key?: string): Right {
   const [method = "", path = ""] = ROUTES[operation].split(" ");

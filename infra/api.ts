@@ -16,6 +16,7 @@ import { type RetentionDays, LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import { dutyOf, PATHS, ROUTE_KEYS } from "../lambda/routes.js";
+import { OPERATORS_ROUTE } from "../lambda/operators.js";
 import { type Functions, acknowledge } from "./functions.js";
 
 /** Options for callers that send a JSON Web Token instead of signing with IAM. */
@@ -28,6 +29,11 @@ export interface JwtOptions {
   readonly scopes?: readonly string[] | undefined;
   /** The accepted scopes for break, list and reset; a token needs one of them. @default ["locks:admin"] */
   readonly adminScopes?: readonly string[] | undefined;
+  /**
+   * The accepted scopes for looking at, breaking and resetting the keys of every tenant, under `/namespaces/NAME`; a token needs one of them.
+   * It needs `tenant`. @default nobody may
+   */
+  readonly operatorScopes?: readonly string[] | undefined;
 }
 
 export interface ApiOptions {
@@ -69,8 +75,17 @@ export const PAGE_PATHS = ["/console", "/console/{file}"];
  */
 const PAGE_THROTTLE = { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 40 };
 
+/** The API, its only stage, and what adds the route of operators, whose callers may name any tenant: it is there only if somebody has the right. */
+export interface CreatedApi {
+  readonly api: HttpApi;
+  readonly stage: HttpStage;
+  readonly addOperators: () => void;
+}
+
+const OPERATORS_PATH = OPERATORS_ROUTE.replace(/^ANY /, "");
+
 /** Creates the API with its routes and its only stage. */
-export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi; stage: HttpStage } {
+export function createApi(scope: Construct, options: ApiOptions): CreatedApi {
   const { functions, page, jwt } = options;
   const { adminScopes = [ADMIN_SCOPE] } = jwt ?? {};
   const integrations = Object.fromEntries(
@@ -106,10 +121,13 @@ export function createApi(scope: Construct, options: ApiOptions): { api: HttpApi
     sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
   });
   if (page) routes.push(...addPage(api, page));
+  const operatorsRoute = (scopes?: readonly string[]): HttpRoute[] =>
+    api.addRoutes({ path: OPERATORS_PATH, integration: integrations.admin, ...(scopes && { authorizationScopes: [...scopes] }) });
+  if (jwt?.operatorScopes) routes.push(...operatorsRoute(jwt.operatorScopes));
   const stage = createStage(scope, api, options);
   // A stage can throttle only routes that already exist.
   stage.node.addDependency(...routes);
-  return { api, stage };
+  return { api, stage, addOperators: () => void operatorsRoute() };
 }
 
 function addPage(api: HttpApi, page: IFunction): HttpRoute[] {

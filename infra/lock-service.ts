@@ -15,7 +15,7 @@ import type { Duty } from "../lib/contract/routes.js";
 import { isKey } from "../lib/core/key.js";
 import { LIMITS } from "../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../lib/service/caller.js";
-import { type Right, callRight, tableRights } from "./access.js";
+import { type Right, callRight, operatorsRight, tableRights } from "./access.js";
 import { createApi } from "./api.js";
 import { FunctionUrls } from "./function-url.js";
 import { type FunctionOptions, type Functions, createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
@@ -62,6 +62,8 @@ export class LockService extends Construct {
   readonly #props: LockServiceProps;
   readonly #encryptionKey: IKey | undefined;
   readonly #urls: FunctionUrls | undefined;
+  readonly #addOperators: () => void;
+  #hasOperators = false;
   readonly #urlOfClient = new Map<Client, string>();
 
   constructor(scope: Construct, id: string, props: LockServiceProps = {}) {
@@ -97,7 +99,7 @@ export class LockService extends Construct {
       },
     };
     const { functions, log } = createFunctions(this, functionOptions);
-    const { api, stage } = createApi(this, {
+    const { api, stage, addOperators } = createApi(this, {
       functions,
       page: props.console ? createPageFunction(this, log) : undefined,
       jwt: props.jwt,
@@ -115,6 +117,7 @@ export class LockService extends Construct {
     this.functions = functions;
     this.api = api;
     this.stage = stage;
+    this.#addOperators = addOperators;
     this.log = log;
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
     createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0 });
@@ -155,6 +158,19 @@ export class LockService extends Construct {
   /** Allows `client` to break holds, list and reset, in addition to the permissions of {@link grantClient}. */
   grantAdmin(client: Client): Grant {
     return this.#grantCalls(client, ["acquire", "hold", "admin"]);
+  }
+
+  /**
+   * Allows `client` to look at, break and reset the keys of every tenant, whose namespace it adds to the URL (`holdfast --namespace`). It is
+   * no part of {@link grantAdmin}, which is about the client's own tenant.
+   * @throws Error if the service has no tenants, or uses tokens, whose `operatorScopes` say who may
+   */
+  grantOperator(client: Client): Grant {
+    if (this.#props.tenant === undefined) throw new Error("grantOperator: this service has no tenants, so grantAdmin is enough");
+    this.#checkSigned();
+    if (!this.#hasOperators) this.#addOperators();
+    this.#hasOperators = true;
+    return this.#grantUrl(client, this.url, [operatorsRight(this.api)], undefined);
   }
 
   /**
@@ -214,8 +230,12 @@ export class LockService extends Construct {
   }
 
   #grantCalls(client: Client, duties: readonly Duty[], prefix?: string): Grant {
-    if (this.#props.jwt) throw new Error("grant: this service takes tokens (jwt), and IAM has nothing to say of its callers");
+    this.#checkSigned();
     return this.#grantUrl(client, this.url, [callRight(this.api, duties, prefix)], prefix);
+  }
+
+  #checkSigned(): void {
+    if (this.#props.jwt) throw new Error("grant: this service takes tokens (jwt), and IAM has nothing to say of its callers");
   }
 
   #grantUrl(client: Client, url: string, rights: readonly Right[], prefix: string | undefined): Grant {

@@ -7,7 +7,7 @@ import type { ITopic } from "aws-cdk-lib/aws-sns";
 import type { Duty } from "../lib/contract/routes.js";
 import { tenancyFrom } from "../lambda/tenancy.js";
 import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
-import type { JwtOptions } from "./api.js";
+import { type JwtOptions, ADMIN_SCOPE } from "./api.js";
 import type { FunctionUrlOptions } from "./function-url.js";
 import type { LockTable } from "./table.js";
 import type { WakeOptions } from "./waking.js";
@@ -118,7 +118,11 @@ export function checkProps(props: LockServiceProps): void {
     throw new Error(`serverWaitMs: ${serverWaitMs} given; ${SERVER_WAIT_RULE}`);
   if (tenant !== undefined && typeof tenancyFrom("tenant", tenant) === "object" && !jwt)
     throw new Error("tenant: a claim is in a token, so it needs jwt");
-  for (const name of ["audience", "scopes", "adminScopes"] as const) {
+  if (jwt?.operatorScopes && tenant === undefined) throw new Error("jwt.operatorScopes: operators name a tenant, so it needs tenant");
+  const shared = jwt?.operatorScopes?.find((one) => [...(jwt.scopes ?? []), ...(jwt.adminScopes ?? [ADMIN_SCOPE])].includes(one));
+  if (shared !== undefined)
+    throw new Error(`jwt.operatorScopes: ${JSON.stringify(shared)} is a scope of tenants too, who would reach each other's keys`);
+  for (const name of ["audience", "scopes", "adminScopes", "operatorScopes"] as const) {
     if (jwt?.[name]?.some((entry) => entry !== "") === false) {
       throw new Error(
         `jwt.${name}: ${JSON.stringify(jwt[name])} given; it must name at least one, since an empty list asks for nothing of a token`,
@@ -151,7 +155,7 @@ function checkMembers({ throttle, acquireThrottle, reservedConcurrency, function
   for (const [duty, reserved] of Object.entries(reservedConcurrency ?? {})) checkNumber(`reservedConcurrency.${duty}`, reserved);
   if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions", "stateMachines"]);
   if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
-  if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes"]);
+  if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes", "operatorScopes"]);
 }
 
 /** A caller without types can give anything. */

@@ -13,6 +13,7 @@ import { callerOf, whyNoCaller } from "./caller.js";
 import { type Invocation, aliasOf, grantOf, outsideGrant, routed } from "./function-url.js";
 import { type HttpEvent, type HttpResult, problem } from "./http.js";
 import { instanceOf, kindOf, serve } from "./serve.js";
+import { operatorsRequest } from "./operators.js";
 import { methodsOf, operationAt, PATHS } from "./routes.js";
 
 /** The dependencies of the handler. */
@@ -61,15 +62,20 @@ export function createHandler({
     if (!isHttpEvent(received)) return mismounted(API_MOUNT, "this event is of another kind");
     const grant = mount === "api" ? undefined : grantOf(invocation);
     if (mount !== "api" && !grant) return mismounted(URL_MOUNT, `it was invoked as ${invocation.invokedFunctionArn}`);
-    const event = grant ? routed(received) : received;
+    const operators = grant || !tenancy ? undefined : operatorsRequest(received);
+    if (operators && "code" in operators) return problem(operators, undefined);
+    const event = operators?.event ?? (grant ? routed(received) : received);
     if (!event) return problem(refuse("invalid-request", { detail: "The path can't be decoded", field: "url" }), undefined);
     const instance = instanceOf(event);
     try {
       const { routeKey } = event;
       const operation = operationAt(routeKey);
       if (!operation) return unrouted(routeKey, instance);
-      const caller = callerOf(event, tenancy);
-      if (!caller) return problem(refuse("forbidden", { detail: whyNoCaller(event, tenancy) }), instance);
+      // An operator's own tenant doesn't count: the gateway lets operators in by a right that no tenant needs.
+      const ownTenancy = operators ? undefined : tenancy;
+      const ownCaller = callerOf(event, ownTenancy);
+      if (!ownCaller) return problem(refuse("forbidden", { detail: whyNoCaller(event, ownTenancy) }), instance);
+      const caller = operators ? { ...ownCaller, namespace: operators.namespace } : ownCaller;
       const key = event.pathParameters?.["key"];
       const outside = grant && outsideGrant(grant, operation, key);
       if (outside) {

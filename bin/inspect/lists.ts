@@ -12,6 +12,7 @@ import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "./pages.js";
 import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
 import { occurrenceOf } from "./schedules.js";
+import { isTenants } from "./tenants.js";
 
 /** The prefix of the keys, and the largest number of them. */
 export interface ListArgs {
@@ -44,8 +45,6 @@ interface OccurrenceRow extends RunInspection {
 
 /** The largest number of occurrences to read: those of two weeks, each minute. */
 const OCCURRENCES_MAX = 20_160;
-/** The namespace of a table without tenants. */
-const DEFAULT_NAMESPACE = "default";
 
 /** The columns of a run's latest attempt. */
 const ATTEMPT_COLUMNS: readonly Column<RunInspection>[] = [
@@ -123,7 +122,7 @@ export async function ls({ prefix, max, ...query }: LsArgs, context: CommandCont
   });
   const rows = holdsOf(items);
   const none = `nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`;
-  if (!context.asJson && namespace !== undefined && namespace !== DEFAULT_NAMESPACE) context.say(`namespace ${namespace}`);
+  if (!context.asJson && isTenants(namespace)) context.say(`namespace ${namespace}`);
   return printList({ columns: keyColumns(rows), rows, none }, { namespace, items, more }, context);
 }
 

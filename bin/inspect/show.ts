@@ -6,6 +6,7 @@ import { stateText } from "../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
 import { jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
 import { occurrenceOf } from "./schedules.js";
+import { OTHER_TENANTS, tenantOf } from "./tenants.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
 import { plain, plainJson } from "../plain-text.js";
@@ -42,6 +43,8 @@ export async function show(key: string, { locks, screen, asJson, print, say }: C
   ];
   const last = isHeld || fencingToken === 0 ? [] : [`the last grant was under token ${fencingToken}`];
   await print(`${[first, ...last, ...tables].join("\n")}\n`);
+  const tenant = isHeld ? undefined : await tenantOf(locks, key);
+  if (tenant !== undefined) say(`namespace ${tenant}. ${OTHER_TENANTS}`);
   if (fencingToken === 0 && (await locks.runs.get(key)) !== null) say(`there is a run of that key: holdfast show --run ${key}`);
   return 0;
 }
@@ -58,9 +61,12 @@ export async function showRun(key: string, { locks, asJson, print }: CommandCont
 async function noRun(key: string, locks: LockClient): Promise<CliError> {
   // It is only advice: without it, such as without the right to list, the error is the same.
   const { items } = await locks.runs.list({ prefix: `${key}_` }).catch(() => ({ items: [] }));
-  const next = items.some((run) => occurrenceOf(run.key)?.schedule === key)
+  const isSchedule = items.some((run) => occurrenceOf(run.key)?.schedule === key);
+  const next = isSchedule
     ? `It is a schedule, whose occurrences are shown by: holdfast ticks ${key}`
-    : "";
+    : (await tenantOf(locks, key)) === undefined
+      ? ""
+      : OTHER_TENANTS;
   return new CliError("notFound", `${key} has no run: it never ran, was reset, or is forgotten`, { next });
 }
 

@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import type { Invocation } from "../../lambda/function-url.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
 import { eventOf, functionUrlEventOf } from "./gateway-event.js";
+import { matchOperators } from "../../lambda/operators.js";
 import { matchRoute } from "../../lambda/match-route.js";
 import { type LocalServerOptions, type Serve, createLocalServer, splitUrl } from "./local-server.js";
 import { PortTaken, StartError } from "./start-error.js";
@@ -93,7 +94,8 @@ async function answer(
   const body = await readBody(request);
   if (!body) return gatewayAnswer(413, "Request Entity Too Large");
   if (alias !== undefined) return byFunctionUrl(handler, alias, functionUrlEventOf(request, body, timeEpoch));
-  const route = matchRoute(request.method ?? "", splitUrl(request).encodedPath);
+  const { encodedPath } = splitUrl(request);
+  const route = matchOperators(encodedPath) ?? matchRoute(request.method ?? "", encodedPath);
   if (!route) return gatewayAnswer(400, "Bad Request");
   const event = eventOf(request, body, route, timeEpoch);
   const result = await withTimeout(handler(event), clock);

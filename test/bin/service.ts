@@ -25,11 +25,11 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Serves on a free port. */
-export async function serve(): Promise<Service> {
+/** Serves on a free port, with these settings of the function. */
+export async function serve(settings: Environment = {}): Promise<Service> {
   const table = await freshTable();
   const lines: LogLine[] = [];
-  const handler = compose(table.env, { log: (line) => void lines.push(line) });
+  const handler = compose({ ...table.env, ...settings }, { log: (line) => void lines.push(line) });
   const gateway: Gateway = await startGateway({ handler, port: 0 });
   const locks = createLockClient({ url: gateway.url, owner: "somebody-else" });
   return {

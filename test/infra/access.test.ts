@@ -7,10 +7,11 @@ import type { Stack } from "aws-cdk-lib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LockService } from "../../infra/lock-service.js";
+import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import { type Statement, arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf } from "./resources.js";
+import { type Statement, arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf, routesOf } from "./resources.js";
 import { synthesizeOwn } from "./synthesize.js";
 
 const isAdmins = (routeKey: string): boolean => dutyOf(routeKey) === "admin";
@@ -79,6 +80,41 @@ describe("an administrator of the API", () => {
 
   it.each(ROUTE_KEYS)("may %s", (routeKey) => {
     expect(mayCall(statements, routeKey)).toBe(true);
+  });
+});
+
+describe("an operator of all tenants", () => {
+  const { statements, environment } = grantTo(
+    (service, shop) => service.grantOperator(shop),
+    () => ({ tenant: "role" }),
+  );
+  const ofTenant = (routeKey: string): string => routeKey.replace(" ", " /namespaces/acme");
+
+  it.each(ROUTE_KEYS)("may %s only of a tenant that the path names, and knows the URL", (routeKey) => {
+    expect(mayCall(statements, ofTenant(routeKey))).toBe(true);
+    expect(mayCall(statements, routeKey)).toBe(false);
+    expect(Object.keys(environment)).toEqual(["HOLDFAST_URL"]);
+  });
+
+  it("has a route that is there for nobody else, and no other grant reaches it", () => {
+    const tenants = () => ({ tenant: "role" as const });
+    const granted = grantTo((service, shop) => (service.grantOperator(shop), service.grantOperator(shop)), tenants).template;
+    const admins = grantTo((service, shop) => (service.grantAdmin(shop), service.grantDirect(shop, { namespace: "shop" })), tenants);
+    expect(Object.keys(routesOf(granted)).filter((routeKey) => routeKey.includes("namespace"))).toEqual([OPERATORS_ROUTE]);
+    expect(routesOf(granted)[OPERATORS_ROUTE]).toMatchObject({ AuthorizationType: "AWS_IAM" });
+    expect(Object.keys(routesOf(admins.template))).not.toContain(OPERATORS_ROUTE);
+    const calls = admins.statements.filter(({ Action }) => Action === "execute-api:Invoke");
+    for (const routeKey of ROUTE_KEYS) expect([mayCall(calls, routeKey), mayCall(calls, ofTenant(routeKey))]).toEqual([true, false]);
+  });
+
+  it("is for a service with tenants, whose callers sign", () => {
+    const asking = (props: object) => () =>
+      grantTo(
+        (service, shop) => service.grantOperator(shop),
+        () => props,
+      );
+    expect(asking({})).toThrow("grantOperator: this service has no tenants");
+    expect(asking({ tenant: "account", jwt: { issuer: "https://id.example.com/", audience: ["locks"] } })).toThrow("takes tokens");
   });
 });
 

@@ -5,6 +5,7 @@
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
+import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import { dutyOf, operationAt, PATHS, ROUTE_KEYS } from "../../lambda/routes.js";
 import { all, arnLike, functionOf, only, routesOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
@@ -96,6 +97,18 @@ describe("callers with tokens", () => {
     }
     const admin = ROUTE_KEYS.filter((routeKey) => dutyOf(routeKey) === "admin");
     expect(admin.map(operationAt).sort()).toEqual(["break", "limits", "list", "resetLimit", "resetRun", "runs"]);
+  });
+
+  it("need a scope of its own to name another tenant; without one there is no such route", () => {
+    const operated = synthesizeOwn(() => ({ jwt: { ...jwt, operatorScopes: ["locks:all-tenants"] }, tenant: "claim:tenant_id" }));
+    expect(routesOf(operated)[OPERATORS_ROUTE]).toMatchObject({ AuthorizationType: "JWT", AuthorizationScopes: ["locks:all-tenants"] });
+    expect(routesOf(made)[OPERATORS_ROUTE]).toBeUndefined();
+    const refused = (scopes: readonly string[], tenant?: "account") => () =>
+      synthesizeOwn(() => ({ jwt: { ...jwt, operatorScopes: scopes }, ...(tenant && { tenant }) }));
+    expect(refused(["locks:all-tenants"])).toThrow("jwt.operatorScopes: operators name a tenant, so it needs tenant");
+    for (const scope of ["locks:use", "locks:admin"])
+      expect(refused([scope], "account")).toThrow(`jwt.operatorScopes: "${scope}" is a scope of tenants too`);
+    expect(refused([], "account")).toThrow("jwt.operatorScopes: [] given");
   });
 
   it("have the claim named that parts tenants; a claim without tokens is refused, and so is a grant by IAM", () => {

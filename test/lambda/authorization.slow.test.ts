@@ -7,8 +7,10 @@ import { type IGrantable, ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { afterAll, describe, expect, it } from "vitest";
 import type { LockService } from "../../infra/lock-service.js";
 import { compose } from "../../lambda/compose.js";
+import { matchRoute } from "../../lambda/match-route.js";
+import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import type { HttpEvent, HttpResult } from "../../lambda/http.js";
-import { type OperationName, type RouteKey, ROUTES } from "../../lib/contract/routes.js";
+import { type OperationName, type RouteKey, DUTIES, ROUTES } from "../../lib/contract/routes.js";
 import { canonicalJson } from "../../lib/core/canonical.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { type Statement, all, mayCall } from "../infra/resources.js";
@@ -18,27 +20,31 @@ import { ALICE, BOB, httpEvent } from "../support/http-event.js";
 import { checkReply, replyOf } from "../support/reply.js";
 import { type AskAsOwner, type Caller, type Owned, type Row, answerOf, AT_THE_GATEWAY, MATRIX, own } from "./authorization-matrix.js";
 
-type AnyCaller = Caller | "limited" | "nobody";
+type AnyCaller = Caller | "limited" | "nobody" | "of all tenants" | "trespasser";
 type Handler = (event: HttpEvent) => Promise<HttpResult>;
 
 /** A role of the owner's name, in another account. */
 const OTHER_TENANT = { iam: { accountId: "444455556666", userId: ALICE.iam.userId } };
 
-/** The callers: the authorizer's claims, and the rights that IAM gives them. */
-const CALLERS: Readonly<Record<AnyCaller, { readonly authorizer: unknown; readonly grant: keyof typeof GRANTS }>> = {
-  owner: { authorizer: ALICE, grant: "Admin" },
-  peer: { authorizer: BOB, grant: "Client" },
-  operator: { authorizer: BOB, grant: "Admin" },
-  tenant: { authorizer: OTHER_TENANT, grant: "Admin" },
-  limited: { authorizer: BOB, grant: "Limited" },
-  nobody: { authorizer: null, grant: "Admin" },
-};
+/** The callers: the authorizer's claims, the rights that IAM gives them, and the tenant that they name in the path. */
+const CALLERS: Readonly<Record<AnyCaller, { readonly authorizer: unknown; readonly grant: keyof typeof GRANTS; readonly names?: string }>> =
+  {
+    owner: { authorizer: ALICE, grant: "Admin" },
+    peer: { authorizer: BOB, grant: "Client" },
+    operator: { authorizer: BOB, grant: "Admin" },
+    tenant: { authorizer: OTHER_TENANT, grant: "Admin" },
+    limited: { authorizer: BOB, grant: "Limited" },
+    nobody: { authorizer: null, grant: "Admin" },
+    "of all tenants": { authorizer: OTHER_TENANT, grant: "Operators", names: ALICE.iam.accountId },
+    trespasser: { authorizer: OTHER_TENANT, grant: "Admin", names: ALICE.iam.accountId },
+  };
 
 /** The owner's keys begin with ORDER_; `Limited` may use others alone. */
 const GRANTS = {
   Admin: (service: LockService, grantee: IGrantable) => service.grantAdmin(grantee),
   Client: (service: LockService, grantee: IGrantable) => service.grantClient(grantee),
   Limited: (service: LockService, grantee: IGrantable) => service.grantClient(grantee, { prefix: "PAYMENT_" }),
+  Operators: (service: LockService, grantee: IGrantable) => service.grantOperator(grantee),
 };
 
 const template = synthesizeOwn(
@@ -112,9 +118,20 @@ function ownNew({ clock, handler }: Service, key: string): Promise<Owned> {
   return own(ask, key, clock.wallMs());
 }
 
+/** The operations of operators that only look. */
+const LOOKS: readonly OperationName[] = ["inspect", "run", "limit", "health"];
+
+/** Returns the event as the gateway passes it on by the route of operators. */
+function naming(namespace: string, routeKey: string, event: HttpEvent): HttpEvent {
+  const path = (routeKey.split(" /v1/")[1] ?? "").replaceAll(/\{(\w+)\}/g, (_, name: string) => event.pathParameters?.[name] ?? "");
+  return { ...event, routeKey: OPERATORS_ROUTE, pathParameters: { namespace, path } };
+}
+
 /** The answer that a caller must get. */
 function expectedFor(caller: AnyCaller, name: OperationName, row: Row): string {
   if (caller === "nobody") return "403 forbidden";
+  if (caller === "trespasser") return AT_THE_GATEWAY;
+  if (caller === "of all tenants") return DUTIES[name] === "admin" || LOOKS.includes(name) ? row.operator : "403 forbidden";
   if (caller === "limited") return name === "health" || name === "openapi" ? "200" : AT_THE_GATEWAY;
   return row[caller];
 }
@@ -125,7 +142,7 @@ async function mistakesFor(caller: AnyCaller, without: Partial<Protections> = {}
   const service = await serviceWith(tenant);
   const { clock } = service;
   const handler = wrap(service.handler);
-  const { authorizer, grant } = CALLERS[caller];
+  const { authorizer, grant, names } = CALLERS[caller];
   const statements = statementsOf(grant);
   let found: { readonly owned: Owned; readonly before: Records } | undefined;
 
@@ -135,9 +152,10 @@ async function mistakesFor(caller: AnyCaller, without: Partial<Protections> = {}
     // A renewal at the same instant would change nothing.
     await clock.advance(1);
     const parts = request(owned);
-    if (hasGateway && !mayCall(statements, routeKey, parts.key)) return AT_THE_GATEWAY;
+    const called = names === undefined ? routeKey : routeKey.replace(" ", ` /namespaces/${names}`);
+    if (hasGateway && !mayCall(statements, called, parts.key)) return AT_THE_GATEWAY;
     const event = httpEvent(routeKey, { timeEpoch: clock.wallMs(), authorizer, ...parts });
-    const reply = replyOf(await handler(event));
+    const reply = replyOf(await handler(names === undefined ? event : naming(names, routeKey, event)));
     const after = await recordsIn(service);
     checkReply(routeKey, reply, JSON.stringify([event.pathParameters, event.body]));
     // A request that changed something is the last to meet these records.
@@ -183,5 +201,17 @@ describe("control: the matrix finds a service", () => {
 
   it.each(["peer", "limited"] as const)("that IAM lets %s call", async (caller) => {
     expect(await mistakesFor(caller, { hasGateway: false })).toHaveLength(differing(caller, "operator"));
+  });
+
+  it("that IAM lets a tenant's own administrator name another tenant", async () => {
+    expect(await mistakesFor("trespasser", { hasGateway: false })).toHaveLength(differing("trespasser", "of all tenants"));
+  });
+
+  it("that takes operators of all tenants for a tenant's own", async () => {
+    const unnamed =
+      (handler: Handler): Handler =>
+      (event) =>
+        handler({ ...event, ...matchRoute(event.requestContext.http.method, `/v1/${event.pathParameters!["path"]!}`) });
+    expect(await mistakesFor("of all tenants", { wrap: unnamed })).not.toEqual([]);
   });
 });
