@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, GlobalOptions } from "../context.js";
-import { PORT_RULE, countAfterDashes, isPort, port, portsFrom } from "../values.js";
+import { PORT_RULE, countAfterDashes, duration, isPort, port, portsFrom } from "../values.js";
 
 interface DevOptions {
   readonly port?: number;
@@ -10,6 +10,7 @@ interface DevOptions {
   readonly likeDynamodb?: boolean;
   readonly seed?: string;
   readonly allowHost?: readonly string[];
+  readonly clockSkew?: number;
   readonly verbose?: boolean;
 }
 
@@ -37,13 +38,17 @@ export function addDevCommand(program: Command, host: CliHost): void {
     .option("--like-dynamodb", "give the locks in memory DynamoDB's latency, units and throttles, for a load test")
     .option("--seed <file>", "begin with the locks and runs of a JSON file")
     .option("--allow-host <name>", "a name of this machine that requests may come by, beside localhost; repeat it for more", also)
+    .option("--clock-skew <duration>", "set the service's clock ahead, to practise an incident: beyond 10s it decides nothing", duration)
     .option("-v, --verbose", "log on stderr while the command runs")
     .addHelpText("after", EXAMPLES)
     .action(async (words: readonly string[], options: DevOptions) => {
       const command = commandOf(words, host.argv);
       const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
       if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
-      const { endpoint, likeDynamodb = false, seed, port: requestedPort, allowHost: allowedHosts = [], verbose = false } = options;
+      const { endpoint, likeDynamodb = false, seed, clockSkew: clockSkewMs, port: requestedPort, verbose = false } = options;
+      const { allowHost: allowedHosts = [] } = options;
+      if (seed !== undefined && clockSkewMs !== undefined)
+        throw new CliError("usage", "--seed: not with --clock-skew, which may refuse it");
       if (likeDynamodb && endpoint !== undefined)
         throw new CliError("usage", "--like-dynamodb: keeps the locks in memory, not at --endpoint");
       const context = host.processContext(globals);
@@ -51,7 +56,7 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const inMemory = likeDynamodb ? "like-dynamodb" : undefined;
       const storage = endpoint === undefined ? inMemory : { endpoint, tableName: table };
       const ports = portsFrom(DEV_PORT, requestedPort ?? (command.length > 0 ? 0 : undefined));
-      host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, verbose, command }, context));
+      host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, clockSkewMs, verbose, command }, context));
     });
 }
 

@@ -10,6 +10,7 @@ import { RecentLines } from "../console/recent-lines.js";
 import { CONSOLE_PATH, consoleOf } from "../console/server.js";
 import type { ProcessContext } from "../context.js";
 import { NO_LEASE, statusOf, supervise } from "../exec/supervise.js";
+import { formatDuration } from "../duration.js";
 import { statusOfSignal } from "../exit-codes.js";
 import { plainJson } from "../plain-text.js";
 import { PLAIN } from "../terminal.js";
@@ -25,6 +26,8 @@ export interface DevArgs {
   readonly seedFile: string | undefined;
   /** Names of this machine that requests may come by, besides those of the loopback interface. */
   readonly allowedHosts: readonly string[];
+  /** The time by which the service's clock is ahead, in ms. */
+  readonly clockSkewMs?: number | undefined;
   /** True to log on stderr while a command runs. */
   readonly verbose: boolean;
   /** Empty: serve until a signal. */
@@ -39,7 +42,7 @@ const KILL_AFTER_MS = 5000;
 
 /** Serves until the command ends, or a signal comes. Returns the exit status. @throws CliError if it can't serve */
 export async function dev(args: DevArgs, context: ProcessContext): Promise<number> {
-  const { ports, table, seedFile, allowedHosts, command } = args;
+  const { ports, table, seedFile, allowedHosts, clockSkewMs, command } = args;
   const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   if (typeof table === "object") silenceNodeWarning();
@@ -50,7 +53,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const start = () => startLocalService({ ports, table, allowedHosts, wakesAt: context.env, log, onFailure });
+  const start = () => startLocalService({ ports, table, allowedHosts, clockSkewMs, wakesAt: context.env, log, onFailure });
   const service = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
     throw inOptions(error);
   });
@@ -84,13 +87,14 @@ async function runBeside(url: string, command: readonly string[], { env, signals
   return statusOf(await supervise(work, NO_LEASE, signals));
 }
 
-function greeting({ url, port }: Gateway, { table, ports }: DevArgs, { version, screen }: ProcessContext): string {
+function greeting({ url, port }: Gateway, { table, ports, clockSkewMs }: DevArgs, { version, screen }: ProcessContext): string {
   const { bold } = screen.colors;
   const [first = 0] = ports;
   const taken = first !== 0 && port !== first ? `; port ${first} is in use` : "";
   const rows = [
     [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
     ["Locks", placeOf(table)],
+    ...(clockSkewMs === undefined ? [] : [["Clock", `${formatDuration(clockSkewMs)} ahead of the gateway's`]]),
     ["Console", `${url}${CONSOLE_PATH}`],
     ["Set", `export HOLDFAST_URL=${url}`],
     ["Try", "npx holdfast lock demo -- sleep 5"],

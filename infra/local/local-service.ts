@@ -6,7 +6,7 @@ import type { Environment } from "../../lambda/compose.js";
 import { createHandler } from "../../lambda/handler.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import { systemClock } from "../../lib/core/time.js";
+import { type Clock, systemClock } from "../../lib/core/time.js";
 import type { Log } from "../../lib/service/log.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -33,6 +33,8 @@ export interface LocalServiceOptions {
   readonly allowedHosts?: readonly string[] | undefined;
   /** `AWS_ENDPOINT_URL_SFN` and `AWS_ENDPOINT_URL_LAMBDA`, where sleepers' targets are told. @default none: requests to sleep are refused */
   readonly wakesAt?: Environment | undefined;
+  /** The time by which the service's clock is ahead of the gateway's, in ms, to practise an incident. @default 0 */
+  readonly clockSkewMs?: number | undefined;
   readonly log: Log;
   /** Called with failures whose details the caller doesn't get. */
   readonly onFailure: (error: unknown) => void;
@@ -40,12 +42,10 @@ export interface LocalServiceOptions {
 
 /** Starts it. @throws StartError if no port can be had, or no engine answers */
 export async function startLocalService(options: LocalServiceOptions): Promise<Gateway> {
-  const { ports, table, allowedHosts, wakesAt = {}, log, onFailure } = options;
-  const agentEnv = agentEnvironment(wakesAt);
-  const { handler, sweep } =
-    typeof table === "object"
-      ? await serviceOn(table, agentEnv, log, onFailure)
-      : serviceInMemory(await storeInMemory(table), agentEnv, log, onFailure);
+  const { ports, table, allowedHosts, wakesAt = {}, clockSkewMs = 0, log, onFailure } = options;
+  const clock: Clock = { ...systemClock, wallMs: () => systemClock.wallMs() + clockSkewMs };
+  const parts = { agentEnv: agentEnvironment(wakesAt), clock, log, onFailure };
+  const { handler, sweep } = typeof table === "object" ? await serviceOn(table, parts) : serviceInMemory(await storeInMemory(table), parts);
   const agent = sweep && withAgent(handler, sweep, onFailure);
   const gateway = await startOnOneOf(ports, { handler: agent?.handler ?? handler, allowedHosts, onError: onFailure });
   if (!agent) return gateway;
@@ -73,19 +73,20 @@ async function storeInMemory(table: "like-dynamodb" | undefined): Promise<LockSt
   return createServedStore({ policy });
 }
 
-function serviceInMemory(store: LockStore, agentEnv: Environment | undefined, log: Log, onFailure: (error: unknown) => void): LocalParts {
+/** The parts of the service beside its records. */
+interface ServiceParts extends Pick<LocalServiceOptions, "log" | "onFailure"> {
+  readonly agentEnv: Environment | undefined;
+  readonly clock: Clock;
+}
+
+function serviceInMemory(store: LockStore, { agentEnv, clock, log, onFailure }: ServiceParts): LocalParts {
   const sleepers = createMemorySleepers();
-  const deps = { store, clock: systemClock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs };
+  const deps = { store, clock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs };
   if (!agentEnv) return { handler: createHandler(deps) };
   return { handler: createHandler({ ...deps, sleepers }), sweep: sweepInMemory({ store, sleepers }, agentEnv, log, onFailure) };
 }
 
-async function serviceOn(
-  { endpoint, tableName }: LocalTable,
-  agentEnv: Environment | undefined,
-  log: Log,
-  onFailure: (error: unknown) => void,
-): Promise<LocalParts> {
+async function serviceOn({ endpoint, tableName }: LocalTable, { agentEnv, clock, log, onFailure }: ServiceParts): Promise<LocalParts> {
   const [{ startEngine }, { createTable }, { engineClient, engineEnvironment }, { compose }, { composeAgent }] = await Promise.all([
     import("./engine.js"),
     import("./create-table.js"),
@@ -98,8 +99,8 @@ async function serviceOn(
   await createTable(creating, tableName);
   creating.destroy();
   const env = { ...agentEnv, ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName };
-  if (!agentEnv) return { handler: compose(env, { log }) };
-  return { handler: compose({ ...env, HOLDFAST_WAKE: "1" }, { log }), sweep: composeAgent(env, { log, onFailure, print: NOTHING }) };
+  if (!agentEnv) return { handler: compose(env, { clock, log }) };
+  return { handler: compose({ ...env, HOLDFAST_WAKE: "1" }, { clock, log }), sweep: composeAgent(env, { log, onFailure, print: NOTHING }) };
 }
 
 async function startOnOneOf([port = 0, ...others]: readonly number[], options: Omit<GatewayOptions, "port">): Promise<Gateway> {

@@ -46,6 +46,14 @@ async function seedFile(content: unknown): Promise<string> {
 }
 
 describe("holdfast dev", () => {
+  it("with a clock that is ahead refuses as a service does in an incident; control: within the guard it decides", async () => {
+    const skewed = await dev(["--clock-skew", "15s"]);
+    expect(skewed.ready).toContain("15s ahead of the gateway's");
+    await expect(createLockClient({ url: skewed.url }).tryAcquire("ORDER_1")).rejects.toMatchObject({ code: "clock-skew" });
+    const { url } = await dev(["--clock-skew", "5s"]);
+    expect(await createLockClient({ url }).tryAcquire("ORDER_1")).not.toBeNull();
+  });
+
   it("says where it serves, logs who gets what, and ends at a signal", async () => {
     const { url, ready, printed, signal, ended } = await dev();
     expect(ready).toContain(`export HOLDFAST_URL=${url}\n`);
