@@ -82,6 +82,14 @@ export function failureOf(error: unknown, mode: CommandMode, where?: Where, comm
     return { status: EXITS[exit].status, code, message, next: nextFor(exit, error, mode, where), definite: error.definite };
   }
   const message = (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+  if ((error as NodeJS.ErrnoException | undefined)?.code === "ERR_ACCESS_DENIED")
+    return {
+      status: EXITS.config.status,
+      code: CODES.config,
+      message: `Node's permission model: ${message}`,
+      next: PERMISSIONS,
+      definite: true,
+    };
   return { status: EXITS.internal.status, code: CODES.internal, message, next: "This is a defect of holdfast.", definite: false };
 }
 
@@ -120,7 +128,8 @@ function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Whe
     return mode === "runs" ? `The command was not run. ${mend}` : mend;
   }
   if (exit === "usage") return "See holdfast --help, or --help after a command.";
-  const retry = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
+  const later = exit === "unavailable" || exit === "internal" || exit === "notGot" ? " Try again later." : "";
+  const retry = error.code === "clock-skew" ? OF_CLOCKS[where?.table === undefined ? "service" : "table"] : (NEXT_OF[error.code] ?? later);
   const rights = exit === "forbidden" ? ` ${where?.hasToken ? OF_SCOPES : OF_SIGNATURES}` : "";
   const then = retry + rights + howToStart(error, where);
   if (mode === "reads") return then.trim();
@@ -136,6 +145,15 @@ const OF_TOKENS =
 
 const NO_OPERATORS =
   "Has this service tenants, and operators of them (grantOperator, or operatorScopes)? Without, name the tenant straight on the table: --table NAME --namespace NAME.";
+
+const PERMISSIONS =
+  "holdfast needs --allow-fs-read for its own files; lock, once, limit and dev with a command also need --allow-child-process.";
+const NEXT_OF: Readonly<Partial<Record<string, string>>> = {
+  "limit-mismatch":
+    " All who use a name give the same --limit, or the same --rate. Give that, or change it when nobody uses the name (holdfast show KEY; rates: holdfast limits reset NAME).",
+};
+/** The advice on a clock that is wrong: straight on a table it is this machine's, and it doesn't mend itself. */
+const OF_CLOCKS = { table: " Correct this machine's clock.", service: " Try again later. If it lasts, a clock of the service is wrong." };
 
 /** The hosts of a service on this machine. */
 const LOCAL_HOSTS: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
@@ -184,7 +202,10 @@ function keyFrom(parts: string): string {
   return /^[\w.:-]+$/.test(key) ? `; ${key} is one` : "";
 }
 
-/** Rewrites the SDK's option names into those of the command line. */
+/** Numbers of at least a second: below, people read ms as well. */
+const LONG_MS = /\b(\d{4,}) ms\b/g;
+
+/** Rewrites the SDK's option names into those of the command line, and long times into words. */
 function inOptions(message: string): string {
   return message
     .replace(/; key\((.*)\) makes one$/, (_, parts: string) => keyFrom(parts))
@@ -192,5 +213,6 @@ function inOptions(message: string): string {
     .replace(IN_MILLISECONDS, (_, ms: string, from: string, to?: string) => {
       const bounds = to !== undefined ? ` from ${formatDuration(Number(from))} to ${formatDuration(Number(to))}` : "";
       return `${formatDuration(Number(ms))} given; it must be a duration${bounds}`;
-    });
+    })
+    .replace(LONG_MS, (_, ms: string) => formatDuration(Number(ms)));
 }

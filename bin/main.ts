@@ -79,15 +79,18 @@ class CommandLine implements CliHost {
     const owner = options.owner ?? ownerHere();
     const tell = verbose ? this.#say : () => undefined;
     const lost = new Set<number | undefined>();
+    let renewFailure = "";
     const locks = await connect({ ...options, owner }, this.#env, ({ type, key, fencingToken, error }) => {
       const why = error instanceof Error ? error.message : "";
       if (type === "lost") lost.add(fencingToken);
-      else if (type === "renew-failed") tell(`${key} could not be renewed yet: ${why}`);
-      else if (type === "release-failed" && !lost.has(fencingToken)) this.#say(`${key} is free only when its lease is over: ${why}`);
+      else if (type === "renew-failed") {
+        renewFailure = why;
+        tell(`${key} could not be renewed yet: ${why}`);
+      } else if (type === "release-failed" && !lost.has(fencingToken)) this.#say(`${key} is free only when its lease is over: ${why}`);
     });
     // For a pipe, isTTY is undefined, whatever its type says.
     const tellsWaits = verbose || (process.stderr.isTTY as boolean | undefined) === true;
-    return { ...this.processContext(options), locks, tell, owner, tellsWaits };
+    return { ...this.processContext(options), locks, tell, owner, tellsWaits, lastRenewFailure: () => renewFailure };
   }
 
   processContext({ json = false }: GlobalOptions): ProcessContext {

@@ -103,14 +103,15 @@ async function runWhenGranted(
     });
   } catch (error) {
     const { outcome } = course;
-    if (outcome && error instanceof LockLostError) throw lostUnder(key, outcome, error.message);
+    if (outcome && error instanceof LockLostError)
+      throw lostUnder(key, outcome, { why: error.message, lastAnswer: context.lastRenewFailure() });
     throw (outcome ? undefined : await gate.refusalOf(error)) ?? error;
   } finally {
     got.abort();
   }
   const { outcome } = course;
   if (!outcome) throw new CliError("internal", `${key}: the command did not run`);
-  if (outcome.cutOff) throw lostUnder(key, outcome, "it ran out");
+  if (outcome.cutOff) throw lostUnder(key, outcome, { why: "it ran out", lastAnswer: context.lastRenewFailure() });
   return statusOf(outcome);
 }
 

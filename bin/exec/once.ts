@@ -61,7 +61,8 @@ export async function once(args: OnceArgs, context: RunContext): Promise<number>
     }
     const { outcome } = course;
     if (!outcome) throw error;
-    if (outcome.cutOff || error instanceof LockLostError) throw lostUnder(key, outcome, error instanceof Error ? error.message : "");
+    const why = error instanceof Error ? error.message : "";
+    if (outcome.cutOff || error instanceof LockLostError) throw lostUnder(key, outcome, { why, lastAnswer: context.lastRenewFailure() });
     if (error instanceof Failed) return statusOf(outcome);
     if (!(error instanceof LockError) || !outcome.started) throw error;
     throw new CliError(

@@ -88,11 +88,20 @@ export function statusOf(outcome: CommandOutcome): number {
   return outcome.status;
 }
 
-/** Returns the error for a lost lease. `why` is its reason; it doesn't count for a command that was ended while the lease was still held. */
-export function lostUnder(key: string, outcome: CommandOutcome, why: string): CliError {
+/** The causes of a lost lease. */
+export interface Loss {
+  /** The reason of the loss. It doesn't count for a command that was ended while the lease was still held. */
+  readonly why: string;
+  /** The answer to the last renewal that failed; `""` if none was. */
+  readonly lastAnswer: string;
+}
+
+/** Returns the error for a lost lease. */
+export function lostUnder(key: string, outcome: CommandOutcome, { why, lastAnswer }: Loss): CliError {
   const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
   if (outcome.cutOff && outcome.inTime) {
-    return new CliError("lost", `${key}: no renewal of the lease was answered, and ${how} while it was still held`, {
+    const last = lastAnswer === "" ? "" : ` (the last one: ${lastAnswer})`;
+    return new CliError("lost", `${key}: no renewal of the lease succeeded${last}, and ${how} while it was still held`, {
       next: "Nobody else held the key meanwhile. What the command left undone is its own affair.",
     });
   }

@@ -283,6 +283,28 @@ describe("every refusal of the service", () => {
     if (exit === 70) expect(["internal", "method-not-allowed", "unsupported-media-type"]).toContain(code);
   });
 
+  it.each([
+    ["limit-mismatch", "never", {}, /^All who use a name give the same --limit, .* holdfast limits reset NAME\)\.$/],
+    ["clock-skew", "later", { table: "t" }, /^Correct this machine's clock\.$/],
+    ["clock-skew", "later", { url: "http://there" }, /^Try again later\. If it lasts, a clock of the service is wrong\.$/],
+  ] as const)("that a caller can do something about says what: %s, %s, %j", (code, retry, where, next) => {
+    expect(failureOf(refusal(code, retry), "reads", where as { readonly url: string }).next).toMatch(next);
+  });
+
+  it("tells long times in words", () => {
+    const skew = new LockError("ls: the clock is 3600628 ms from the table's; after 999 ms", {
+      code: "clock-skew",
+      definite: true,
+      retry: "later",
+    });
+    expect(failureOf(skew, "reads").message).toBe("ls: the clock is 1h from the table's; after 999 ms");
+  });
+
+  it("of Node's permission model is no defect, and names the permissions", () => {
+    const denied = Object.assign(new Error("Access to this API has been restricted"), { code: "ERR_ACCESS_DENIED" });
+    expect(failureOf(denied, "runs")).toMatchObject({ status: 78, next: expect.stringContaining("--allow-child-process") });
+  });
+
   it("and every error beside them has one, and no stack trace", () => {
     expect(statusOf(new InvalidRequestError("key: is wrong", "key"))).toBe(64);
     expect(statusOf(new CliError("config", "not said"))).toBe(78);

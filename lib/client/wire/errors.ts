@@ -115,7 +115,7 @@ export class LockLostError extends LockError {
 
 /** The reason of a hold that was given back. */
 export function releasedError(key: string): LockLostError {
-  return new LockLostError(`${key}: released`, "released", { key });
+  return new LockLostError(`${key}: the lease was released before`, "released", { key });
 }
 
 /** A limit has no room for the take within its `waitMs`. Nothing was taken. */
