@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The clients in other languages that people copy from examples/, each against a local service on a real engine.
+# The clients in other languages, each against a local service on a real engine.
 #
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
-#   .ci/clients.sh python DIR    its types, then its tests from outside
+#   .ci/clients.sh python DIR    its types, its tests from outside, and the scenes of every client
 #   .ci/clients.sh java          ShedLock's own kit of tests against the Java client; gets the kit from Maven Central
 #
 # Needs Python 3.11 with venv, or Java 17 and Maven.
@@ -36,8 +36,11 @@ served() {
 case ${1-} in
   fetch) fetch "$2" ;;
   python)
-    "$2/bin/mypy" --strict --cache-dir "$2/mypy" examples/python/holdfast.py
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=examples/python served "$2/bin/python" .ci/python/holdfast_test.py
+    "$2/bin/mypy" --strict --cache-dir "$2/mypy" clients/python/holdfast
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python served "$2/bin/python" .ci/python/holdfast_test.py
+    # The scenes that every client plays.
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python HOLDFAST_DRIVER="python=$2/bin/python clients/python/tests/driver.py" \
+      npx vitest run --project waiting test/clients
     ;;
   java) served mvn --batch-mode --quiet --file .ci/shedlock/pom.xml test ;;
   *) sed -n '2,8p' "$0" >&2 && exit 2 ;;

@@ -1,4 +1,4 @@
-"""examples/python/holdfast.py from outside, against a local service: exclusion, waiting, loss, runs, limits, and lost answers."""
+"""clients/python from outside, against a local service: exclusion, waiting, loss, runs, limits, and lost answers."""
 
 import http.server
 import inspect
@@ -61,7 +61,7 @@ class Locks(unittest.TestCase):
             self.assertGreater(other.fencing_token, token)
 
     def test_a_wait_ends_with_the_key_or_without_a_place_in_the_queue(self) -> None:
-        first, other, third = self.held(), self.locks.lock(self.key), self.locks.lock(self.key)
+        first, other, third = self.held(thread_local=False), self.locks.lock(self.key), self.locks.lock(self.key)
         self.assertFalse(other.acquire(blocking_timeout=1.2))
         waiters = self.locks.call("GET", f"/v1/locks/{self.key}")[1]["waiters"]
         self.assertEqual(waiters, [])
@@ -220,12 +220,12 @@ class Runs(unittest.TestCase):
             raise SystemExit
 
         dead = Client(URL)
-        setattr(holdfast._Hold, "end", lambda *_: "")  # and it says nothing
+        setattr(holdfast._Hold, "record", lambda *_: None)  # and it says nothing
         try:
             with self.assertRaises(SystemExit):
                 dead.run_once(self.key, dies, timeout=1)
         finally:
-            setattr(holdfast._Hold, "end", END)
+            setattr(holdfast._Hold, "record", RECORD)
         self.assertEqual(self.locks.run_once(self.key, lambda run: [run.attempt, run.takeover, run.checkpoint]), [2, True, {"rows": 5000}])
 
     def test_lost_answers_make_no_second_run(self) -> None:
@@ -234,7 +234,7 @@ class Runs(unittest.TestCase):
         self.assertEqual((self.locks.run_once(self.key, lambda run: calls.append(run.attempt)), calls), (None, [1]))
 
 
-END = holdfast._Hold.end
+RECORD = holdfast._Hold.record
 
 
 class Limits(unittest.TestCase):

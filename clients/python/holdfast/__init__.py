@@ -1,0 +1,894 @@
+"""A client of holdfast's HTTP API in one file: copy it. Python 3.9 or newer; botocore only to sign requests on AWS.
+
+    locks = Client()  # reads HOLDFAST_URL
+    with locks.lock("ORDER_1231", timeout=30) as lock:
+        ship(1231, lock.fencing_token)
+
+`Lock` has the interface of redis-py's. Two things are different: a lease is renewed while the lock is held, so `timeout` is the time
+until others take over from a process that died; and a lock that was lost says so (`lost`, `owned()`, and `release()` raises).
+
+Every request has a limit of time and is sent again under the same lease id, so an answer that got lost is no second lock. A take from a
+limit has no id: sent twice it is charged twice, so fewer are granted than may be, and never more.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import hashlib
+import json
+import math
+import os
+import random
+import re
+import secrets
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+
+try:  # The very exceptions of redis-py, where it is installed: what catches them goes on to do so.
+    from redis.exceptions import LockError, LockNotOwnedError
+except ImportError:
+
+    class LockError(ValueError):  # type: ignore[no-redef]
+        """A lock that could not be acquired, released or extended."""
+
+    class LockNotOwnedError(LockError):  # type: ignore[no-redef]
+        """A lock that is held no more: its lease ended, or an operator broke it."""
+
+
+__all__ = ["Client", "Lock", "Run", "Rate", "Problem", "RunFailed", "LockError", "LockNotOwnedError", "fingerprint", "key"]
+
+T = TypeVar("T")
+#: A lease is given up this long before it ends: clocks may run at rates that differ by this much.
+CLOCK_RATE = 0.002
+#: The longest that the service holds a request open, in seconds; and the longest pause between two tries.
+HOLD_SEC, PAUSE_SEC = 5, 1.0
+FOREVER_SEC = 10 * 365 * 86_400.0
+#: The largest result, in bytes, and the deepest value.
+RESULT_BYTES, DEPTH = 262_144, 100
+#: The payload of a run that has none; None is one.
+NO_PAYLOAD: Any = object()
+NAME = re.compile(r"[A-Za-z0-9._:~-]{1,200}", re.ASCII)
+LEASE_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+#: The refusals that a later time or a new id can resolve.
+WAITABLE = ("locked", "queue-full", "key-full", "lease-over", "lease-id-time", "run-in-progress")
+
+
+class Problem(Exception):
+    """An answer of the service that is no success: `code`, `status`, `definite` (it certainly did not happen), `retry` and `retry_after`."""
+
+    def __init__(self, status: int, body: Mapping[str, Any], *, by_service: bool = False) -> None:
+        super().__init__(f"{body.get('code', status)}: {body.get('detail') or body.get('title') or 'no answer of the service'}")
+        self.status = status
+        self.body = body
+        self.code = str(body.get("code", ""))
+        #: False if nobody answered, or only a gateway did.
+        self.by_service = by_service
+        self.definite = body.get("definite") is True
+        self.retry = str(body.get("retry", "same"))
+        self.retry_after = _count(body.get("retryAfterMs")) / 1000
+        holders = body.get("holders")
+        self.holders: Sequence[Mapping[str, Any]] = holders if isinstance(holders, list) else []
+
+    @property
+    def again(self) -> bool:
+        """True if the same request may be answered otherwise."""
+        return self.retry == "same" or self.code in ("throttled", "clock-skew")
+
+
+class Unkeepable(TypeError):
+    """A value that JSON can't represent."""
+
+
+class RunFailed(Exception):
+    """A run that ended for good with an error, now or earlier: `error` is what was recorded."""
+
+    def __init__(self, name: str, error: Any) -> None:
+        super().__init__(f"run {name}: {error.get('message', error) if isinstance(error, dict) else error}")
+        self.error = error
+
+
+def key(*parts: Union[str, int, float]) -> str:
+    """Builds a key of parts, as the SDK's `key()` does: `key("ORDER", 1231)` is `ORDER_1231`, and no two lists of parts share a key."""
+
+    def encoded(part: Union[str, int, float]) -> str:
+        if isinstance(part, bool) or not isinstance(part, (str, int, float)) or part == "":
+            raise ValueError(f"key: {part!r} given; a part is a number or a text that is not empty")
+        if isinstance(part, float) and not math.isfinite(part):
+            raise ValueError(f"key: {part!r} given; a part is a number or a text that is not empty")
+        text = part if isinstance(part, str) else _number(part) if isinstance(part, float) else str(part)
+        kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-"
+        try:
+            return "".join(chr(byte) if chr(byte) in kept else f"~{byte:02X}" for byte in text.encode())
+        except UnicodeEncodeError:
+            raise ValueError("key: a part has half a surrogate pair") from None
+
+    whole = "_".join(encoded(part) for part in parts)
+    if not whole:
+        raise ValueError("key: needs at least one part")
+    if whole in (".", ".."):
+        return whole.replace(".", "~2E")
+    return whole if len(whole) < 200 else f"{whole[:135]}~{hashlib.sha256(whole.encode()).hexdigest()}"
+
+
+def fingerprint(payload: Any) -> str:
+    """Returns the fingerprint of a run's payload, the same as the SDK's. Raises `TypeError` naming what JSON can't represent."""
+    text = _text(_to_json(payload, "payload"))
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+
+
+def _to_json(value: Any, path: str, depth: int = DEPTH) -> Any:
+    """Returns a value as JSON: a number that JSON lacks and a datetime have the SDK's tags, a tuple is a list, and a key is a text."""
+    if depth < 0:
+        raise Unkeepable(f"{path}: is nested more than {DEPTH} deep, or in itself")
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        # A number, if it has the digits that JavaScript would write.
+        is_number = abs(value) < 2**53 or (abs(value) < 10**21 and _number(float(value)) == str(int(value)))
+        return int(value) if is_number else {"~type": "bigint", "value": str(int(value))}
+    if isinstance(value, float):
+        if math.isnan(value):
+            return {"~type": "number", "value": "NaN"}
+        if math.isinf(value):
+            return {"~type": "number", "value": "Infinity" if value > 0 else "-Infinity"}
+        return {"~type": "number", "value": "-0"} if value == 0 and math.copysign(1, value) < 0 else float(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        utc = value.astimezone(datetime.timezone.utc)
+        return {"~type": "date", "value": f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item, f"{path}[{at}]", depth - 1) for at, item in enumerate(value)]
+    if isinstance(value, dict):
+        members: Dict[str, Any] = {}
+        for name, member in value.items():
+            if not isinstance(name, (str, int)) or isinstance(name, bool):
+                raise Unkeepable(f"{path}: has a key of {type(name).__name__}, which JSON can't have")
+            if str(name) in members:
+                raise Unkeepable(f"{path}: has the key {name!r} twice as text")
+            members[str(name)] = _to_json(member, f"{path}.{name}", depth - 1)
+        return {"~type": "object", "value": members} if "~type" in members else members
+    raise Unkeepable(f"{path}: {type(value).__name__} can't be kept as JSON")
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag, inner = value.get("~type"), value.get("value")
+    if tag == "undefined":
+        return None
+    if tag in ("number", "bigint") and isinstance(inner, str):
+        return float(inner.replace("Infinity", "inf")) if tag == "number" else int(inner)
+    if tag == "date":
+        return datetime.datetime.fromisoformat(inner.replace("Z", "+00:00")) if isinstance(inner, str) else None
+    members = inner if tag == "object" and isinstance(inner, dict) else value
+    return {name: _from_json(member) for name, member in members.items()}
+
+
+def _number(value: float) -> str:
+    """Returns a number as JavaScript writes it."""
+    if value == 0:
+        return "0"
+    text = repr(abs(value))
+    mantissa, _, power = text.partition("e")
+    whole, _, part = mantissa.partition(".")
+    part = "" if part == "0" else part
+    digits = (whole + part).lstrip("0")
+    # The place of the point, counted from the first digit.
+    point = int(power or 0) + (len(whole) if whole != "0" else len(digits) - len(part))
+    digits = digits.rstrip("0")
+    sign = "-" if value < 0 else ""
+    if 0 < point <= 21:
+        return sign + (digits.ljust(point, "0") if len(digits) <= point else f"{digits[:point]}.{digits[point:]}")
+    if -6 < point <= 0:
+        return f"{sign}0.{'0' * -point}{digits}"
+    exponent = point - 1
+    return f"{sign}{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{'+' if exponent > 0 else '-'}{abs(exponent)}"
+
+
+def _place(name: str) -> Tuple[int, int, bytes]:
+    """Returns the place of a member as JavaScript orders them: indices first, by their number, then texts by their UTF-16."""
+    is_index = re.fullmatch(r"0|[1-9]\d{0,9}", name, re.ASCII) is not None and int(name) < 2**32 - 1
+    return (0, int(name), b"") if is_index else (1, 0, name.encode("utf-16-be", "surrogatepass"))
+
+
+def _text(value: Any) -> str:
+    """Returns canonical JSON: the same text for the same value, in every language."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_text(name)}:{_text(value[name])}" for name in sorted(value, key=_place)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, float):
+        return _number(value)
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+def _count(value: Any) -> int:
+    """Returns a count of an answer; 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _name(name: str) -> str:
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
+        raise LockError(f"name: {name!r} given; it is 1 to 200 characters of A-Z a-z 0-9 . _ : ~ -, as key() makes them")
+    return name
+
+
+def lease_id(offset_ms: int = 0, above_ms: int = 0) -> str:
+    """Returns a new UUIDv7 of the operating system's random bits. It proves the hold: never log it."""
+    ms, rest = f"{max(int(time.time() * 1000) + offset_ms, above_ms + 1):012x}", secrets.token_hex(9)
+    return f"{ms[:8]}-{ms[8:]}-7{rest[:3]}-8{rest[3:6]}-{rest[6:18]}"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """At most `count` in each `per` seconds, of which up to `burst` (by default `count`) at once."""
+
+    count: int
+    per: float
+    burst: int | None = None
+
+
+class Client:
+    """Calls one service. Threads may share it. It keeps no connection open, so a fork is safe."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        sign: bool = False,
+        token: str | Callable[[], str] | None = None,
+        owner: str | None = None,
+        timeout: float = 10,
+    ) -> None:
+        """`url` is HOLDFAST_URL by default. On AWS either `sign` (signature version 4, by botocore) or `token` (a JWT, or what returns one).
+        `timeout`: the limit of each request in seconds, and of sending it again without an answer."""
+        url = url or os.environ.get("HOLDFAST_URL")
+        if not url:
+            raise ValueError("url: name the service, or set HOLDFAST_URL")
+        self.url = url.rstrip("/")
+        self._owner = owner
+        #: How far the service's clock is ahead of this one, if it refused an id for its time.
+        self.offset_ms = 0
+        self.timeout = timeout
+        self._token = token
+        self._sign = _signer(self.url) if sign else None
+
+    @property
+    def owner(self) -> str:
+        """A label for people: the given one, or this host and process, also after a fork."""
+        return self._owner or f"{socket.gethostname()}:{os.getpid()}"[:128]
+
+    def lock(
+        self,
+        name: str,
+        timeout: Optional[float] = 30,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+        *,
+        priority: int = 0,
+        limit: int = 1,
+        permits: int = 1,
+        shared: bool = False,
+    ) -> Lock:
+        """Returns the lock of this key, not acquired yet. The parameters are those of redis-py's `lock()`; `timeout` is the lease's length
+        in seconds (1 to 86,400), and the service's queue takes the place of `sleep`."""
+        options = {"priority": priority, "limit": limit, "permits": permits, **({"mode": "shared"} if shared else {})}
+        return Lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
+
+    def run_once(
+        self,
+        name: str,
+        work: Callable[[Run], T],
+        *,
+        payload: Any = NO_PAYLOAD,
+        timeout: float = 30,
+        blocking_timeout: float = 45,
+        keep_result: float = 86_400,
+        max_attempts: int = 5,
+        is_final: Callable[[BaseException], bool] = lambda error: False,
+    ) -> T:
+        """Does the work once per key, and returns its result to every caller, now or later. The result is JSON.
+
+        An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
+        Raises `Problem`: `run-in-progress` after `blocking_timeout`, `fingerprint-mismatch` for another payload, `attempts-exhausted`;
+        and `LockNotOwnedError` if somebody took the run over meanwhile: then nothing of this call was recorded.
+        """
+        body = {"leaseMs": _ms(timeout), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
+        if payload is not NO_PAYLOAD:
+            body["fingerprint"] = fingerprint(payload)
+        hold = _Hold(self, "runs", name)
+        answer = hold.acquire(body, time.monotonic() + blocking_timeout)
+        if answer["state"] == "succeeded":
+            if answer.get("resultOmitted"):
+                raise _omitted(name, "its caller was told why")
+            return _from_json(answer.get("result"))  # type: ignore[no-any-return]
+        if answer["state"] == "failed":
+            raise RunFailed(name, answer.get("error"))
+        hold.keep()
+        run = Run(name, answer["attempt"], answer["takeover"], answer.get("checkpoint"), answer["fencingToken"], hold)
+        try:
+            result = work(run)
+        except BaseException as error:
+            try:
+                final = is_final(error)
+            except Exception:
+                final = False
+            described = {"name": type(error).__name__, "message": str(error)[:800]}
+            try:
+                hold.record({"state": "failed", "error": described, "retryable": not final})
+            except Problem:
+                pass  # The work's own error says more. The lease ends by itself.
+            if final:
+                raise RunFailed(name, described) from error
+            raise
+        because = ""
+        try:
+            kept = _to_json(result, "result")
+            if len(_text(kept).encode()) > RESULT_BYTES:
+                raise Unkeepable(f"result: is over {RESULT_BYTES} bytes as JSON")
+            outcome: Mapping[str, Any] = {"state": "succeeded", "result": kept}
+        except (TypeError, ValueError, RecursionError) as error:
+            # The work is done, and must not be done again.
+            because, outcome = str(error), {"state": "succeeded", "resultOmitted": True}
+        hold.record(outcome)
+        if because:
+            raise _omitted(name, because)
+        return result
+
+    def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
+        """Takes from a limit, and returns the seconds waited. Raises `Problem` with the code `rate-limited` and the exact `retry_after` if it
+        has no room within `blocking_timeout`."""
+        listed = [{"count": r.count, "perMs": _ms(r.per), **({} if r.burst is None else {"burst": r.burst})} for r in rates]
+        body: dict[str, Any] = {"rates": listed, "cost": cost}
+        if blocking_timeout > 0:
+            body["waitMs"] = _ms(blocking_timeout)
+        is_taken = lambda taken: _is_count(taken.get("startInMs")) and isinstance(taken.get("remaining"), list)  # noqa: E731
+        answer = self.call("POST", f"/v1/limits/{_name(name)}/takes", body, proves=is_taken)[1]
+        start: float = answer["startInMs"] / 1000
+        time.sleep(start)
+        return start
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        wait: int = 0,
+        timeout: Optional[float] = None,
+        again: bool = True,
+        prefer: bool = False,
+        proves: Callable[[Mapping[str, Any]], bool] = lambda answer: True,
+        until: Callable[[Problem], bool] = lambda problem: problem.again,
+    ) -> tuple[int, dict[str, Any]]:
+        """Sends a request, and sends it again while there is no definite answer, for `timeout` seconds. Returns status and body.
+        Raises `Problem`; with status 0 if there was no answer. An answer that `proves` nothing is none."""
+        end = time.monotonic() + (self.timeout if timeout is None else timeout)
+        tries, definite = 0, True
+        while True:
+            try:
+                status, answer = self._send(method, path, body, wait, max(0.1, end - time.monotonic()), prefer)
+                if not proves(answer):
+                    raise Problem(0, {**NO_ANSWER, "detail": f"{method}: the answer {status} is none to this request"})
+                return status, {**answer, "repeated": not definite}
+            except Problem as problem:
+                definite = problem.definite = definite and problem.definite
+                pause = problem.retry_after + min(PAUSE_SEC, 0.05 * 2 ** min(tries, 9)) * random.uniform(0.5, 1)
+                if not again or not until(problem) or time.monotonic() + pause >= end:
+                    raise
+            tries += 1
+            time.sleep(pause)
+
+    def _send(
+        self, method: str, path: str, body: Any, wait: int, timeout: float, prefer: bool = False
+    ) -> tuple[int, dict[str, Any]]:
+        headers: Dict[str, str] = {}
+        try:
+            data = None if body is None else json.dumps(body).encode()
+            if data is not None:
+                headers["content-type"] = "application/json"
+            if wait > 0 or prefer:
+                headers["prefer"] = f"wait={max(1, wait)}"
+            if self._token:
+                token = self._token() if callable(self._token) else self._token
+                if not re.fullmatch(r"[\t\x20-\x7e\x80-\xff]*", token):
+                    raise Problem(0, {"code": "not-configured", "detail": "the token has a character that no header has", "definite": True, "retry": "never"})
+                headers["authorization"] = f"Bearer {token}"
+            if self._sign:
+                headers = self._sign(method, self.url + path, data, headers)
+            request = urllib.request.Request(self.url + path, data, headers, method=method)
+            # The service may hold it open for as long as it was asked to.
+            with OPENER.open(request, timeout=min(self.timeout, timeout) + (0 if prefer else wait)) as answer:
+                text = answer.read(2_000_000)
+                parsed = json.loads(text) if text else {}
+                if not isinstance(parsed, dict):
+                    raise ValueError("no object")
+                return answer.status, {**parsed, "leaseState": answer.headers.get("lease-state", "")}
+        except urllib.error.HTTPError as error:
+            raise self._problem(error, headers) from None
+        except Problem:
+            raise
+        except Exception as error:
+            # Not the message: it may quote the path, which has the lease id, or the token.
+            cause = error.reason if isinstance(error, urllib.error.URLError) else error
+            detail = f"{method} {self.url}: no answer ({type(cause).__name__})"
+            raise Problem(0, {**NO_ANSWER, "detail": detail}) from None
+
+    def _problem(self, error: urllib.error.HTTPError, headers: Mapping[str, str]) -> Problem:
+        """Returns what an answer that is no success means. Without the service's media type it is a gateway's."""
+        try:
+            with error:
+                body = _json(error.read(2_000_000))
+        except Exception:
+            body = {}
+        by_service = error.headers.get("content-type", "").startswith("application/problem+json") and isinstance(body.get("code"), str)
+        if by_service:
+            return Problem(error.code, body, by_service=True)
+        said = str(body.get("message") or body.get("Message") or "").split("\n")[0]
+        for value in headers.values():
+            for secret in (value, value.replace("Bearer ", "")):
+                said = said.replace(secret, "…") if len(secret) >= 8 else said
+        code, retry = GATEWAY.get(error.code, ("unavailable", "same"))
+        detail = f"a gateway answered {error.code} before the service was reached: {LEASE_ID.sub('…', said)[:200]}"
+        return Problem(error.code, {"code": code, "detail": detail, "retry": retry, "definite": error.code in GATEWAY})
+
+
+NO_ANSWER: Mapping[str, Any] = {"code": "unavailable", "retry": "same", "definite": False}
+#: The code and the advice of what a gateway answers by itself, before the service.
+GATEWAY = {
+    401: ("not-configured", "never"),
+    403: ("forbidden", "never"),
+    404: ("not-found", "never"),
+    413: ("too-large", "never"),
+    429: ("throttled", "later"),
+}
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is no answer: what it names gets no token and no lease id."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def _omitted(name: str, because: str) -> Problem:
+    detail = f"run {name}: it succeeded, but its result was not kept: {because}"
+    return Problem(0, {"code": "result-omitted", "detail": detail, "retry": "never", "definite": False})
+
+
+class _Lost(threading.Event):
+    """Is set when the lease is lost: also without a heartbeat, because it is computed."""
+
+    def __init__(self, hold: _Hold) -> None:
+        super().__init__()
+        self._hold = hold
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._hold.is_over()
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        end = time.monotonic() + (FOREVER_SEC if timeout is None else timeout)
+        while not self.is_set() and time.monotonic() < end:
+            super().wait(max(0.01, min(0.5, end - time.monotonic())))
+        return self.is_set()
+
+
+class _Hold:
+    """One lease, its deadline on this machine's clocks, and the thread that renews it. It belongs to the process that took it."""
+
+    def __init__(self, client: Client, kind: str, name: str) -> None:
+        self.client = client
+        self.kind, self.name = kind, _name(name)
+        self.length = 0
+        self.fencing_token = 0
+        self.lost: threading.Event = _Lost(self)
+        self._sent = (0.0, 0.0)
+        self._lasts = 0.0
+        self._renew_after = 0.0
+        self._over = False
+        self._concluded = threading.Event()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self._new_id()
+
+    def _new_id(self, above_ms: int = 0) -> None:
+        self._over = False
+        self.id = lease_id(self.client.offset_ms, above_ms)
+        self.path = f"/v1/{self.kind}/{self.name}/leases/{self.id}"
+
+    def acquire(self, body: dict[str, Any], end: float) -> dict[str, Any]:
+        """Asks under one id after another until `end`, and cancels what it leaves. Raises `Problem`."""
+        self.length = body["leaseMs"]
+        pause, waits = 0.04, end > time.monotonic()
+        while True:
+            try:
+                return self._under_one_id(body, end, waits)
+            except BaseException as error:
+                if not (isinstance(error, Problem) and error.by_service and error.definite) or self._may_live:
+                    self.cancel()
+                if not isinstance(error, Problem) or error.code not in WAITABLE or (not waits and error.retry != "new-lease"):
+                    raise
+                if time.monotonic() >= end and (waits or pause > 1):
+                    raise
+                if error.code == "lease-id-time" and _is_count(error.body.get("serverTimeMs")):
+                    self.client.offset_ms = error.body["serverTimeMs"] - int(time.time() * 1000)
+                self._new_id(_count(error.body.get("leaseIdAboveMs")))
+                if error.retry != "new-lease":
+                    time.sleep(max(0.0, min(max(pause, min(error.retry_after, PAUSE_SEC) if error.code != "locked" else 0), end - time.monotonic())))
+                pause = min(PAUSE_SEC, pause * 2)
+
+    def _under_one_id(self, body: dict[str, Any], end: float, waits: bool) -> dict[str, Any]:
+        self._may_live = False
+        is_run = self.kind == "runs"
+        while True:
+            left = end - time.monotonic()
+            wait = min(HOLD_SEC, int(left)) if is_run and left >= 1 else 0
+            self._began()
+            status, answer = self.client.call(
+                *("PUT", self.path, body), wait=wait, prefer=waits and not is_run, timeout=max(left, 3.0) if waits else 3.0, proves=self._is_mine
+            )
+            if status != 202 and "remainingMs" not in answer:
+                return answer  # The outcome of an earlier run.
+            if status != 202:
+                if self._sure(answer):
+                    return answer
+                raise Problem(0, {"code": "locked", "detail": "the lease was nearly over", "definite": True, "retry": "later"})
+            self._may_live = True
+            if time.monotonic() >= end:
+                raise Problem(423, {"code": "locked", "detail": "still waiting", "definite": True, "retry": "later"})
+            pause = min(max(_count(answer.get("retryAfterMs")) / 1000, 0.02), PAUSE_SEC)
+            time.sleep(max(0.0, min(pause, end - time.monotonic())))
+
+    def _sure(self, answer: Mapping[str, Any]) -> bool:
+        """Takes a grant, and renews one that is nearly over: the service may have held its request. False if it is over."""
+        self._may_live = True
+        self._read(answer, self._sent_at)
+        if self.remaining() >= self._renew_after:
+            return True
+        try:
+            self.renew(self.length)
+        except Problem:
+            return False
+        return self.remaining() > 0
+
+    def _began(self) -> None:
+        self._sent_at = (time.monotonic(), time.time())
+
+    def _is_mine(self, answer: Mapping[str, Any]) -> bool:
+        """True if it is a lease of this key and id, a place in its queue, or the outcome of the run."""
+        if answer.get("state") == "waiting":
+            return _is_count(answer.get("position"))
+        if answer.get("state") in ("succeeded", "failed"):
+            return _is_count(answer.get("attempt"))
+        is_this = answer.get("key") == self.name and answer.get("leaseId") == self.id
+        return is_this and all(_is_count(answer.get(count)) for count in ("remainingMs", "renewAfterMs", "fencingToken", "leaseMs"))
+
+    def _read(self, lease: Mapping[str, Any], sent: tuple[float, float]) -> None:
+        self.fencing_token = lease["fencingToken"]
+        # Counted from the sending, and no longer than was asked for: never believed to be longer than it is.
+        lasts = min(lease["remainingMs"], max(self.length, 1000))
+        self._sent, self._lasts = sent, (lasts - max(lasts * 0.01, 50)) / 1000
+        self._renew_after = lease["renewAfterMs"] / 1000
+
+    def keep(self) -> None:
+        """Starts to renew the lease, until it ends or is lost."""
+        self._thread = threading.Thread(target=self._beat, name="holdfast-heartbeat", daemon=True)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        pause = self._renew_after
+        while not self._ended.wait(max(0.0, min(pause, self._left() / 2))):
+            if self._left() <= 0:
+                break
+            try:
+                self.renew(self.length)
+                pause = self._renew_after * random.uniform(0.9, 1.0)
+            except Problem as problem:
+                if problem.by_service and problem.code == "lease-lost":
+                    self._over = True
+                    break
+                pause = min(1.0, self._renew_after / 4)
+            except BaseException:
+                # Nothing but the end of the lease ends a heartbeat.
+                pause = min(1.0, self._renew_after / 4)
+            if self._left() < 0.05:
+                time.sleep(max(0.0, self._left()))
+        if not self._ended.is_set():
+            threading.Event.set(self.lost)
+
+    def renew(self, length: int) -> None:
+        """Makes the lease `length` ms long from now, unless it is longer. Raises `Problem`."""
+        sent = (time.monotonic(), time.time())
+        # No answer is waited for past the end of the lease.
+        left = max(0.1, min(self._left(), max(1.0, self.length / 6000), 3.0))
+        answer = self.client.call("POST", f"{self.path}/renew", {"leaseMs": length}, timeout=left, again=False, proves=self._is_mine)[1]
+        self.length = max(self.length, length)
+        self._read(answer, sent)
+
+    def _left(self) -> float:
+        if self._over or self._pid != os.getpid():
+            return 0.0
+        monotonic, wall = self._sent
+        # The clock that shows more counts: one of them may be set, and the other stands still in a frozen process.
+        return self._lasts - max(time.monotonic() - monotonic, time.time() - wall)
+
+    def is_over(self) -> bool:
+        return not self._concluded.is_set() and self._left() <= 0
+
+    def held(self) -> bool:
+        """True if the lease is held for certain: computed, without a request."""
+        if self._concluded.is_set():
+            return False
+        if self._left() > 0:
+            return True
+        self._over = True
+        return False
+
+    def remaining(self) -> float:
+        return max(0.0, self._left()) if self.held() else 0.0
+
+    def release(self) -> str:
+        """Releases the lease. Raises `LockNotOwnedError` if it was lost, and `Problem` if the service doesn't answer."""
+        was_held = self.held()
+        self._concluded.set()
+        self._ended.set()
+        if self._pid != os.getpid():
+            raise LockNotOwnedError("the lock belongs to the process that took it")
+        answer = self._until_over("DELETE", "", None, 5.0)
+        if not was_held or answer["leaseState"] in ("lost", "never") or (answer["leaseState"] == "unknown" and not answer["repeated"]):
+            raise LockNotOwnedError("the lease was lost: another may have had it since, so undo what it guarded")
+        return str(answer["leaseState"])
+
+    def record(self, outcome: Mapping[str, Any]) -> None:
+        """Ends the work, and records its outcome, while the heartbeat goes on."""
+        self._concluded.set()
+        try:
+            self._until_over("PUT", "/outcome", outcome, 10.0)
+        except Problem as problem:
+            if problem.code == "lease-lost" and problem.by_service:
+                raise LockNotOwnedError(f"the lease was lost: {problem}") from problem
+            raise
+
+    def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> dict[str, Any]:
+        """Sends it until the service has answered: for a while before its caller, and then until the lease is over, beside it."""
+        again: Callable[[Problem], bool] = lambda problem: problem.again or not problem.by_service  # noqa: E731
+        try:
+            return self.client.call(method, self.path + suffix, body, timeout=waits, until=again)[1]
+        except Problem as problem:
+            if again(problem):
+                rest = max(1.0, min(self._left(), self.length / 1000))
+                threading.Thread(target=self._go_on, args=(method, suffix, body, rest, again), daemon=True).start()
+            raise
+        finally:
+            self._ended.set()
+
+    def _go_on(self, method: str, suffix: str, body: Any, rest: float, again: Callable[[Problem], bool]) -> None:
+        try:
+            self.client.call(method, self.path + suffix, body, timeout=rest, until=again)
+        except Problem:
+            pass
+
+    def cancel(self) -> None:
+        """Cancels a request of unknown outcome, or leaves the queue. Without an answer the lease ends by itself."""
+        self._concluded.set()
+        try:
+            self.client.call("DELETE", self.path, timeout=2.0, until=lambda problem: problem.again or not problem.by_service)
+        except Problem:
+            pass
+        self._concluded.clear()
+
+
+class _Here:
+    """The place of a hold that all threads share."""
+
+
+class Lock:
+    """A lock with the interface of redis-py's `Lock`. One object holds once at a time; each `acquire` is a new lease."""
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        timeout: Optional[float] = 30,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+        options: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        if timeout is not None and not 1 <= timeout <= 86_400:
+            raise LockError(f"timeout: {timeout} given; a lease is 1 to 86,400 seconds long, and is renewed while it is held")
+        self.client = client
+        self.name = name
+        self.timeout = timeout
+        self.sleep = sleep
+        self.blocking = blocking
+        self.blocking_timeout = blocking_timeout
+        self.raise_on_release_error = raise_on_release_error
+        self._options = options or {}
+        self._local: Any = threading.local() if thread_local else _Here()
+
+    @property
+    def _hold(self) -> Optional[_Hold]:
+        return getattr(self._local, "hold", None)
+
+    @_hold.setter
+    def _hold(self, hold: Optional[_Hold]) -> None:
+        self._local.hold = hold
+
+    def acquire(
+        self, sleep: float | None = None, blocking: bool | None = None, blocking_timeout: float | None = None, token: None = None
+    ) -> bool:
+        """Acquires the lock; False if it is held after `blocking_timeout` seconds (None: no end), or at once if not `blocking`.
+        Raises `Problem` if the service can't be reached or refuses."""
+        if token is not None:
+            raise LockError("token: can't be given; each acquire has a secret of its own")
+        if self._hold:
+            raise LockError("Cannot acquire a lock that is already held by this object")
+        blocking = self.blocking if blocking is None else blocking
+        if blocking_timeout is None:
+            blocking_timeout = self.blocking_timeout
+        if not blocking:
+            blocking_timeout = 0
+        end = time.monotonic() + (FOREVER_SEC if blocking_timeout is None else blocking_timeout)
+        hold = _Hold(self.client, "locks", self.name)
+        body = {"leaseMs": _ms(30 if self.timeout is None else self.timeout), "owner": self.client.owner, **self._options}
+        try:
+            hold.acquire(body, end)
+        except Problem as problem:
+            if problem.code in ("locked", "run-in-progress"):
+                return False
+            raise
+        hold.keep()
+        self._hold = hold
+        return True
+
+    def __enter__(self) -> Lock:
+        if self.acquire():
+            return self
+        raise LockError("Unable to acquire lock within the time specified")
+
+    def __exit__(self, *_error: object) -> None:
+        try:
+            self.release()
+        except LockError:
+            if self.raise_on_release_error:
+                raise
+
+    def release(self) -> None:
+        """Releases the lock. Raises `LockError` if it was never acquired, and `LockNotOwnedError` if it was lost meanwhile."""
+        hold, self._hold = self._hold, None
+        if hold is None:
+            raise LockError("Cannot release an unlocked lock")
+        hold.release()
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> bool:
+        """Makes the lease longer by `additional_time` seconds, or with `replace_ttl` that long from now. The lock renews itself, so this is
+        for a time in which nothing can be sent. A lease never gets shorter."""
+        hold = self._owned("Cannot extend an unlocked lock", "Cannot extend a lock that's no longer owned")
+        if self.timeout is None:
+            raise LockError("Cannot extend a lock with no timeout")
+        length = _ms(additional_time + (0 if replace_ttl else hold.remaining()))
+        try:
+            hold.renew(max(1000, length))
+        except Problem as problem:
+            if problem.code == "lease-lost":
+                raise LockNotOwnedError("Cannot extend a lock that's no longer owned") from problem
+            raise
+        return True
+
+    def reacquire(self) -> bool:
+        """Makes the lease `timeout` seconds long from now."""
+        return self.extend(self.timeout or 30, replace_ttl=True)
+
+    def owned(self) -> bool:
+        """True if this object holds the lock for certain. Ask before each side effect: it costs no request."""
+        return self._hold is not None and self._hold.held()
+
+    def locked(self) -> bool:
+        """True if anybody holds the lock."""
+        return bool(self.client.call("GET", f"/v1/locks/{self.name}")[1]["holders"])
+
+    @property
+    def lost(self) -> threading.Event:
+        """Is set when the lease is lost while it is held: wait for it, or look at it between two steps."""
+        return self._owned("Cannot watch an unlocked lock").lost
+
+    @property
+    def fencing_token(self) -> int:
+        """Increases with every grant of the key. Give it to the resource that you write to, which refuses a smaller one."""
+        return self._owned("An unlocked lock has no token").fencing_token
+
+    def _owned(self, never: str, no_more: str | None = None) -> _Hold:
+        if self._hold is None:
+            raise LockError(never)
+        if no_more and not self._hold.held():
+            raise LockNotOwnedError(no_more)
+        return self._hold
+
+
+@dataclass
+class Run:
+    """One attempt at the work of a key, as its function sees it."""
+
+    #: The same in all attempts: pass it to every API that takes an idempotency key.
+    idempotency_key: str
+    attempt: int
+    #: True if the attempt before never said how it ended: its effects are unknown.
+    takeover: bool
+    checkpoint: Any
+    fencing_token: int
+    _hold: _Hold = field(repr=False)
+
+    def owned(self) -> bool:
+        """True if this attempt is the only one for certain. Ask before each side effect."""
+        return self._hold.held()
+
+    @property
+    def lost(self) -> threading.Event:
+        return self._hold.lost
+
+    def save_checkpoint(self, value: Any) -> None:
+        """Saves up to 8 KB of JSON for the attempt that takes over."""
+        self._hold.client.call("POST", f"{self._hold.path}/renew", {"checkpoint": value})
+        self.checkpoint = value
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _pause(seconds: float, end: float) -> float:
+    """Returns a pause that never goes past the end of a wait."""
+    return max(0.0, min(max(seconds, 0.02), PAUSE_SEC, end - time.monotonic()))
+
+
+def _json(text: bytes) -> Mapping[str, Any]:
+    try:
+        parsed = json.loads(text)
+        return parsed if isinstance(parsed, dict) else {}
+    except ValueError:
+        return {}
+
+
+def _signer(url: str) -> Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]:
+    """Returns a function that signs for API Gateway, or for a function URL, with the credentials that botocore finds."""
+    import botocore.session
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    session = botocore.session.get_session()
+    parts = url.split("//")[-1].split("/")[0].split(".")
+    # These name their Region: {id}.execute-api.{region}.amazonaws.com and {id}.lambda-url.{region}.on.aws
+    service = "lambda" if parts[1:2] == ["lambda-url"] else "execute-api"
+    region = parts[2] if parts[1:2] in (["execute-api"], ["lambda-url"]) else session.get_config_variable("region")
+    credentials = session.get_credentials()
+    if not region or credentials is None:
+        raise ValueError("sign: there is no Region, or there are no credentials")
+
+    def sign(method: str, address: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
+        request = AWSRequest(method=method, url=address, data=data, headers=headers)
+        SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
+        return dict(request.headers.items())
+
+    return sign

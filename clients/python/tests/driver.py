@@ -1,0 +1,149 @@
+"""The driver of the Python client for the suite of scenes (docs/write-a-client.md)."""
+
+import json
+import queue
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional
+from urllib.parse import unquote
+
+import holdfast
+from holdfast import Client, LockError, LockNotOwnedError, Problem, Rate, RunFailed
+
+TOKEN = "scripted-token-0123456789"
+UNUSUAL: Dict[str, Callable[[], Any]] = {"unkeepable": lambda: {1, 2}, "large": lambda: "x" * 300_000}
+real_time = time.time
+
+
+class Thrown(Exception):
+    """The work's own error."""
+
+
+class State:
+    client: Client
+    token: Optional[str] = TOKEN
+    holds: Dict[str, Any] = {}
+    works: Dict[str, "queue.Queue[Any]"] = {}
+    ends: Dict[str, "queue.Queue[str]"] = {}
+
+
+def token() -> str:
+    if State.token is None:
+        raise RuntimeError("the token's server is gone")
+    return State.token
+
+
+def seconds(word: str) -> float:
+    return float(word.rstrip("s"))
+
+
+def after(words: List[str], name: str) -> str:
+    return words[words.index(name) + 1]
+
+
+def refused(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, (Thrown, RunFailed)):
+        return f"failed {json.dumps(str(error))}"
+    if isinstance(error, LockNotOwnedError):
+        return "lost"
+    text = " ".join(f"{error} {error.__cause__ or ''}".split())
+    if isinstance(error, Problem):
+        if error.code == "run-in-progress":
+            return "busy"
+        return f"refused {error.code} {'definite' if error.definite else 'perhaps'} {text}"
+    return f"refused {'invalid-request' if isinstance(error, (LockError, ValueError, TypeError)) else type(error).__name__} definite {text}"
+
+
+def run_once(name: str, words: List[str], line: str) -> str:
+    reply: "queue.Queue[str]" = queue.Queue()
+    work_ends: "queue.Queue[Any]" = queue.Queue()
+    State.works[name] = work_ends
+    State.ends[name] = reply
+    payload = json.loads(line.split(" payload ", 1)[1]) if " payload " in line else None
+
+    def work(run: Any) -> Any:
+        State.holds[name] = run
+        reply.put(f"began {run.attempt} {'yes' if run.owned() else 'no'}")
+        how = work_ends.get()
+        if isinstance(how, Thrown):
+            raise how
+        return how
+
+    def all_of_it() -> None:
+        try:
+            given: Dict[str, Any] = {} if payload is None and " payload " not in line else {"payload": payload}
+            result = State.client.run_once(
+                name,
+                work,
+                timeout=seconds(words[0]),
+                blocking_timeout=seconds(after(words, "wait")),
+                is_final=lambda error: str(error) == "final",
+                **given,
+            )
+            reply.put(f"result {json.dumps(result, separators=(',', ':'))}")
+        except BaseException as error:
+            reply.put(refused(error))
+
+    threading.Thread(target=all_of_it, daemon=True).start()
+    return reply.get()
+
+
+def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
+    if verb == "open":
+        time.time = real_time
+        State.token, State.holds = TOKEN, {}
+        State.client = Client(name, token=token if "token" in words else None)
+    elif verb == "token":
+        State.token = None if name == "fails" else name
+    elif verb == "clock":
+        by = seconds(name)
+        time.time = lambda: real_time() + by
+    elif verb == "acquire":
+        lock = State.client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")), thread_local=False)
+        if not lock.acquire():
+            return "busy"
+        State.holds[name] = lock
+        return f"granted {lock.fencing_token}"
+    elif verb == "held?":
+        return "yes" if name in State.holds and State.holds[name].owned() else "no"
+    elif verb == "lost?":
+        return "yes" if name in State.holds and State.holds[name].lost.is_set() else "no"
+    elif verb == "release":
+        State.holds[name].release()
+        return "released"
+    elif verb == "run_once":
+        return run_once(name, words, line)
+    elif verb == "return":
+        State.works[name].put(UNUSUAL[words[1]]() if words[0] == "as" else json.loads(line.split(" ", 2)[2]))
+        return State.ends[name].get()
+    elif verb == "throw":
+        State.works[name].put(Thrown(words[0]))
+        return State.ends[name].get()
+    elif verb == "take":
+        count, per = words[0].split("/")
+        State.client.take(name, [Rate(int(count), seconds(per))], blocking_timeout=seconds(after(words, "wait")))
+        return "taken"
+    elif verb == "key":
+        return f"key {holdfast.key(*json.loads(line[4:]))}"
+    elif verb == "close":
+        for hold in list(State.holds.values()):
+            if isinstance(hold, holdfast.Lock) and hold.owned():
+                hold.release()
+    else:
+        return "can't"
+    return "ok"
+
+
+while True:
+    try:
+        line = sys.stdin.readline().rstrip("\n")
+        if not line:
+            break
+        verb, name, *words = [*line.split(" "), ""]
+        reply = carry_out(verb, unquote(name) if verb != "key" else "", [word for word in words if word], line)
+    except BaseException as error:
+        reply = refused(error)
+    print(reply, flush=True)
