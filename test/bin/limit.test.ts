@@ -55,7 +55,7 @@ describe("a command under a limit", () => {
     const { status, stderr } = await limit("rates", "--rate", "6/1h", "--", "true");
     expect({ status, stderr }).toEqual({
       status: 65,
-      stderr: expect.stringMatching(/^holdfast: limit rates: .*rates.*\nThe command was not run\.\n$/),
+      stderr: expect.stringMatching(/^holdfast: limit rates: .*rates.*\nThe command was not run\. All who use a name give the same .*\n$/),
     });
   });
 });
