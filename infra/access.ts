@@ -5,6 +5,7 @@
 import { Token } from "aws-cdk-lib";
 import type { HttpApi } from "aws-cdk-lib/aws-apigatewayv2";
 import { type Duty, type OperationName, ROUTES } from "../lib/contract/routes.js";
+import { OPERATORS_ROUTE } from "../lambda/operators.js";
 import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
@@ -52,7 +53,8 @@ export function checkPrefix(prefix: string): void {
 
 /** Returns the permission of operators: to look at, break and reset the keys of every tenant, and nothing else. */
 export function operatorsRight(api: HttpApi): Right {
-  return { actions: ["execute-api:Invoke"], resourceArns: [api.arnForExecuteApi("*", "/namespaces/*", STAGE)] };
+  const [, path = ""] = OPERATORS_ROUTE.split(" ");
+  return { actions: ["execute-api:Invoke"], resourceArns: [api.arnForExecuteApi("*", path.replace(/\{.*/, "*"), STAGE)] };
 }
 
 /** Returns the permission for one operation on leases: of this key alone, or of any if it isn't known yet. */

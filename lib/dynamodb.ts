@@ -1,7 +1,7 @@
 /**
  * `holdfast/dynamodb`: the same client directly on the table. The service runs in this process, with the same core and the same store, and
  * saves one network hop. IAM conditions on the table's leading keys then protect the table. With a `url` the client has two ways, and can
- * use the table only while the service can't be reached (client/transport/failover.ts).
+ * use the table only while the service can't be reached (client/wire/failover.ts).
  */
 import type { DynamoDBClient, DynamoDBClientConfig } from "@aws-sdk/client-dynamodb";
 import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
