@@ -72,6 +72,9 @@ describe("a key that is held", () => {
   it("by another limit is refused for good", async () => {
     await using _theirs = await service.locks.acquire("limits", { limit: 3 });
     const { status, stderr } = await lock("limits", "--limit", "4", "--", "true");
-    expect({ status, stderr }).toEqual({ status: 65, stderr: expect.stringMatching(/limit.*\nThe command was not run\.\n$/) });
+    expect({ status, stderr }).toEqual({
+      status: 65,
+      stderr: expect.stringMatching(/limit.*\nThe command was not run\. All who use a name give the same .*\n$/),
+    });
   });
 });

@@ -57,7 +57,7 @@ export const LOCK_BUGS: readonly Bug[] = [
     name: "lease-ms-for-remaining-ms",
     why: "a replay of an earlier grant counts as a full lease",
     file: "lib/client/ask/deadline.ts",
-    edits: [["lastsMs: lease.remainingMs - clientMarginMs", "lastsMs: lease.leaseMs - clientMarginMs"]],
+    edits: [["Math.min(lease.remainingMs, lease.leaseMs)", "lease.leaseMs"]],
   },
   {
     name: "remaining-by-the-earlier-clock",
