@@ -37,8 +37,12 @@ class HoldfastLockProviderTest extends AbstractExtensibleLockProviderIntegration
   }
 
   private static String inspected(String name) {
+    return asked("GET", name);
+  }
+
+  private static String asked(String method, String path) {
     try {
-      var request = HttpRequest.newBuilder(URI.create(URL + "/v1/locks/" + name)).build();
+      var request = HttpRequest.newBuilder(URI.create(URL + "/v1/locks/" + path)).method(method, HttpRequest.BodyPublishers.noBody()).build();
       return HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body();
     } catch (Exception error) {
       throw new AssertionError(error);
@@ -100,6 +104,18 @@ class HoldfastLockProviderTest extends AbstractExtensibleLockProviderIntegration
     assertThat(provider.lock(config("nightly report/ä", Duration.ofSeconds(5), Duration.ZERO))).isEmpty();
     one.unlock();
     assertUnlocked("nightly~20report~2F~C3~A4");
+  }
+
+  /** The key remembers eight leases by name, and refuses every id below the latest of all earlier ones. */
+  @Test
+  void isGrantedAKeyThatCallersUsedWhoseClockIsAhead() {
+    var time = String.format("%012x", System.currentTimeMillis() + 1500);
+    for (int order = 0; order < 12; order++) {
+      var id = String.format("%s-%s-7000-8000-%012x", time.substring(0, 8), time.substring(8), order);
+      asked("PUT", "ahead/leases/" + id);
+      asked("DELETE", "ahead/leases/" + id);
+    }
+    provider.lock(config("ahead", Duration.ofSeconds(5), Duration.ZERO)).orElseThrow().unlock();
   }
 
   @Test

@@ -16,6 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import net.javacrumbs.shedlock.core.AbstractSimpleLock;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
 import net.javacrumbs.shedlock.core.LockConfiguration;
@@ -40,6 +41,7 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
   private static final Duration LONGEST = Duration.ofHours(24);
   private static final Duration REQUEST = Duration.ofSeconds(5);
   private static final int TRIES = 3;
+  private static final Pattern ABOVE = Pattern.compile("\"leaseIdAboveMs\":(\\d{1,15})");
 
   private final HttpClient http = HttpClient.newBuilder().connectTimeout(REQUEST).build();
   private final ScheduledExecutorService later = Executors.newSingleThreadScheduledExecutor(work -> {
@@ -65,12 +67,17 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
   public Optional<SimpleLock> lock(LockConfiguration configuration) {
     var lease = leaseMs(configuration);
     var path = "/v1/locks/" + key(configuration.getName()) + "/leases/";
-    var id = leaseId();
-    // The same id each time, so an answer that got lost is no second lock.
-    var status = send("PUT", path + id, lease);
-    if (status == 200 || status == 201) return Optional.of(new Lock(configuration, path, id));
-    if (status != 423) throw new LockException("lock " + configuration.getName() + ": the service answered " + status);
-    return Optional.empty();
+    var id = leaseId(0);
+    for (int attempt = 1; ; attempt++) {
+      // The same id each time, so an answer that got lost is no second lock.
+      var answer = send("PUT", path + id, lease);
+      var status = answer.statusCode();
+      if (status == 200 || status == 201) return Optional.of(new Lock(configuration, path, id));
+      if (status == 423) return Optional.empty();
+      if (status != 410 || attempt == TRIES) throw new LockException("lock " + configuration.getName() + ": the service answered " + status);
+      // This id is older than those that the key remembers, because others came and left meanwhile: a later one isn't.
+      id = leaseId(aboveMs(answer.body()) + 1);
+    }
   }
 
   private final class Lock extends AbstractSimpleLock {
@@ -92,7 +99,7 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
         return;
       }
       // Another lease, as short as that: it ends by itself if this process does so before. This one may have hours left.
-      var rest = leaseId();
+      var rest = leaseId(0);
       var length = left.compareTo(SHORTEST) < 0 ? SHORTEST : left;
       send("POST", path + id + "/transfer", "{\"leaseId\":\"" + rest + "\",\"leaseMs\":" + length.toMillis() + "}");
       later.schedule(() -> send("DELETE", path + rest, null), left.toMillis(), TimeUnit.MILLISECONDS);
@@ -100,8 +107,8 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
 
     @Override
     protected Optional<SimpleLock> doExtend(LockConfiguration extended) {
-      var status = send("POST", path + id + "/renew", leaseMs(extended));
-      return status == 200 ? Optional.of(new Lock(extended, path, id)) : Optional.empty();
+      var answer = send("POST", path + id + "/renew", leaseMs(extended));
+      return answer.statusCode() == 200 ? Optional.of(new Lock(extended, path, id)) : Optional.empty();
     }
   }
 
@@ -114,7 +121,7 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
   }
 
   /** Sends a request, up to three times while nobody answers. Every one of these calls may be sent again. */
-  private int send(String method, String path, String body) {
+  private HttpResponse<String> send(String method, String path, String body) {
     IOException cause = null;
     for (int attempt = 0; attempt < TRIES; attempt++) {
       var publisher = body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body);
@@ -122,8 +129,8 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
       if (body != null) request.header("content-type", "application/json");
       headers.get().forEach(request::setHeader);
       try {
-        var status = http.send(request.build(), HttpResponse.BodyHandlers.discarding()).statusCode();
-        if (status < 500 || attempt == TRIES - 1) return status;
+        var answer = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+        if (answer.statusCode() < 500 || attempt == TRIES - 1) return answer;
         Thread.sleep(100L << attempt);
       } catch (IOException noAnswer) {
         cause = noAnswer;
@@ -156,9 +163,15 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
     }
   }
 
-  /** Returns a UUIDv7: the time in ms, then random bits of a SecureRandom. */
-  private static String leaseId() {
-    var time = String.format("%012x", System.currentTimeMillis());
+  /** Returns the time, in ms, above which the service takes a new id; 0 if it says none. */
+  private static long aboveMs(String problem) {
+    var said = ABOVE.matcher(problem);
+    return said.find() ? Long.parseLong(said.group(1)) : 0;
+  }
+
+  /** Returns a UUIDv7: the time in ms, at least the given one, then random bits of a SecureRandom. */
+  private static String leaseId(long leastMs) {
+    var time = String.format("%012x", Math.max(System.currentTimeMillis(), leastMs));
     return time.substring(0, 8) + "-" + time.substring(8) + "-7" + UUID.randomUUID().toString().substring(15);
   }
 }
