@@ -12,7 +12,7 @@ import { errorOf, InvalidRequestError, timeoutOf } from "../client/wire/errors.j
 import type { LockClient } from "../client/calls/lock-client.js";
 import { type LeaseOptions, checkKind, PARAMETERS, withDefaults, optionsAndWork } from "../client/calls/options.js";
 import { assertEnded } from "../client/hold/holds.js";
-import { type Checks, boolean, checkOptions, checkWork, ms } from "../client/wire/checks.js";
+import { type Checks, boolean, checkOptions, checkResult, checkWork, ms } from "../client/wire/checks.js";
 import { sessionOf } from "../client/calls/session.js";
 import type { AcquireRequest } from "../core/api/locks.js";
 import type { Refusal } from "../core/errors.js";
@@ -99,7 +99,7 @@ async function underLock<T>(lease: ExecutionLease<Context>, options: Settings, w
   const { fencingToken } = await lease.asked(() => granted(lease, options));
   let result: T;
   try {
-    result = await work({ key: lease.key, fencingToken, ...lease.steps });
+    result = checkResult(await work({ key: lease.key, fencingToken, ...lease.steps }));
   } catch (error) {
     await lease.end("release");
     throw error;

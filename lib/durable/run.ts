@@ -17,7 +17,7 @@ import * as LIMITS from "../core/request-limits.js";
 import { errorOf, FinalError, timeoutOf } from "../client/wire/errors.js";
 import type { LockClient } from "../client/calls/lock-client.js";
 import { withDefaults, optionsAndWork } from "../client/calls/options.js";
-import { type Checks, checkOptions, checkWork, ms } from "../client/wire/checks.js";
+import { type Checks, checkOptions, checkResult, checkWork, ms } from "../client/wire/checks.js";
 import { fingerprintOf } from "../client/calls/run/fingerprint.js";
 import { type RunResult, failureOf, firstResult, replayed, successOf } from "../client/calls/run/outcome.js";
 import { type RunOptions, inputToJson, RUN } from "../client/calls/run/run-options.js";
@@ -105,7 +105,7 @@ async function asRun<T>(lease: ExecutionLease<Context>, options: Settings, work:
   if ("replay" in begun) return replayed(key, begun.replay, options);
   let value: T;
   try {
-    value = await work({ idempotencyKey: key, ...begun, ...steps });
+    value = checkResult(await work({ idempotencyKey: key, ...begun, ...steps }));
   } catch (error) {
     const recorded = await record(lease, failureOf(causeOf(error), options.isFinal));
     if (!recorded.ok && recorded.code === "lease-lost")

@@ -17,7 +17,7 @@ import { capWaitMs } from "../wire/invocation.js";
 import type { HeldLease } from "../hold/lease.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { LeaseOptions } from "./options.js";
-import { type Checks, CHECKS } from "../wire/checks.js";
+import { type Checks, CHECKS, checkResult } from "../wire/checks.js";
 import { runUnderLease } from "./run-under-lease.js";
 
 /** Options of an election. */
@@ -100,7 +100,7 @@ async function leadUntilOver(session: Session, lease: HeldLease, signal: AbortSi
   try {
     await runUnderLease(session, lease, [lease], async () => {
       try {
-        await lead(lease);
+        checkResult(await (lead(lease) as Promise<unknown>));
       } catch (by) {
         failed = { by };
         throw by;

@@ -14,7 +14,7 @@ import { capWaitMs } from "../wire/invocation.js";
 import type { Locks } from "./locks.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { WorkLast } from "./options.js";
-import { type Checks, CHECKS, checkOptions, checkWork, ms, refused, whole } from "../wire/checks.js";
+import { type Checks, CHECKS, checkOptions, checkResult, checkWork, ms, refused, whole } from "../wire/checks.js";
 import { type Session, CALL_BUDGET_MS, orNothing } from "./session.js";
 import { pause } from "../wire/retry.js";
 
@@ -172,7 +172,7 @@ export class NamedLimiter implements Limiter {
     const started = async (lease: Lease | undefined): Promise<T> => {
       await this.#take({ ...options, waitMs: Math.max(0, waitMs - Math.ceil(elapsedMs(began, instantOf(clock)))) });
       lease?.assertHeld();
-      return work(lease);
+      return checkResult(await work(lease));
     };
     return limit === undefined ? started(undefined) : this.#locks().withLock(this.name, { limit, waitMs, signal }, started);
   }

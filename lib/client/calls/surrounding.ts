@@ -7,6 +7,7 @@ import type { Mode } from "../../core/record.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { LeaseSet } from "../hold/lease-set.js";
 import { isA } from "../../core/brand.js";
+import { checkResult } from "../wire/checks.js";
 import { LockTimeoutError } from "../wire/errors.js";
 import type { Session } from "./session.js";
 import { sharedStorage } from "./chain-storage.js";
@@ -45,11 +46,14 @@ const AROUND = "; a call around this one seems to hold it: pass its lease on, or
 
 const surroundings = /* @__PURE__ */ sharedStorage<readonly Surrounding[]>("holdfast.held/1");
 
-/** Runs `work`, and everything that it calls, as the holder of these keys. */
+/**
+ * Runs `work`, and everything that it calls, as the holder of these keys. @throws InvalidRequestError if its result is an iterator, whose work
+ * would begin afterwards
+ */
 export async function runHolding<T>(these: HeldKeys, work: () => Promise<T> | T): Promise<T> {
   const own = { ...these, isOver: false };
   try {
-    return await surroundings.run([...(surroundings.getStore() ?? []), own], work);
+    return checkResult(await surroundings.run([...(surroundings.getStore() ?? []), own], work));
   } finally {
     own.isOver = true;
   }

@@ -107,6 +107,18 @@ export function checkWork(what: string, field: string, work: unknown, rule = "th
 }
 
 /**
+ * Returns the result of work.
+ * @throws InvalidRequestError if it is a generator or another async iterator: nothing of it has run yet, and the lock, run or limit around the
+ *   work would be over when it does
+ */
+export function checkResult<T>(result: T): T {
+  if (typeof result !== "object" || result === null || !("next" in result)) return result;
+  if (!(Symbol.asyncIterator in result) && !Object.prototype.toString.call(result).includes("Generator")) return result;
+  const rule = "consume it in the work, and return its values";
+  throw new InvalidRequestError(`work: returned an iterator, which would do the work after this call is over; ${rule}`, "work");
+}
+
+/**
  * Returns a given meta as JSON carries it, such as text for a Date: every request, comparison and answer has this one.
  * @throws InvalidRequestError unless it serializes to a small JSON object.
  */

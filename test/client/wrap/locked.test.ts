@@ -1,8 +1,10 @@
 /** Functions and methods under a lock whose key comes from their arguments: as a decorator and as a wrapper, with one key or a list. */
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
-import type { Lease, LeaseSet } from "../../../lib/index.js";
+import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { type LockedOptions, currentLease, InvalidRequestError, key, locked, LockTimeoutError, runOnce } from "../../../lib/index.js";
+import { idempotencyHandler, lockHandler } from "../../../lib/middy.js";
+import { thrownBy } from "../../support/run-gate.js";
 import { type Harness, createHarness } from "../harness.js";
 
 interface Order {
@@ -281,4 +283,59 @@ it("keeps types: arguments, result, and undefined where a call may be skipped", 
   // @ts-expect-error -- the key is made of other arguments than the function's
   const other = locked({ locks, key: (text: string) => text }, pay);
   expect([lockedPay, skipping, wrong, other].every((fn) => typeof fn === "function")).toBe(true);
+});
+
+describe("an iterator as the result of work", () => {
+  const begun: string[] = [];
+  async function* pages(): AsyncGenerator<string> {
+    begun.push("async");
+    yield await Promise.resolve("page");
+  }
+  function* lines(): Generator<string> {
+    begun.push("sync");
+    yield "line";
+  }
+  /** As compilers write one for older runtimes, and as paginators and cursors are. */
+  const cursor = () => ({ next: () => pages().next(), [Symbol.asyncIterator]: () => pages() });
+  const rates = [{ count: 9, perMs: 1000 }];
+  const context = { getRemainingTimeInMillis: () => 60_000 };
+
+  it.each<[name: string, call: (locks: LockClient, work: () => unknown) => Promise<unknown>]>([
+    ["withLock", (locks, work) => locks.withLock("k", work)],
+    ["withLocks", (locks, work) => locks.withLocks(["k"], work)],
+    ["a mutex", (locks, work) => locks.mutex("k").withLock(work)],
+    ["runOnce", (locks, work) => locks.runOnce("k", work)],
+    ["tick", (locks, work) => locks.tick("k", { everyMs: 60_000 }, work)],
+    ["elect", (locks, work) => locks.elect("k", { signal: AbortSignal.timeout(60_000) }, work as () => Promise<void>)],
+    ["a limiter", (locks, work) => locks.limiter("k", { rates }).run(work)],
+    ["a limiter with concurrent", (locks, work) => locks.limiter("k", { rates, concurrent: 1 }).run(work)],
+    ["locked", (locks, work) => locked({ locks, key: () => "k" }, async () => work())()],
+    ["the wrapper runOnce", (locks, work) => runOnce({ locks, key: () => "k" }, async () => work())()],
+    ["lockHandler", (locks, work) => lockHandler({ locks, key: () => "k" }, () => work())({}, context)],
+    [
+      "idempotencyHandler",
+      (locks, work) => idempotencyHandler({ locks, service: "s", caller: "none", key: () => "k" }, () => work())({}, context),
+    ],
+  ])("is refused by name by %s, and nothing of it has run; control: values that the work read are its result", async (name, call) => {
+    for (const work of [() => pages(), () => lines(), async () => cursor()]) {
+      const { clock, locks, rival } = createHarness();
+      const refused = await clock.settle(thrownBy(call(locks, work)));
+      expect(refused).toMatchObject({
+        ...{ name: "InvalidRequestError", field: "work" },
+        message:
+          "work: returned an iterator, which would do the work after this call is over; consume it in the work, and return its values",
+      });
+      expect(begun).toEqual([]);
+      expect(await rival.tryAcquire("k")).not.toBeNull();
+    }
+    const { clock, locks } = createHarness();
+    const read = async (): Promise<string[]> => {
+      const values: string[] = [];
+      for await (const page of pages()) values.push(page);
+      if (name === "elect") void locks.close();
+      return values;
+    };
+    await clock.settle(call(locks, read));
+    expect(begun.splice(0)).toEqual(["async"]);
+  });
 });
