@@ -12,6 +12,7 @@ import { systemRuntime } from "./client/runtime.js";
 
 export { currentLease } from "./client/calls/surrounding.js";
 export type { ClientOptions } from "./client/calls/client-options.js";
+export type { CloseOptions } from "./client/hold/closing.js";
 export type { LockClientEvent } from "./client/wire/events.js";
 export type { LockClient, LockHandle, ReadWriteHandle, SegmentsHandle, UnsureWork, Work } from "./client/calls/lock-client.js";
 export type { ElectOptions, Lead } from "./client/calls/elect.js";

@@ -55,7 +55,7 @@ export function lockHandler<Event, Context, Rest extends readonly unknown[], Res
 
 /**
  * The same as a Middy middleware: `use` it last. Then no other middleware can answer between it and the handler, which would leave the key
- * held until the invocation ends, and parsers and validators have already processed the event. The handler has its lease as
+ * held until its lease is over, and parsers and validators have already processed the event. The handler has its lease as
  * `context.lease`, and other middlewares have it as `request.internal.lease`.
  * @throws InvalidRequestError naming the invalid option; at a call, if that is of a durable execution
  */

@@ -4,7 +4,8 @@
  * for the rest. So wrapper and middleware share one code path for acquire, loss and release.
  *
  * Middy (6 and 7) calls neither `after` nor `onError` when a later middleware's `before` answers early, and no further `after` or `onError`
- * once one of those returned something. Then the promise stays open, and the lease ends half a second before the invocation does.
+ * once one of those returned something. Then the promise stays open, and the lease ends by itself, at most 2 s after the invocation's time: nothing
+ * tells whether the handler runs, and a key under which it may run is not given away.
  */
 import type { Around } from "./lambda.js";
 import { withHeaders } from "./lambda-http.js";

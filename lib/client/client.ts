@@ -5,7 +5,7 @@
 import { nodeModules } from "../core/node-modules.js";
 import { LocalQueues } from "./ask/local-queue.js";
 import { lockCalls } from "./calls/acquire.js";
-import type { ClientOptions } from "./calls/client-options.js";
+import { type ClientOptions, CLOSE_OPTIONS } from "./calls/client-options.js";
 import { type ElectOptions, type Lead, ELECT_OPTIONS, elect } from "./calls/elect.js";
 import { handleCalls } from "./calls/handles.js";
 import { WATCH_OPTIONS, watch } from "./calls/watch.js";
@@ -18,24 +18,23 @@ import type { LockClient } from "./calls/lock-client.js";
 import { operatorCalls } from "./calls/operate.js";
 import { setCalls } from "./calls/sets.js";
 import { type WorkLast, SCOPE, optionsAndWork } from "./calls/options.js";
+import { isMadeUnder } from "./calls/surrounding.js";
 import { checkOptions, checkWork } from "./wire/checks.js";
 import { Outage } from "./wire/outage.js";
 import { RefusedTakes } from "./ask/refused-takes.js";
-import { closedError, Registry } from "./hold/registry.js";
+import { type CloseOptions, DRAIN_MS, close } from "./hold/closing.js";
+import { Registry } from "./hold/registry.js";
 import type { RunResult } from "./calls/run/outcome.js";
 import { type Run, runOnce } from "./calls/run/run-once.js";
 import { type RunOptions, RUN } from "./calls/run/run-options.js";
 import { runsOf } from "./calls/run/runs.js";
-import { type CallDeps, type WithSession, Session, SESSION } from "./calls/session.js";
+import { type CallDeps, type WithSession, Session, SESSION, sessionOf } from "./calls/session.js";
 import { Holds } from "./hold/holds.js";
 import type { LeaseDeps } from "./hold/lease.js";
 import { emitQuietly } from "./wire/events.js";
 import type { Callers } from "./wire/http.js";
 import { closedBySigterm } from "./calls/sigterm.js";
 import { RetryGate } from "./wire/retry-gate.js";
-
-/** The releases that a closing client sends at once. With thousands on their way, most would not be answered in time. */
-const RELEASES_AT_ONCE = 100;
 
 /** The dependencies that the creator of a client passes in. */
 export interface OuterDeps extends Pick<CallDeps, "api" | "ids" | "clock" | "random" | "transport" | "use"> {
@@ -63,7 +62,8 @@ export function createClient(deps: OuterDeps, options: ClientOptions = {}): Lock
   const registry = new Registry();
   whenRestored(() => registry.lose((key) => new LockLostError(`${key}: the process was restored from a snapshot`, "restored", { key })));
   const client = createView({ ...deps, ...shared }, options, registry);
-  return options.closeOnSigterm ? closedBySigterm(client) : client;
+  // Nobody knows at which point of its user's code the signal comes, so leases without work have their time too.
+  return options.closeOnSigterm ? closedBySigterm(client, () => closed(sessionOf("client", client), {}, DRAIN_MS)) : client;
 }
 
 /** Runs `task` in each process that is restored from a snapshot of this one, if Node is making one. Other images give no notice. */
@@ -84,7 +84,7 @@ function createView(
   const unscoped = (): LockClient => (scope === undefined ? client : createView(shared, options, new Registry(registry), { context }));
   const session = new Session(deps, options, registry, holds, scope);
   const locks = lockCalls(session, shared.localQueues);
-  const close = (): Promise<void> => closeSession(session);
+  const close = (closeOptions: CloseOptions = {}): Promise<void> => closed(session, closeOptions);
   const client: LockClient & WithSession & WithUnscoped = {
     ...locks,
     ...setCalls(session),
@@ -105,7 +105,7 @@ function createView(
     },
 
     close,
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => close(),
     [SESSION]: session,
     [UNSCOPED]: unscoped,
   };
@@ -145,16 +145,10 @@ function standingCalls(session: Session): Pick<LockClient, "watch" | "elect"> {
   };
 }
 
-async function closeSession(session: Session): Promise<void> {
-  const error = closedError();
-  const { leases, cleaned } = session.registry.close(error);
-  for (const lease of leases) lease.abandon();
-  // A run ends by its own outcome: its work sees the aborted signal and reports the result.
-  const left = leases.filter((lease) => lease.kind === "locks").values();
-  const someOfThem = async (): Promise<void> => {
-    for (const lease of left) if (!(await session.holds.tryRelease(lease))) return;
-  };
-  await Promise.all([cleaned, ...Array.from({ length: RELEASES_AT_ONCE }, someOfThem)]);
-  // After so many releases without success, the others are not sent: their leases end by themselves.
-  for (const lease of left) session.holds.emit("release-failed", lease, error);
+/** Closes the client or view of this session. @param heldMs the time that leases without work have by default, in ms */
+async function closed(session: Session, options: CloseOptions, heldMs = 0): Promise<void> {
+  checkOptions("close", options, CLOSE_OPTIONS);
+  const { registry, holds, deps } = session;
+  const { drainMs = session.options.drainMs } = options;
+  await close({ registry, holds, clock: deps.clock, context: deps.context, drainMs, heldMs, isAround: isMadeUnder });
 }

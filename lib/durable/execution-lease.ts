@@ -162,9 +162,10 @@ export class ExecutionLease<C extends Context> {
     const view = { ...answer.lease, leaseMs: Math.min(answer.lease.leaseMs, Math.max(leaseMs, answer.lease.remainingMs)) };
     const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind }).catch(throwOwn);
     const { mode, permits } = lease;
-    const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, isHeld: () => lease.isHeld() };
+    const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, hold: lease };
     try {
-      const result = await runHolding(kind === "locks" ? { ...held, lease } : held, () => body(lease));
+      const these = kind === "locks" ? { ...held, lease } : held;
+      const result = await session.registry.during(lease, false, () => runHolding(these, () => body(lease)));
       lease.assertHeld();
       return result;
     } catch (error) {

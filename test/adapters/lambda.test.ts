@@ -92,13 +92,22 @@ describe("withInvocation", () => {
   it("bounds leases and waits by the time that is left, and tells the work before it is over", async () => {
     const { clock, locks, rival, wire } = createHarness();
     const gate = createGate();
-    const handler = withInvocation(locks, (_event: object, _context: object, view) => view.withLock(KEY, () => gate.pass()));
+    let signal: AbortSignal | undefined;
+    const handler = withInvocation(locks, (_event: object, _context: object, view) =>
+      view.withLock(KEY, (lease) => {
+        ({ signal } = lease);
+        return gate.pass();
+      }),
+    );
     const working = thrownBy(handler(SCHEDULED, invocation(clock, 10_000)));
     await clock.advance(9_500);
     expect(wire.of("acquire")[0]?.request.leaseMs).toBe(12_000);
-    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    expect(signal?.reason).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+    // Work that goes on has the key until it returns.
+    expect(await rival.tryAcquire(KEY)).toBeNull();
     gate.open();
     expect(await clock.settle(working)).toMatchObject({ name: "LockLostError", reason: "invocation-ends" });
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
 
   it("leaves the client as it was: the next invocation has a view of its own", async () => {

@@ -82,21 +82,32 @@ describe.each(REACHES)("a program that reaches the %s and is told to end by SIGT
     const program = start({ reaches, does: "serves", key, ...order });
     await program.reported("acquired");
     program.signal("SIGTERM");
+    const worked = order.does === "works" ? await program.reported("worked").catch(() => undefined) : undefined;
     const { code } = await program.ended;
-    return { code, holders: (await locks.inspect(key)).holders.length };
+    return { code, holders: (await locks.inspect(key)).holders.length, ...(worked && { held: worked["held"] as boolean }) };
   }
+  /** A lease of acquire() may be in use by code that nobody knows of: a client waits for its release, unless it is told not to. */
+  const atOnce = { closeOnSigterm: true, drainMs: 0 } as const;
+
+  it("lets its work end under the lock, frees the key, and ends", async () => {
+    expect(await ended({ does: "works", closeOnSigterm: true })).toEqual({ code: null, holders: 0, held: true });
+  });
+
+  it("control: without time, the work goes on without the lock or is cut off", async () => {
+    expect((await ended({ does: "works", ...atOnce })).held).not.toBe(true);
+  });
 
   it("frees what it holds, if its client was asked to, and ends as it would have", async () => {
-    expect(await ended({ closeOnSigterm: true })).toEqual({ code: null, holders: 0 });
+    expect(await ended({ ...atOnce })).toEqual({ code: null, holders: 0 });
   });
 
   it("frees what one of its clients holds, though the others are closed before it", async () => {
-    expect(await ended({ closeOnSigterm: true, hasIdleClients: true })).toEqual({ code: null, holders: 0 });
-    expect(await ended({ closeOnSigterm: true, hasIdleClients: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
+    expect(await ended({ ...atOnce, hasIdleClients: true })).toEqual({ code: null, holders: 0 });
+    expect(await ended({ ...atOnce, hasIdleClients: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
   });
 
   it("frees what it holds, and leaves its end to the listener that it has", async () => {
-    expect(await ended({ closeOnSigterm: true, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
+    expect(await ended({ ...atOnce, ownStatus: 3 })).toEqual({ code: 3, holders: 0 });
   });
 
   it("control: nobody asked, and the key stays held", async () => {

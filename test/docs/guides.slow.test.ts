@@ -16,6 +16,7 @@ const NAMES = [
   "limits",
   "fencing-tokens",
   "heartbeats-and-lambda",
+  "shutting-down",
   "durable-functions",
   "step-functions",
   "idempotency",

@@ -9,7 +9,7 @@ import { readPage, table, withParts } from "./generated.js";
 export const GROUPS: Readonly<Record<string, readonly string[]>> = {
   client: [
     ...["createLockClient", "LockClient", "ClientOptions", "HttpClientOptions", "HttpOptions"],
-    ...["Sign", "LockClientEvent", "InvocationContext"],
+    ...["CloseOptions", "Sign", "LockClientEvent", "InvocationContext"],
   ],
   locks: [
     ...["Lease", "LeaseOptions", "AcquireOptions", "WhenUnavailable", "UnsureWork", "Via"],

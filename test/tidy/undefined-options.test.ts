@@ -26,6 +26,7 @@ const TAKES = {
   AcquireOptions: true satisfies Takes<Table.AcquireOptions>,
   BatchOptions: true satisfies Takes<Table.BatchOptions<never>>,
   ClientOptions: true satisfies Takes<Table.ClientOptions>,
+  CloseOptions: true satisfies Takes<Table.CloseOptions>,
   DynamoClientOptions: true satisfies Takes<Table.DynamoClientOptions>,
   DurableLockOptions: true satisfies Takes<Durable.DurableLockOptions>,
   DurableRunOptions: true satisfies Takes<Durable.DurableRunOptions>,

@@ -54,7 +54,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
               return lease.mode;
             },
           };
-          return runUnderLease(session, lease, [use], () => work(lease));
+          return runUnderLease(session, lease, { uses: [use] }, () => work(lease));
         },
         alone: work,
       });

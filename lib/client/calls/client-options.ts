@@ -1,8 +1,9 @@
 /** The options of every client, and their checks. An error names the option and the rule. */
 import { isKey } from "../../core/key.js";
+import type { CloseOptions } from "../hold/closing.js";
 import { InvalidRequestError } from "../wire/errors.js";
 import type { LockClientEvent } from "../wire/events.js";
-import { type Checks, CHECKS, checkOptions, ofType } from "../wire/checks.js";
+import { type Checks, CHECKS, checkOptions, ms, ofType } from "../wire/checks.js";
 
 export interface ClientOptions {
   /**
@@ -23,14 +24,20 @@ export interface ClientOptions {
   /** Called for every event of the client's leases. Errors and rejections of the listener are ignored. */
   readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
   /**
-   * Closes the client on SIGTERM, so that its keys are free at once instead of when their leases expire. Then the signal takes its default
-   * effect, unless there is another listener for it. @default false
+   * Closes the client on SIGTERM, so that its keys are free when its work has returned instead of when their leases expire: as `close()` does,
+   * but the leases of `acquire()` have `drainMs` too. Then the signal takes its default effect, unless there is another listener for it.
+   * @default false
    */
   readonly closeOnSigterm?: boolean | undefined;
+  /** The default of `close({ drainMs })`, in ms, and the time on SIGTERM. @default as {@link CloseOptions.drainMs} says */
+  readonly drainMs?: number | undefined;
 }
 
 /** The longest prefix. A key that is too long behind it is cut, and ends with a hash. */
 const PREFIX_CHARS = 100;
+
+/** The checks of the options of `close()`. */
+export const CLOSE_OPTIONS: Checks<CloseOptions> = { drainMs: ms(0) };
 
 const OPTIONS: Checks<ClientOptions> = {
   prefix(name, value) {
@@ -38,7 +45,7 @@ const OPTIONS: Checks<ClientOptions> = {
       throw new InvalidRequestError(`prefix: must be at most ${PREFIX_CHARS} characters of A-Z a-z 0-9 . _ : ~ -`, name);
   },
   ...{ owner: CHECKS.owner, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs },
-  ...{ onEvent: ofType("function"), closeOnSigterm: ofType("boolean") },
+  ...{ onEvent: ofType("function"), closeOnSigterm: ofType("boolean"), ...CLOSE_OPTIONS },
 };
 
 /** @throws InvalidRequestError naming the invalid option of a client that also has the options in `own`. */

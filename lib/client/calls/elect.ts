@@ -98,7 +98,7 @@ async function leadUntilOver(session: Session, lease: HeldLease, signal: AbortSi
   if (signal?.aborted) stop();
   let failed: { readonly by: unknown } | undefined;
   try {
-    await runUnderLease(session, lease, [lease], async () => {
+    await runUnderLease(session, lease, { uses: [lease], isToldAtOnce: true }, async () => {
       try {
         checkResult(await (lead(lease) as Promise<unknown>));
       } catch (by) {

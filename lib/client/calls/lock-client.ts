@@ -8,6 +8,7 @@ import type { InvocationContext } from "../wire/invocation.js";
 import type { RefreshOptions } from "./refresh.js";
 import type { Limiter, LimiterOptions, Limits } from "./limiter.js";
 import type { Tick, TickOptions, TickResult } from "./tick.js";
+import type { CloseOptions } from "../hold/closing.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { LeaseSet, SetKey } from "../hold/lease-set.js";
 import type { AcquireOptions, LeaseOptions, SetOptions, WhenUnavailable } from "./options.js";
@@ -109,8 +110,9 @@ export interface LockClient extends AsyncDisposable {
   watch(key: string, options?: WatchOptions): AsyncIterable<Inspection>;
   /**
    * Leader election: runs `lead` under the key's lease whenever this client is elected, until `signal` aborts or the client is closed. Then
-   * the lease's signal aborts too, and the call resolves when `lead` has returned. A leader whose lease is lost, or whose `lead` returns,
-   * campaigns again after one renewal interval. A candidate costs one request per renewal interval.
+   * the lease's signal aborts too, and the call resolves when `lead` has returned. The key is free then, or when its lease is over. A leader
+   * whose lease is lost, or whose `lead` returns, campaigns again after one renewal interval. A candidate costs one request per renewal
+   * interval.
    * @throws the error of `lead`: the key is free then, and the election over. A lost lease does not end the election, and neither does an
    *   error by which `lead` then stops: the signal's reason, the error of `assertHeld`, or an AbortError.
    */
@@ -119,7 +121,7 @@ export interface LockClient extends AsyncDisposable {
   /**
    * Returns a value that is shared and expensive or dangerous to renew, such as an OAuth token, and renews it once for all if it is not
    * fresh. A fresh value costs no request. Nothing of it is stored by the service. Concurrent callers of this client share one refresh, with
-   * the first one's options. A scope doesn't make it reentrant. Don't close the client during a renewal: that ends its lease.
+   * the first one's options. A scope doesn't make it reentrant.
    * @throws the error of `read`, `renew` or `save`; RunFailedError while a failure is remembered (`keepFailureMs`); LockTimeoutError if another caller still renews it after `waitMs`; LockLostError if the
    *   lease was lost during the renewal, whose value is not saved then; LockUnavailableError if the value is not fresh and there was no
    *   response; AbortError if `signal` aborts.
@@ -161,8 +163,14 @@ export interface LockClient extends AsyncDisposable {
    *   `not-configured` if the other way would not know this client's leases; LockUnavailableError if it could not be asked
    */
   use(via: Via): Promise<void>;
-  /** Stops heartbeats, releases all leases, and waits for pending releases and cancels. The client grants nothing afterwards. */
-  close(): Promise<void>;
+  /**
+   * Grants nothing more, ends all waits, and lets work that runs go on under renewed leases. Each lease is released when its work has returned;
+   * after `drainMs` the signals of the others abort, and their keys go when their work has returned or their leases are over. Leases of
+   * `acquire()` are released at once by default. Resolves when all work has returned or its lease is over, and all releases, cancels and
+   * outcomes were answered or given up. Called again, it waits as the first call does, or ends the time of work sooner. Called by work under
+   * a lease, it does not wait for that work, whose signal aborts at once. A view closes what was acquired with it.
+   */
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** Work under a lease. */

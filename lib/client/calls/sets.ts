@@ -51,8 +51,8 @@ export function setCalls(session: Session): Pick<LockClient, "tryAcquireAll" | "
       return unlessUnavailable(session, options, params.params.key, {
         acquire: () => obtain(params, options),
         under: (lease) => {
-          const set = leaseSetOf(lease, params);
-          return runUnderLease(session, lease, params.uses, () => work(set), set);
+          const shown = leaseSetOf(lease, params);
+          return runUnderLease(session, lease, { uses: params.uses, shown }, () => work(shown));
         },
         alone: work,
       });

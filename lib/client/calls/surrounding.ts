@@ -32,7 +32,8 @@ export interface HeldKeys {
   readonly of: object;
   /** The lease, or set, as the work sees it; undefined for a run. */
   readonly lease?: Lease | LeaseSet;
-  isHeld(): boolean;
+  /** The hold of the keys. */
+  readonly hold: { isHeld(): boolean };
 }
 
 /** Keys, and whether their work has ended: what it left running still has their context. */
@@ -94,9 +95,16 @@ export async function awaited<T>(session: Session, uses: readonly KeyUse[], wait
 
 /** True if a surrounding call seems to hold the key in a way that excludes this use. */
 export function seemsHeldAround({ key, kind = "locks", ...use }: KeyUse, of: object): boolean {
-  const own = (surroundings.getStore() ?? []).filter((one) => one.of === of && !one.isOver && one.isHeld()).flatMap(({ uses }) => uses);
+  const own = (surroundings.getStore() ?? [])
+    .filter((one) => one.of === of && !one.isOver && one.hold.isHeld())
+    .flatMap(({ uses }) => uses);
   const ofKey = own.filter((one) => one.key === key && (one.kind ?? "locks") === kind);
   return ofKey.length > 0 && isKeptOut(use, ofKey);
+}
+
+/** True if this call seems to be made by work under `hold`. */
+export function isMadeUnder(hold: object): boolean {
+  return (surroundings.getStore() ?? []).some((one) => one.hold === hold && !one.isOver);
 }
 
 /** True if the held uses exclude this one. Readers and permits can fit in; a different limit is left for the service to refuse. */

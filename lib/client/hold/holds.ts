@@ -97,9 +97,12 @@ export class Holds implements LeaseClient<HeldLease> {
     this.emit("renew-failed", lease, error);
   }
 
-  /** A run ends only by its own outcome: if it were given up here, work that had begun would count as never started. */
+  /**
+   * A key under which work runs is given back when that has returned, or its lease is over. A run ends only by its own outcome: if it were
+   * given up here, work that had begun would count as never started.
+   */
   giveBack(lease: HeldLease): void {
-    if (lease.kind === "locks") void this.tryRelease(lease);
+    if (lease.kind === "locks" && !this.#registry.works.has(lease)) void this.tryRelease(lease);
   }
 }
 

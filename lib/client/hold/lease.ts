@@ -64,7 +64,8 @@ export class HeldLease implements Lease, WaitingLease {
   #failure: Error | undefined;
   #saved = 0;
   #over: "lost" | "released" | undefined;
-  #endReason: LockLostError["reason"] | undefined;
+  /** The reason for which the hold ended; undefined while it is held. To read it makes no error. */
+  endReason: LockLostError["reason"] | undefined;
   #released: Promise<LeaseState> | undefined;
   isWaiting = false;
   #notify: SendNotify | undefined;
@@ -121,7 +122,12 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   remainingMs(): number {
-    return this.isHeld() ? Math.max(0, deadlineLeftMs(this.#deadline, this.#deps.clock)) : 0;
+    return this.isHeld() ? this.leftMs() : 0;
+  }
+
+  /** The time in ms until the service's lease is over, also after the hold ended on this side; 0 if it is over. */
+  leftMs(): number {
+    return Math.max(0, deadlineLeftMs(this.#deadline, this.#deps.clock));
   }
 
   isHeld(): boolean {
@@ -268,17 +274,12 @@ export class HeldLease implements Lease, WaitingLease {
   /** True if an attempt of the release had no answer: it may have ended the hold, and the key may have forgotten the id since. */
   wasReleaseRepeated = false;
 
-  /** The reason for which the hold ended; undefined while it is held. To read it makes no error. */
-  get endReason(): LockLostError["reason"] | undefined {
-    return this.#endReason;
-  }
-
   /** True if the hold ended by anything but its own release or transfer. Work under the lease must learn of it. */
   get wasLost(): boolean {
-    return !this.isHeld() && this.#endReason !== "released" && this.#endReason !== "transferred";
+    return !this.isHeld() && this.endReason !== "released" && this.endReason !== "transferred";
   }
 
-  /** Ends the hold because its client closes; the release is sent afterwards. */
+  /** Ends the hold because its client closes: it isn't renewed any more. Its release is sent afterwards. */
   abandon(): void {
     this.#end("released", "closed", () => new LockLostError(`${this.key}: the client was closed`, "closed", this));
   }
@@ -291,7 +292,7 @@ export class HeldLease implements Lease, WaitingLease {
   #end(over: "lost" | "released", reason: LockLostError["reason"], errorOf: () => LockLostError): void {
     if (this.#over) return;
     this.#over = over;
-    this.#endReason = reason;
+    this.endReason = reason;
     this.keeper?.end();
     this.#lost.abortBy(errorOf);
     this.#deps.client.ended(this);

@@ -12,6 +12,14 @@ interface Heard {
   readonly notify: () => void;
 }
 
+/** Work under a lease. */
+export interface Work {
+  /** Settles when the work has returned, and its lease is released or its outcome recorded. */
+  readonly ended: Promise<void>;
+  /** True if it ends only when its lease's signal aborts, as that of a leader does. */
+  readonly isToldAtOnce: boolean;
+}
+
 /** The leases and acquires of one client. */
 export class Registry {
   readonly #whole: Registry | undefined;
@@ -19,6 +27,7 @@ export class Registry {
   /** The number of leases of each key. */
   readonly #ofKey = new Map<string, number>();
   readonly #acquires = new Map<LazyAbort, Promise<unknown>>();
+  readonly #works = new Map<HeldLease, Work>();
   readonly #tracked = new Set<Promise<unknown>>();
   /** The listeners of each caller's signal, which all views share. */
   readonly #listening: WeakMap<AbortSignal, Heard>;
@@ -54,6 +63,34 @@ export class Registry {
   /** True if the client, or a view of it, has a lease or a run of this name. */
   has(key: string): boolean {
     return this.#whole?.has(key) ?? this.#ofKey.has(key);
+  }
+
+  /** The work that runs. */
+  get works(): ReadonlyMap<HeldLease, Work> {
+    return this.#works;
+  }
+
+  /** Returns the leases without work: those that their user holds. */
+  held(): readonly HeldLease[] {
+    return [...this.#leases].filter((lease) => !this.#works.has(lease));
+  }
+
+  /** Runs `work`, which ends the lease itself. Until it has settled, nobody else here gives the key away. */
+  async during<T>(lease: HeldLease, isToldAtOnce: boolean, work: () => Promise<T>): Promise<T> {
+    let end = (): void => undefined;
+    this.#setWork(lease, { ended: new Promise((resolve) => (end = resolve)), isToldAtOnce });
+    try {
+      return await work();
+    } finally {
+      this.#setWork(lease);
+      end();
+    }
+  }
+
+  #setWork(lease: HeldLease, work?: Work): void {
+    if (work) this.#works.set(lease, work);
+    else this.#works.delete(lease);
+    if (this.#whole) this.#whole.#setWork(lease, work);
   }
 
   /** Ends every hold of this side, for the reason that `lossOf` its key gives. Nothing is sent: the leases end by themselves. */
@@ -105,17 +142,14 @@ export class Registry {
     };
   }
 
-  /**
-   * Accepts nothing more, cancels every acquire with `reason`, and returns the leases to end. `cleaned` resolves when the last acquire has
-   * cleaned up and all tracked work has ended.
-   */
-  close(reason: Error): { readonly leases: readonly HeldLease[]; readonly cleaned: Promise<unknown> } {
+  /** Accepts nothing more, and cancels every acquire with `reason`. */
+  close(reason: Error): void {
     this.#closedBy = reason;
     for (const controller of this.#acquires.keys()) controller.abort(reason);
-    return { leases: [...this.#leases], cleaned: this.#cleaned() };
   }
 
-  async #cleaned(): Promise<void> {
+  /** Resolves when the last acquire of a closed client has cleaned up and all tracked work has ended. */
+  async cleaned(): Promise<void> {
     await Promise.allSettled(this.#acquires.values());
     // Work that ends can start more work, such as a cancel. Each has a budget, and nothing else is accepted.
     while (this.#tracked.size > 0) await Promise.allSettled(this.#tracked);

@@ -112,11 +112,12 @@ export function describeRunCallers(fixture: Fixture): void {
         return { held: run.isHeld() };
       });
       await gate.reached;
-      await closing.close();
+      const closed = closing.close({ drainMs: 0 });
       expect(signal?.reason).toMatchObject({ name: "LockLostError", reason: "closed" });
       expect(await fixture.rival.runs.get(name)).toMatchObject({ state: "running", owner: "closing" });
       gate.open();
       expect(await working).toEqual({ value: { held: false }, replayed: false, attempt: 1 });
+      await closed;
       expect(await fixture.rival.runOnce(name, () => "again")).toMatchObject({ value: { held: false }, replayed: true });
     });
 

@@ -179,7 +179,7 @@ describe("a lease beats alone, and on its own time", () => {
     expect(leasesIn(harness.wire.of("renewMany")[0]!.request).map(({ leaseId }) => leaseId)).toEqual(leases.map(({ leaseId }) => leaseId));
     expect(sizes(harness)).toEqual([2]);
     expect(sets.map(({ state }) => state)).toEqual(["held", "held"]);
-    await harness.locks.close();
+    await harness.locks.close({ drainMs: 0 });
     await run;
   });
 });

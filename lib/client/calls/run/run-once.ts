@@ -101,12 +101,14 @@ async function carriedOut<T>(
   const lease = await session.holds.adopt({ ...begun, answer: { ok: true, how: answer.how, lease: answer.lease } }, options, {
     kind: "runs",
   });
-  const value = await perform(lease, answer, options, work, session);
-  const success = successOf(value);
-  const recorded = await record(lease, success.outcome, session);
-  if (!recorded.ok)
-    throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
-  return firstResult(key, answer.attempt, success, options);
+  return session.registry.during(lease, false, async () => {
+    const value = await perform(lease, answer, options, work, session);
+    const success = successOf(value);
+    const recorded = await record(lease, success.outcome, session);
+    if (!recorded.ok)
+      throw errorOf(recorded, `run ${key}: the work is done, and ${recorded.definite ? "" : "perhaps "}not recorded`, { key });
+    return firstResult(key, answer.attempt, success, options);
+  });
 }
 
 /** Starts the run, or waits for the outcome of a concurrent one. */
@@ -156,7 +158,7 @@ async function perform<T>(
   session: Session,
 ): Promise<T> {
   try {
-    const these = { uses: [lease], of: session.deps.api, isHeld: () => lease.isHeld() };
+    const these = { uses: [lease], of: session.deps.api, hold: lease };
     return await runHolding(these, () => work(runFor(lease, started)));
   } catch (error) {
     if (isA(error, NotBegun)) {
