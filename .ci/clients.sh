@@ -2,7 +2,7 @@
 # The clients in other languages, each against a local service on a real engine.
 #
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
-#   .ci/clients.sh python DIR    its types, its tests from outside, and the scenes of every client
+#   .ci/clients.sh python DIR    its lint and types, its tests from outside, and the scenes of every client
 #   .ci/clients.sh java          ShedLock's own kit of tests against the Java client; gets the kit from Maven Central
 #
 # Needs Python 3.11 with venv, or Java 17 and Maven.
@@ -36,10 +36,13 @@ served() {
 case ${1-} in
   fetch) fetch "$2" ;;
   python)
+    "$2/bin/ruff" check --no-cache --config clients/python/pyproject.toml clients/python
     "$2/bin/mypy" --strict --cache-dir "$2/mypy" clients/python/holdfast
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python served "$2/bin/python" .ci/python/holdfast_test.py
+    export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python
+    (served "$2/bin/pytest" -p no:cacheprovider clients/python/tests)
     # The scenes that every client plays.
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python HOLDFAST_DRIVER="python=$2/bin/python clients/python/tests/driver.py" \
+    drivers=clients/python/tests
+    HOLDFAST_DRIVER="python=$2/bin/python $drivers/driver.py;asyncio=$2/bin/python $drivers/driver_asyncio.py" \
       npx vitest run --project waiting test/clients
     ;;
   java) served mvn --batch-mode --quiet --file .ci/shedlock/pom.xml test ;;

@@ -9,10 +9,14 @@ until others take over from a process that died; and a lock that was lost says s
 
 Every request has a limit of time and is sent again under the same lease id, so an answer that got lost is no second lock. A take from a
 limit has no id: sent twice it is charged twice, so fewer are granted than may be, and never more.
+
+`AsyncClient` is the same for asyncio: `async with AsyncClient().lock("ORDER_1231") as lock`. Both carry out the same steps: a generator
+yields what waits (a request, a pause, the caller's work), and either a thread waits for it or a task does.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
 import hashlib
@@ -28,7 +32,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Awaitable, Callable, ClassVar, Dict, Generator, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 try:  # The very exceptions of redis-py, where it is installed: what catches them goes on to do so.
     from redis.exceptions import LockError, LockNotOwnedError
@@ -41,9 +45,16 @@ except ImportError:
         """A lock that is held no more: its lease ended, or an operator broke it."""
 
 
-__all__ = ["Client", "Lock", "Run", "Rate", "Problem", "RunFailed", "LockError", "LockNotOwnedError", "fingerprint", "key"]
+__all__ = [
+    *("Client", "Lock", "Run", "AsyncClient", "AsyncLock", "AsyncRun", "Rate"),
+    *("Problem", "RunFailed", "LockError", "LockNotOwnedError", "fingerprint", "key"),
+]
 
 T = TypeVar("T")
+#: What a call does, one step after another: a generator yields each `_Step`, and gets what came of it.
+Steps = Generator[Any, Any, T]
+#: The class of a client's locks.
+L = TypeVar("L")
 #: A lease is given up this long before it ends: clocks may run at rates that differ by this much.
 CLOCK_RATE = 0.002
 #: The longest that the service holds a request open, in seconds; and the longest pause between two tries.
@@ -240,8 +251,144 @@ class Rate:
     burst: int | None = None
 
 
-class Client:
-    """Calls one service. Threads may share it. It keeps no connection open, so a fork is safe."""
+class _Step:
+    """What a call waits for. A thread does it at once; a task does it without holding up the others of its loop."""
+
+    def do(self) -> Any:
+        raise NotImplementedError
+
+    async def do_in_task(self) -> Any:
+        # A thread of its own: in a pool that others fill, a heartbeat would wait for its turn.
+        return await _in_thread(self.do)
+
+
+@dataclass(frozen=True)
+class _Request(_Step):
+    """Sends a request once."""
+
+    send: Callable[[], Any]
+
+    def do(self) -> Any:
+        return self.send()
+
+
+@dataclass(frozen=True)
+class _Pause(_Step):
+    """Waits for so long, or until the event is set: then it is True."""
+
+    seconds: float
+    until: Any = None
+
+    def do(self) -> bool:
+        if self.until:
+            return bool(self.until.wait(self.seconds))
+        time.sleep(self.seconds)
+        return False
+
+    async def do_in_task(self) -> bool:
+        if not self.until:
+            await asyncio.sleep(self.seconds)
+            return False
+        try:
+            await asyncio.wait_for(self.until.wait(), self.seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+
+@dataclass(frozen=True)
+class _Work(_Step):
+    """Does the work of a run."""
+
+    work: Callable[[Any], Any]
+    run: Any
+
+    def do(self) -> Any:
+        return self.work(self.run)
+
+    async def do_in_task(self) -> Any:
+        return await self.work(self.run)
+
+
+def _carry_out(steps: Steps[T]) -> T:
+    """Carries steps out in this thread."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = step.do()
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+async def _carry_out_in_task(steps: Steps[T]) -> T:
+    """Carries steps out in this task. If it is cancelled, the steps are told by the exception."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                outcome = await step.do_in_task()
+            except BaseException as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(outcome)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+def _beside(steps: Steps[Any], *, is_awaited: bool = False) -> None:
+    """Carries steps out in a thread of their own. The end of the process waits for those that are `is_awaited`."""
+    threading.Thread(target=_carry_out, args=(steps,), name="holdfast-beside", daemon=not is_awaited).start()
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: Any, error: Optional[BaseException]) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def call() -> None:
+        result: Any = None
+        failure: Optional[BaseException] = None
+        try:
+            result = function()
+        except BaseException as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:
+            pass  # The loop is closed: nobody waits for it.
+
+    threading.Thread(target=call, name="holdfast-request", daemon=True).start()
+    return await future
+
+
+#: The options of a run: length, wait, payload, time of the result, attempts, and which errors are final.
+_RunOptions = Tuple[float, float, Any, float, int, Callable[[BaseException], bool]]
+
+
+class _Calls(Generic[L]):
+    """What both clients are: their options, one request, and the steps of each call."""
+
+    #: The classes of what a client makes, for threads or for tasks.
+    _lock: ClassVar[Any]
+    _run: ClassVar[Any]
+    _event: ClassVar[Any]
+    _lost: ClassVar[Any]
+
+    def _start(self, steps: Steps[None]) -> Any:
+        """Starts a heartbeat, beside its caller."""
+        raise NotImplementedError
 
     def __init__(
         self,
@@ -284,53 +431,43 @@ class Client:
         limit: int = 1,
         permits: int = 1,
         shared: bool = False,
-    ) -> Lock:
+    ) -> L:
         """Returns the lock of this key, not acquired yet. The parameters are those of redis-py's `lock()`; `timeout` is the lease's length
         in seconds (1 to 86,400), and the service's queue takes the place of `sleep`."""
         options = {"priority": priority, "limit": limit, "permits": permits, **({"mode": "shared"} if shared else {})}
-        return Lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
+        made = self._lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
+        return made  # type: ignore[no-any-return]
 
-    def run_once(
-        self,
-        name: str,
-        work: Callable[[Run], T],
-        *,
-        payload: Any = NO_PAYLOAD,
-        timeout: float = 30,
-        blocking_timeout: float = 45,
-        keep_result: float = 86_400,
-        max_attempts: int = 5,
-        is_final: Callable[[BaseException], bool] = lambda error: False,
-    ) -> T:
-        """Does the work once per key, and returns its result to every caller, now or later. The result is JSON.
-
-        An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
-        Raises `Problem`: `run-in-progress` after `blocking_timeout`, `fingerprint-mismatch` for another payload, `attempts-exhausted`;
-        and `LockNotOwnedError` if somebody took the run over meanwhile: then nothing of this call was recorded.
-        """
-        body = {"leaseMs": _ms(timeout), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
+    def _run_once(self, name: str, work: Callable[[Any], Any], options: _RunOptions) -> Steps[Any]:
+        length, wait, payload, keep_result, max_attempts, is_final = options
+        body = {"leaseMs": _ms(length), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
         if payload is not NO_PAYLOAD:
             body["fingerprint"] = fingerprint(payload)
         hold = _Hold(self, "runs", name)
-        answer = hold.acquire(body, time.monotonic() + blocking_timeout)
+        answer = yield from hold.acquire(body, time.monotonic() + wait)
         if answer["state"] == "succeeded":
             if answer.get("resultOmitted"):
                 raise _omitted(name, "its caller was told why")
-            return _from_json(answer.get("result"))  # type: ignore[no-any-return]
+            return _from_json(answer.get("result"))
         if answer["state"] == "failed":
             raise RunFailed(name, answer.get("error"))
         hold.keep()
-        run = Run(name, answer["attempt"], answer["takeover"], answer.get("checkpoint"), answer["fencingToken"], hold)
+        run = self._run(name, answer["attempt"], answer["takeover"], answer.get("checkpoint"), answer["fencingToken"], hold)
         try:
-            result = work(run)
+            result = yield _Work(work, run)
         except BaseException as error:
             try:
                 final = is_final(error)
             except Exception:
                 final = False
             described = {"name": type(error).__name__, "message": str(error)[:800]}
+            failed = {"state": "failed", "error": described, "retryable": not final}
+            if isinstance(error, GeneratorExit):
+                # Nobody carries out more steps.
+                hold.leave("PUT", "/outcome", failed)
+                raise
             try:
-                hold.record({"state": "failed", "error": described, "retryable": not final})
+                yield from hold.record(failed)
             except Problem:
                 pass  # The work's own error says more. The lease ends by itself.
             if final:
@@ -345,25 +482,23 @@ class Client:
         except (TypeError, ValueError, RecursionError) as error:
             # The work is done, and must not be done again.
             because, outcome = str(error), {"state": "succeeded", "resultOmitted": True}
-        hold.record(outcome)
+        yield from hold.record(outcome)
         if because:
             raise _omitted(name, because)
         return result
 
-    def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
-        """Takes from a limit, and returns the seconds waited. Raises `Problem` with the code `rate-limited` and the exact `retry_after` if it
-        has no room within `blocking_timeout`."""
+    def _take(self, name: str, rates: Sequence[Rate], cost: int, wait: float) -> Steps[float]:
         listed = [{"count": r.count, "perMs": _ms(r.per), **({} if r.burst is None else {"burst": r.burst})} for r in rates]
         body: dict[str, Any] = {"rates": listed, "cost": cost}
-        if blocking_timeout > 0:
-            body["waitMs"] = _ms(blocking_timeout)
-        is_taken = lambda taken: _is_count(taken.get("startInMs")) and isinstance(taken.get("remaining"), list)  # noqa: E731
-        answer = self.call("POST", f"/v1/limits/{_name(name)}/takes", body, proves=is_taken)[1]
+        if wait > 0:
+            body["waitMs"] = _ms(wait)
+        is_taken = lambda taken: _is_count(taken.get("startInMs")) and isinstance(taken.get("remaining"), list)
+        answer = (yield from self._call("POST", f"/v1/limits/{_name(name)}/takes", body, proves=is_taken))[1]
         start: float = answer["startInMs"] / 1000
-        time.sleep(start)
+        yield _Pause(start)
         return start
 
-    def call(
+    def _call(
         self,
         method: str,
         path: str,
@@ -375,14 +510,15 @@ class Client:
         prefer: bool = False,
         proves: Callable[[Mapping[str, Any]], bool] = lambda answer: True,
         until: Callable[[Problem], bool] = lambda problem: problem.again,
-    ) -> tuple[int, dict[str, Any]]:
+    ) -> Steps[Tuple[int, Dict[str, Any]]]:
         """Sends a request, and sends it again while there is no definite answer, for `timeout` seconds. Returns status and body.
         Raises `Problem`; with status 0 if there was no answer. An answer that `proves` nothing is none."""
         end = time.monotonic() + (self.timeout if timeout is None else timeout)
         tries, definite = 0, True
         while True:
             try:
-                status, answer = self._send(method, path, body, wait, max(0.1, end - time.monotonic()), prefer)
+                left = max(0.1, end - time.monotonic())
+                status, answer = yield _Request(lambda: self._send(method, path, body, wait, left, prefer))  # noqa: B023
                 if not proves(answer):
                     raise Problem(0, {**NO_ANSWER, "detail": f"{method}: the answer {status} is none to this request"})
                 return status, {**answer, "repeated": not definite}
@@ -392,7 +528,7 @@ class Client:
                 if not again or not until(problem) or time.monotonic() + pause >= end:
                     raise
             tries += 1
-            time.sleep(pause)
+            yield _Pause(pause)
 
     def _send(
         self, method: str, path: str, body: Any, wait: int, timeout: float, prefer: bool = False
@@ -407,7 +543,8 @@ class Client:
             if self._token:
                 token = self._token() if callable(self._token) else self._token
                 if not re.fullmatch(r"[\t\x20-\x7e\x80-\xff]*", token):
-                    raise Problem(0, {"code": "not-configured", "detail": "the token has a character that no header has", "definite": True, "retry": "never"})
+                    detail = "the token has a character that no header has"
+                    raise Problem(0, {"code": "not-configured", "detail": detail, "definite": True, "retry": "never"})
                 headers["authorization"] = f"Bearer {token}"
             if self._sign:
                 headers = self._sign(method, self.url + path, data, headers)
@@ -491,81 +628,105 @@ class _Lost(threading.Event):
         return self.is_set()
 
 
-class _Hold:
-    """One lease, its deadline on this machine's clocks, and the thread that renews it. It belongs to the process that took it."""
+class _AsyncLost(asyncio.Event):
+    """The same for tasks."""
 
-    def __init__(self, client: Client, kind: str, name: str) -> None:
+    def __init__(self, hold: _Hold) -> None:
+        super().__init__()
+        self._hold = hold
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._hold.is_over()
+
+    async def wait(self) -> Any:
+        while not self.is_set():
+            try:
+                await asyncio.wait_for(super().wait(), max(0.01, min(0.5, self._hold.left())))
+            except asyncio.TimeoutError:
+                pass
+        return True
+
+
+class _Hold:
+    """One lease, its deadline on this machine's clocks, and the heartbeat that renews it. It belongs to the process that took it."""
+
+    def __init__(self, client: _Calls[Any], kind: str, name: str) -> None:
         self.client = client
         self.kind, self.name = kind, _name(name)
         self.length = 0
         self.fencing_token = 0
-        self.lost: threading.Event = _Lost(self)
+        self.lost = client._lost(self)
         self._sent = (0.0, 0.0)
         self._lasts = 0.0
         self._renew_after = 0.0
         self._over = False
-        self._concluded = threading.Event()
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._concluded = False
+        self._ended = client._event()
+        self._heartbeat: Any = None
         self._pid = os.getpid()
         self._new_id()
 
     def _new_id(self, above_ms: int = 0) -> None:
-        self._over = False
+        self._over = self._may_live = False
         self.id = lease_id(self.client.offset_ms, above_ms)
         self.path = f"/v1/{self.kind}/{self.name}/leases/{self.id}"
 
-    def acquire(self, body: dict[str, Any], end: float) -> dict[str, Any]:
+    def acquire(self, body: dict[str, Any], end: float) -> Steps[Dict[str, Any]]:
         """Asks under one id after another until `end`, and cancels what it leaves. Raises `Problem`."""
         self.length = body["leaseMs"]
         pause, waits = 0.04, end > time.monotonic()
         while True:
             try:
-                return self._under_one_id(body, end, waits)
-            except BaseException as error:
-                if not (isinstance(error, Problem) and error.by_service and error.definite) or self._may_live:
-                    self.cancel()
-                if not isinstance(error, Problem) or error.code not in WAITABLE or (not waits and error.retry != "new-lease"):
+                return (yield from self._under_one_id(body, end, waits))
+            except Problem as problem:
+                if not (problem.by_service and problem.definite) or self._may_live:
+                    yield from self._cancel()
+                if problem.code not in WAITABLE or (not waits and problem.retry != "new-lease"):
                     raise
                 if time.monotonic() >= end and (waits or pause > 1):
                     raise
-                if error.code == "lease-id-time" and _is_count(error.body.get("serverTimeMs")):
-                    self.client.offset_ms = error.body["serverTimeMs"] - int(time.time() * 1000)
-                self._new_id(_count(error.body.get("leaseIdAboveMs")))
-                if error.retry != "new-lease":
-                    time.sleep(max(0.0, min(max(pause, min(error.retry_after, PAUSE_SEC) if error.code != "locked" else 0), end - time.monotonic())))
+                if problem.code == "lease-id-time" and _is_count(problem.body.get("serverTimeMs")):
+                    self.client.offset_ms = problem.body["serverTimeMs"] - int(time.time() * 1000)
+                self._new_id(_count(problem.body.get("leaseIdAboveMs")))
+                if problem.retry != "new-lease":
+                    least = min(problem.retry_after, PAUSE_SEC) if problem.code != "locked" else 0
+                    yield _Pause(max(0.0, min(max(pause, least), end - time.monotonic())))
                 pause = min(PAUSE_SEC, pause * 2)
+            except BaseException:
+                # An interruption: nobody waits for the cancelling.
+                _beside(self._cancel(), is_awaited=True)
+                raise
 
-    def _under_one_id(self, body: dict[str, Any], end: float, waits: bool) -> dict[str, Any]:
+    def _under_one_id(self, body: dict[str, Any], end: float, waits: bool) -> Steps[Dict[str, Any]]:
         self._may_live = False
         is_run = self.kind == "runs"
         while True:
             left = end - time.monotonic()
             wait = min(HOLD_SEC, int(left)) if is_run and left >= 1 else 0
             self._began()
-            status, answer = self.client.call(
+            status, answer = yield from self.client._call(
                 *("PUT", self.path, body), wait=wait, prefer=waits and not is_run, timeout=max(left, 3.0) if waits else 3.0, proves=self._is_mine
             )
             if status != 202 and "remainingMs" not in answer:
                 return answer  # The outcome of an earlier run.
             if status != 202:
-                if self._sure(answer):
+                if (yield from self._is_sure(answer)):
                     return answer
                 raise Problem(0, {"code": "locked", "detail": "the lease was nearly over", "definite": True, "retry": "later"})
             self._may_live = True
             if time.monotonic() >= end:
                 raise Problem(423, {"code": "locked", "detail": "still waiting", "definite": True, "retry": "later"})
             pause = min(max(_count(answer.get("retryAfterMs")) / 1000, 0.02), PAUSE_SEC)
-            time.sleep(max(0.0, min(pause, end - time.monotonic())))
+            yield _Pause(max(0.0, min(pause, end - time.monotonic())))
 
-    def _sure(self, answer: Mapping[str, Any]) -> bool:
+    def _is_sure(self, answer: Mapping[str, Any]) -> Steps[bool]:
         """Takes a grant, and renews one that is nearly over: the service may have held its request. False if it is over."""
         self._may_live = True
         self._read(answer, self._sent_at)
         if self.remaining() >= self._renew_after:
             return True
         try:
-            self.renew(self.length)
+            yield from self.renew(self.length)
         except Problem:
             return False
         return self.remaining() > 0
@@ -591,40 +752,43 @@ class _Hold:
 
     def keep(self) -> None:
         """Starts to renew the lease, until it ends or is lost."""
-        self._thread = threading.Thread(target=self._beat, name="holdfast-heartbeat", daemon=True)
-        self._thread.start()
+        self._heartbeat = self.client._start(self._beat())
 
-    def _beat(self) -> None:
+    def _beat(self) -> Steps[None]:
         pause = self._renew_after
-        while not self._ended.wait(max(0.0, min(pause, self._left() / 2))):
-            if self._left() <= 0:
+        while not (yield _Pause(max(0.0, min(pause, self.left() / 2)), self._ended)):
+            if self.left() <= 0:
                 break
             try:
-                self.renew(self.length)
+                yield from self.renew(self.length)
                 pause = self._renew_after * random.uniform(0.9, 1.0)
             except Problem as problem:
                 if problem.by_service and problem.code == "lease-lost":
                     self._over = True
                     break
                 pause = min(1.0, self._renew_after / 4)
+            except (asyncio.CancelledError, GeneratorExit):
+                raise  # The end of the loop.
             except BaseException:
-                # Nothing but the end of the lease ends a heartbeat.
+                # Nothing else but the end of the lease ends a heartbeat.
                 pause = min(1.0, self._renew_after / 4)
-            if self._left() < 0.05:
-                time.sleep(max(0.0, self._left()))
+            if self.left() < 0.05:
+                yield _Pause(max(0.0, self.left()))
         if not self._ended.is_set():
-            threading.Event.set(self.lost)
+            self.lost.set()
 
-    def renew(self, length: int) -> None:
+    def renew(self, length: int) -> Steps[None]:
         """Makes the lease `length` ms long from now, unless it is longer. Raises `Problem`."""
         sent = (time.monotonic(), time.time())
         # No answer is waited for past the end of the lease.
-        left = max(0.1, min(self._left(), max(1.0, self.length / 6000), 3.0))
-        answer = self.client.call("POST", f"{self.path}/renew", {"leaseMs": length}, timeout=left, again=False, proves=self._is_mine)[1]
+        left = max(0.1, min(self.left(), max(1.0, self.length / 6000), 3.0))
+        renewal = self.client._call("POST", f"{self.path}/renew", {"leaseMs": length}, timeout=left, again=False, proves=self._is_mine)
+        answer = (yield from renewal)[1]
         self.length = max(self.length, length)
         self._read(answer, sent)
 
-    def _left(self) -> float:
+    def left(self) -> float:
+        """Returns for how many seconds more the lease is sure."""
         if self._over or self._pid != os.getpid():
             return 0.0
         monotonic, wall = self._sent
@@ -632,81 +796,88 @@ class _Hold:
         return self._lasts - max(time.monotonic() - monotonic, time.time() - wall)
 
     def is_over(self) -> bool:
-        return not self._concluded.is_set() and self._left() <= 0
+        return not self._concluded and self.left() <= 0
 
     def held(self) -> bool:
         """True if the lease is held for certain: computed, without a request."""
-        if self._concluded.is_set():
+        if self._concluded:
             return False
-        if self._left() > 0:
+        if self.left() > 0:
             return True
         self._over = True
         return False
 
     def remaining(self) -> float:
-        return max(0.0, self._left()) if self.held() else 0.0
+        return max(0.0, self.left()) if self.held() else 0.0
 
-    def release(self) -> str:
+    def release(self) -> Steps[str]:
         """Releases the lease. Raises `LockNotOwnedError` if it was lost, and `Problem` if the service doesn't answer."""
         was_held = self.held()
-        self._concluded.set()
+        self._concluded = True
         self._ended.set()
         if self._pid != os.getpid():
             raise LockNotOwnedError("the lock belongs to the process that took it")
-        answer = self._until_over("DELETE", "", None, 5.0)
+        answer = yield from self._until_over("DELETE", "", None, 5.0)
         if not was_held or answer["leaseState"] in ("lost", "never") or (answer["leaseState"] == "unknown" and not answer["repeated"]):
             raise LockNotOwnedError("the lease was lost: another may have had it since, so undo what it guarded")
         return str(answer["leaseState"])
 
-    def record(self, outcome: Mapping[str, Any]) -> None:
+    def record(self, outcome: Mapping[str, Any]) -> Steps[None]:
         """Ends the work, and records its outcome, while the heartbeat goes on."""
-        self._concluded.set()
+        self._concluded = True
         try:
-            self._until_over("PUT", "/outcome", outcome, 10.0)
+            yield from self._until_over("PUT", "/outcome", outcome, 10.0)
         except Problem as problem:
             if problem.code == "lease-lost" and problem.by_service:
                 raise LockNotOwnedError(f"the lease was lost: {problem}") from problem
             raise
 
-    def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> dict[str, Any]:
+    def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> Steps[Dict[str, Any]]:
         """Sends it until the service has answered: for a while before its caller, and then until the lease is over, beside it."""
-        again: Callable[[Problem], bool] = lambda problem: problem.again or not problem.by_service  # noqa: E731
         try:
-            return self.client.call(method, self.path + suffix, body, timeout=waits, until=again)[1]
-        except Problem as problem:
-            if again(problem):
-                rest = max(1.0, min(self._left(), self.length / 1000))
-                threading.Thread(target=self._go_on, args=(method, suffix, body, rest, again), daemon=True).start()
+            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open))[1]
+        except BaseException as error:
+            if not isinstance(error, Problem) or _is_open(error):
+                self.leave(method, suffix, body)
             raise
         finally:
             self._ended.set()
 
-    def _go_on(self, method: str, suffix: str, body: Any, rest: float, again: Callable[[Problem], bool]) -> None:
+    def leave(self, method: str, suffix: str, body: Any) -> None:
+        """Ends the work; sends this beside its caller, until the service has answered or the lease is over."""
+        rest = max(1.0, min(self.left(), self.length / 1000))
+        self._concluded = True
+        self._ended.set()
+        _beside(self._quietly(method, suffix, body, rest))
+
+    def _quietly(self, method: str, suffix: str, body: Any, waits: float) -> Steps[None]:
         try:
-            self.client.call(method, self.path + suffix, body, timeout=rest, until=again)
+            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open)
         except Problem:
             pass
 
-    def cancel(self) -> None:
+    def _cancel(self) -> Steps[None]:
         """Cancels a request of unknown outcome, or leaves the queue. Without an answer the lease ends by itself."""
-        self._concluded.set()
-        try:
-            self.client.call("DELETE", self.path, timeout=2.0, until=lambda problem: problem.again or not problem.by_service)
-        except Problem:
-            pass
-        self._concluded.clear()
+        self._concluded = True
+        yield from self._quietly("DELETE", "", None, 2.0)
+        self._concluded = False
+
+
+def _is_open(problem: Problem) -> bool:
+    """True if the service may still answer otherwise."""
+    return problem.again or not problem.by_service
 
 
 class _Here:
     """The place of a hold that all threads share."""
 
 
-class Lock:
-    """A lock with the interface of redis-py's `Lock`. One object holds once at a time; each `acquire` is a new lease."""
+class _Locking:
+    """What both locks are. One object holds once at a time; each `acquire` is a new lease."""
 
     def __init__(
         self,
-        client: Client,
+        client: _Calls[Any],
         name: str,
         timeout: Optional[float] = 30,
         sleep: float = 0.1,
@@ -736,15 +907,11 @@ class Lock:
     def _hold(self, hold: Optional[_Hold]) -> None:
         self._local.hold = hold
 
-    def acquire(
-        self, sleep: float | None = None, blocking: bool | None = None, blocking_timeout: float | None = None, token: None = None
-    ) -> bool:
-        """Acquires the lock; False if it is held after `blocking_timeout` seconds (None: no end), or at once if not `blocking`.
-        Raises `Problem` if the service can't be reached or refuses."""
+    def _acquire(self, blocking: Optional[bool], blocking_timeout: Optional[float], token: None) -> Steps[bool]:
         if token is not None:
             raise LockError("token: can't be given; each acquire has a secret of its own")
-        if self._hold:
-            raise LockError("Cannot acquire a lock that is already held by this object")
+        if self._hold or getattr(self._local, "asks", False):
+            raise LockError("Cannot acquire a lock that is already held by this object, or asked for")
         blocking = self.blocking if blocking is None else blocking
         if blocking_timeout is None:
             blocking_timeout = self.blocking_timeout
@@ -753,66 +920,47 @@ class Lock:
         end = time.monotonic() + (FOREVER_SEC if blocking_timeout is None else blocking_timeout)
         hold = _Hold(self.client, "locks", self.name)
         body = {"leaseMs": _ms(30 if self.timeout is None else self.timeout), "owner": self.client.owner, **self._options}
+        self._local.asks = True
         try:
-            hold.acquire(body, end)
+            yield from hold.acquire(body, end)
         except Problem as problem:
             if problem.code in ("locked", "run-in-progress"):
                 return False
             raise
+        finally:
+            self._local.asks = False
         hold.keep()
         self._hold = hold
         return True
 
-    def __enter__(self) -> Lock:
-        if self.acquire():
-            return self
-        raise LockError("Unable to acquire lock within the time specified")
+    def _release(self) -> Steps[None]:
+        hold, self._hold = self._hold, None
+        if hold is None:
+            raise LockError("Cannot release an unlocked lock")
+        yield from hold.release()
 
-    def __exit__(self, *_error: object) -> None:
+    def _leave(self) -> Steps[None]:
         try:
-            self.release()
+            yield from self._release()
         except LockError:
             if self.raise_on_release_error:
                 raise
 
-    def release(self) -> None:
-        """Releases the lock. Raises `LockError` if it was never acquired, and `LockNotOwnedError` if it was lost meanwhile."""
-        hold, self._hold = self._hold, None
-        if hold is None:
-            raise LockError("Cannot release an unlocked lock")
-        hold.release()
-
-    def extend(self, additional_time: float, replace_ttl: bool = False) -> bool:
-        """Makes the lease longer by `additional_time` seconds, or with `replace_ttl` that long from now. The lock renews itself, so this is
-        for a time in which nothing can be sent. A lease never gets shorter."""
+    def _extend(self, additional_time: Optional[float], replace_ttl: bool) -> Steps[bool]:
         hold = self._owned("Cannot extend an unlocked lock", "Cannot extend a lock that's no longer owned")
         if self.timeout is None:
             raise LockError("Cannot extend a lock with no timeout")
-        length = _ms(additional_time + (0 if replace_ttl else hold.remaining()))
+        length = _ms((self.timeout if additional_time is None else additional_time) + (0 if replace_ttl else hold.remaining()))
         try:
-            hold.renew(max(1000, length))
+            yield from hold.renew(max(1000, length))
         except Problem as problem:
             if problem.code == "lease-lost":
                 raise LockNotOwnedError("Cannot extend a lock that's no longer owned") from problem
             raise
         return True
 
-    def reacquire(self) -> bool:
-        """Makes the lease `timeout` seconds long from now."""
-        return self.extend(self.timeout or 30, replace_ttl=True)
-
-    def owned(self) -> bool:
-        """True if this object holds the lock for certain. Ask before each side effect: it costs no request."""
-        return self._hold is not None and self._hold.held()
-
-    def locked(self) -> bool:
-        """True if anybody holds the lock."""
-        return bool(self.client.call("GET", f"/v1/locks/{self.name}")[1]["holders"])
-
-    @property
-    def lost(self) -> threading.Event:
-        """Is set when the lease is lost while it is held: wait for it, or look at it between two steps."""
-        return self._owned("Cannot watch an unlocked lock").lost
+    def _locked(self) -> Steps[bool]:
+        return bool((yield from self.client._call("GET", f"/v1/locks/{_name(self.name)}"))[1]["holders"])
 
     @property
     def fencing_token(self) -> int:
@@ -827,8 +975,96 @@ class Lock:
         return self._hold
 
 
+class Lock(_Locking):
+    """A lock with the interface of redis-py's `Lock`. One object holds once at a time; each `acquire` is a new lease."""
+
+    def acquire(
+        self, sleep: float | None = None, blocking: bool | None = None, blocking_timeout: float | None = None, token: None = None
+    ) -> bool:
+        """Acquires the lock; False if it is held after `blocking_timeout` seconds (None: no end), or at once if not `blocking`.
+        Raises `Problem` if the service can't be reached or refuses."""
+        return _carry_out(self._acquire(blocking, blocking_timeout, token))
+
+    def __enter__(self) -> Lock:
+        if self.acquire():
+            return self
+        raise LockError("Unable to acquire lock within the time specified")
+
+    def __exit__(self, *_error: object) -> None:
+        _carry_out(self._leave())
+
+    def release(self) -> None:
+        """Releases the lock. Raises `LockError` if it was never acquired, and `LockNotOwnedError` if it was lost meanwhile."""
+        _carry_out(self._release())
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> bool:
+        """Makes the lease longer by `additional_time` seconds, or with `replace_ttl` that long from now. The lock renews itself, so this is
+        for a time in which nothing can be sent. A lease never gets shorter."""
+        return _carry_out(self._extend(additional_time, replace_ttl))
+
+    def reacquire(self) -> bool:
+        """Makes the lease `timeout` seconds long from now."""
+        return _carry_out(self._extend(None, True))
+
+    def owned(self) -> bool:
+        """True if this object holds the lock for certain. Ask before each side effect: it costs no request."""
+        return self._hold is not None and self._hold.held()
+
+    def locked(self) -> bool:
+        """True if anybody holds the lock."""
+        return _carry_out(self._locked())
+
+    @property
+    def lost(self) -> threading.Event:
+        """Is set when the lease is lost while it is held: wait for it, or look at it between two steps."""
+        return self._owned("Cannot watch an unlocked lock").lost  # type: ignore[no-any-return]
+
+
+class AsyncLock(_Locking):
+    """A lock with the interface of redis-py's `redis.asyncio` `Lock`. Each task makes an object of its own."""
+
+    async def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None, token: None = None) -> bool:
+        """Acquires the lock; False if it is held after `blocking_timeout` seconds (None: no end), or at once if not `blocking`.
+        Raises `Problem` if the service can't be reached or refuses. A task that is cancelled meanwhile leaves nothing behind."""
+        return await _carry_out_in_task(self._acquire(blocking, blocking_timeout, token))
+
+    async def __aenter__(self) -> AsyncLock:
+        if await self.acquire():
+            return self
+        raise LockError("Unable to acquire lock within the time specified")
+
+    async def __aexit__(self, *_error: object) -> None:
+        await _carry_out_in_task(self._leave())
+
+    async def release(self) -> None:
+        """Releases the lock. Raises `LockError` if it was never acquired, and `LockNotOwnedError` if it was lost meanwhile."""
+        await _carry_out_in_task(self._release())
+
+    async def extend(self, additional_time: float, replace_ttl: bool = False) -> bool:
+        """Makes the lease longer by `additional_time` seconds, or with `replace_ttl` that long from now. The lock renews itself, so this is
+        for a time in which the loop can't run. A lease never gets shorter."""
+        return await _carry_out_in_task(self._extend(additional_time, replace_ttl))
+
+    async def reacquire(self) -> bool:
+        """Makes the lease `timeout` seconds long from now."""
+        return await _carry_out_in_task(self._extend(None, True))
+
+    async def owned(self) -> bool:
+        """True if this object holds the lock for certain. Ask before each side effect: it costs no request."""
+        return self._hold is not None and self._hold.held()
+
+    async def locked(self) -> bool:
+        """True if anybody holds the lock."""
+        return await _carry_out_in_task(self._locked())
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set when the lease is lost while it is held: wait for it, or look at it between two steps."""
+        return self._owned("Cannot watch an unlocked lock").lost  # type: ignore[no-any-return]
+
+
 @dataclass
-class Run:
+class _Attempt:
     """One attempt at the work of a key, as its function sees it."""
 
     #: The same in all attempts: pass it to every API that takes an idempotency key.
@@ -844,14 +1080,115 @@ class Run:
         """True if this attempt is the only one for certain. Ask before each side effect."""
         return self._hold.held()
 
+    def _save_checkpoint(self, value: Any) -> Steps[None]:
+        yield from self._hold.client._call("POST", f"{self._hold.path}/renew", {"checkpoint": value})
+        self.checkpoint = value
+
+
+class Run(_Attempt):
+    """One attempt at the work of a key, as its function sees it."""
+
     @property
     def lost(self) -> threading.Event:
-        return self._hold.lost
+        """Is set when the run is lost: another may begin it."""
+        return self._hold.lost  # type: ignore[no-any-return]
 
     def save_checkpoint(self, value: Any) -> None:
         """Saves up to 8 KB of JSON for the attempt that takes over."""
-        self._hold.client.call("POST", f"{self._hold.path}/renew", {"checkpoint": value})
-        self.checkpoint = value
+        _carry_out(self._save_checkpoint(value))
+
+
+class AsyncRun(_Attempt):
+    """One attempt at the work of a key, as its function sees it."""
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Is set when the run is lost: another may begin it."""
+        return self._hold.lost  # type: ignore[no-any-return]
+
+    async def save_checkpoint(self, value: Any) -> None:
+        """Saves up to 8 KB of JSON for the attempt that takes over."""
+        await _carry_out_in_task(self._save_checkpoint(value))
+
+
+class Client(_Calls[Lock]):
+    """Calls one service. Threads may share it. It keeps no connection open, so a fork is safe."""
+
+    _lock, _run, _event, _lost = Lock, Run, threading.Event, _Lost
+
+    def _start(self, steps: Steps[None]) -> threading.Thread:
+        thread = threading.Thread(target=_carry_out, args=(steps,), name="holdfast-heartbeat", daemon=True)
+        thread.start()
+        return thread
+
+    def run_once(
+        self,
+        name: str,
+        work: Callable[[Run], T],
+        *,
+        payload: Any = NO_PAYLOAD,
+        timeout: float = 30,
+        blocking_timeout: float = 45,
+        keep_result: float = 86_400,
+        max_attempts: int = 5,
+        is_final: Callable[[BaseException], bool] = lambda error: False,
+    ) -> T:
+        """Does the work once per key, and returns its result to every caller, now or later. The result is JSON.
+
+        An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
+        Raises `Problem`: `run-in-progress` after `blocking_timeout`, `fingerprint-mismatch` for another payload, `attempts-exhausted`;
+        and `LockNotOwnedError` if somebody took the run over meanwhile: then nothing of this call was recorded.
+        """
+        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final)
+        result: T = _carry_out(self._run_once(name, work, options))
+        return result
+
+    def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
+        """Takes from a limit, and returns the seconds waited. Raises `Problem` with the code `rate-limited` and the exact `retry_after` if it
+        has no room within `blocking_timeout`."""
+        return _carry_out(self._take(name, rates, cost, blocking_timeout))
+
+    def call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Tuple[int, Dict[str, Any]]:
+        """Sends any request, and sends it again without a definite answer, unless not `again`. Returns status and body; raises `Problem`."""
+        return _carry_out(self._call(method, path, body, again=again))
+
+
+class AsyncClient(_Calls[AsyncLock]):
+    """Calls one service from asyncio. It keeps no connection open, so there is nothing to close.
+
+    A task renews each lease. A loop that is held up for longer than a lease loses it, and `owned()` says so. Each request is sent by a
+    thread of its own, so the functions for the token and the signature may block.
+    """
+
+    _lock, _run, _event, _lost = AsyncLock, AsyncRun, asyncio.Event, _AsyncLost
+
+    def _start(self, steps: Steps[None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(_carry_out_in_task(steps))
+
+    async def run_once(
+        self,
+        name: str,
+        work: Callable[[AsyncRun], Awaitable[T]],
+        *,
+        payload: Any = NO_PAYLOAD,
+        timeout: float = 30,
+        blocking_timeout: float = 45,
+        keep_result: float = 86_400,
+        max_attempts: int = 5,
+        is_final: Callable[[BaseException], bool] = lambda error: False,
+    ) -> T:
+        """Does the work once per key, as `Client.run_once`. Work that is cancelled lets the next caller start again."""
+        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final)
+        result: T = await _carry_out_in_task(self._run_once(name, work, options))
+        return result
+
+    async def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
+        """Takes from a limit, as `Client.take`."""
+        return await _carry_out_in_task(self._take(name, rates, cost, blocking_timeout))
+
+    async def call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Tuple[int, Dict[str, Any]]:
+        """Sends any request, as `Client.call`."""
+        return await _carry_out_in_task(self._call(method, path, body, again=again))
 
 
 def _ms(seconds: float) -> int:

@@ -1,11 +1,12 @@
 """The driver of the Python client for the suite of scenes (docs/write-a-client.md)."""
 
+import asyncio
 import json
 import queue
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 from urllib.parse import unquote
 
 import holdfast
@@ -43,7 +44,7 @@ def after(words: List[str], name: str) -> str:
 
 
 def refused(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, (KeyboardInterrupt, asyncio.CancelledError)):
         return "interrupted"
     if isinstance(error, (Thrown, RunFailed)):
         return f"failed {json.dumps(str(error))}"
@@ -57,12 +58,42 @@ def refused(error: BaseException) -> str:
     return f"refused {'invalid-request' if isinstance(error, (LockError, ValueError, TypeError)) else type(error).__name__} definite {text}"
 
 
+def opened(words: List[str]) -> Optional[Callable[[], str]]:
+    """Forgets what was, and returns the function for the token of a new client."""
+    time.time = real_time
+    State.token, State.holds = TOKEN, {}
+    return token if "token" in words else None
+
+
+def at_once(verb: str, name: str, line: str) -> str:
+    """Carries out what asks the service nothing."""
+    if verb == "key":
+        return f"key {holdfast.key(*json.loads(line[4:]))}"
+    if verb == "token":
+        State.token = None if name == "fails" else name
+    else:
+        by = seconds(name)
+        time.time = lambda: real_time() + by
+    return "ok"
+
+
+def given(line: str) -> Dict[str, Any]:
+    return {"payload": json.loads(line.split(" payload ", 1)[1])} if " payload " in line else {}
+
+
+def returned(words: List[str], line: str) -> Any:
+    return UNUSUAL[words[1]]() if words[0] == "as" else json.loads(line.split(" ", 2)[2])
+
+
+def result(value: Any) -> str:
+    return f"result {json.dumps(value, separators=(',', ':'))}"
+
+
 def run_once(name: str, words: List[str], line: str) -> str:
     reply: "queue.Queue[str]" = queue.Queue()
     work_ends: "queue.Queue[Any]" = queue.Queue()
     State.works[name] = work_ends
     State.ends[name] = reply
-    payload = json.loads(line.split(" payload ", 1)[1]) if " payload " in line else None
 
     def work(run: Any) -> Any:
         State.holds[name] = run
@@ -74,16 +105,15 @@ def run_once(name: str, words: List[str], line: str) -> str:
 
     def all_of_it() -> None:
         try:
-            given: Dict[str, Any] = {} if payload is None and " payload " not in line else {"payload": payload}
-            result = State.client.run_once(
+            value = State.client.run_once(
                 name,
                 work,
                 timeout=seconds(words[0]),
                 blocking_timeout=seconds(after(words, "wait")),
                 is_final=lambda error: str(error) == "final",
-                **given,
+                **given(line),
             )
-            reply.put(f"result {json.dumps(result, separators=(',', ':'))}")
+            reply.put(result(value))
         except BaseException as error:
             reply.put(refused(error))
 
@@ -93,14 +123,9 @@ def run_once(name: str, words: List[str], line: str) -> str:
 
 def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     if verb == "open":
-        time.time = real_time
-        State.token, State.holds = TOKEN, {}
-        State.client = Client(name, token=token if "token" in words else None)
-    elif verb == "token":
-        State.token = None if name == "fails" else name
-    elif verb == "clock":
-        by = seconds(name)
-        time.time = lambda: real_time() + by
+        State.client = Client(name, token=opened(words))
+    elif verb in ("token", "clock", "key"):
+        return at_once(verb, name, line)
     elif verb == "acquire":
         lock = State.client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")), thread_local=False)
         if not lock.acquire():
@@ -117,7 +142,7 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     elif verb == "run_once":
         return run_once(name, words, line)
     elif verb == "return":
-        State.works[name].put(UNUSUAL[words[1]]() if words[0] == "as" else json.loads(line.split(" ", 2)[2]))
+        State.works[name].put(returned(words, line))
         return State.ends[name].get()
     elif verb == "throw":
         State.works[name].put(Thrown(words[0]))
@@ -126,8 +151,6 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         count, per = words[0].split("/")
         State.client.take(name, [Rate(int(count), seconds(per))], blocking_timeout=seconds(after(words, "wait")))
         return "taken"
-    elif verb == "key":
-        return f"key {holdfast.key(*json.loads(line[4:]))}"
     elif verb == "close":
         for hold in list(State.holds.values()):
             if isinstance(hold, holdfast.Lock) and hold.owned():
@@ -137,13 +160,22 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     return "ok"
 
 
-while True:
-    try:
-        line = sys.stdin.readline().rstrip("\n")
-        if not line:
-            break
-        verb, name, *words = [*line.split(" "), ""]
-        reply = carry_out(verb, unquote(name) if verb != "key" else "", [word for word in words if word], line)
-    except BaseException as error:
-        reply = refused(error)
-    print(reply, flush=True)
+def split(line: str) -> Tuple[str, str, List[str]]:
+    verb, name, *words = [*line.split(" "), ""]
+    return verb, unquote(name) if verb != "key" else "", [word for word in words if word]
+
+
+def main() -> None:
+    while True:
+        try:
+            line = sys.stdin.readline().rstrip("\n")
+            if not line:
+                break
+            reply = carry_out(*split(line), line)
+        except BaseException as error:
+            reply = refused(error)
+        print(reply, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
-"""clients/python from outside, against a local service: exclusion, waiting, loss, runs, limits, and lost answers."""
+"""The client from outside, against a local service: exclusion, waiting, loss, runs, limits, lost answers, and asyncio."""
 
+import asyncio
 import http.server
 import inspect
 import json
@@ -9,12 +10,13 @@ import time
 import unittest
 import uuid
 from typing import Any, Callable
-
-import redis.exceptions
-import redis.lock
+from unittest import mock
 
 import holdfast
-from holdfast import Client, Lock, LockError, LockNotOwnedError, Problem, Rate, Run, RunFailed, key
+import redis.asyncio.lock
+import redis.exceptions
+import redis.lock
+from holdfast import AsyncClient, AsyncLock, AsyncRun, Client, Lock, LockError, LockNotOwnedError, Problem, Rate, Run, RunFailed, key
 
 URL = os.environ["HOLDFAST_URL"]
 
@@ -36,6 +38,25 @@ class LosesAnswers(Client):
             return answer
         self.lost.add(method + path)
         raise Problem(0, {"code": "unavailable", "retry": "same", "definite": False})
+
+
+class Held(AsyncClient):
+    """Requests wait until they may pass, and some fail."""
+
+    def __init__(self) -> None:
+        super().__init__(URL)
+        self.passes = threading.Event()
+        self.sent: list[str] = []
+        self.fails = 0
+
+    def _send(self, method: str, *rest: Any) -> tuple[int, dict[str, Any]]:
+        if not self.passes.wait(10):
+            raise AssertionError("the request was held up")
+        if self.fails:
+            self.fails -= 1
+            raise Problem(0, {"code": "unavailable", "retry": "same", "definite": False, "retryAfterMs": 500})
+        self.sent.append(method)
+        return super()._send(method, *rest)
 
 
 class Locks(unittest.TestCase):
@@ -88,8 +109,8 @@ class Locks(unittest.TestCase):
         self.assertEqual(most, 1)
 
     def test_is_renewed_while_it_is_held(self) -> None:
-        lock = self.held(timeout=1)
-        time.sleep(3.5)
+        lock = self.held(timeout=3)
+        time.sleep(5)
         self.assertTrue(lock.owned())
         self.assertFalse(self.locks.lock(self.key).acquire(blocking=False))
         lock.release()
@@ -168,12 +189,9 @@ class Locks(unittest.TestCase):
     def test_has_the_interface_of_redis_py(self) -> None:
         self.assertIs(LockError, redis.exceptions.LockError)
         self.assertIs(LockNotOwnedError, redis.exceptions.LockNotOwnedError)
-        for name in ["acquire", "release", "extend", "reacquire", "owned", "locked"]:
-            theirs = [p for p in inspect.signature(getattr(redis.lock.Lock, name)).parameters.values()]
-            ours = inspect.signature(getattr(Lock, name)).parameters
-            for parameter in theirs:
-                if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-                    self.assertIn(parameter.name, ours, name)
+        for theirs, ours in [(redis.lock.Lock, Lock), (redis.asyncio.lock.Lock, AsyncLock)]:
+            for name in ["acquire", "release", "extend", "reacquire", "owned", "locked"]:
+                self.assertEqual(list(inspect.signature(getattr(ours, name)).parameters), list(inspect.signature(getattr(theirs, name)).parameters))
 
 
 class Runs(unittest.TestCase):
@@ -206,7 +224,7 @@ class Runs(unittest.TestCase):
         def work(run: Run) -> None:
             raise ValueError("declined" if run.attempt == 2 else "down")
 
-        is_final = lambda error: str(error) == "declined"  # noqa: E731
+        is_final = lambda error: str(error) == "declined"
         with self.assertRaisesRegex(ValueError, "down"):
             self.locks.run_once(self.key, work, is_final=is_final)
         for _ in range(2):
@@ -216,25 +234,19 @@ class Runs(unittest.TestCase):
     def test_takes_over_from_a_dead_attempt_with_its_checkpoint(self) -> None:
         def dies(run: Run) -> None:
             run.save_checkpoint({"rows": 5000})
-            run._hold._ended.set()  # its heartbeat stops
+            run._hold._ended.set()
             raise SystemExit
 
         dead = Client(URL)
-        setattr(holdfast._Hold, "record", lambda *_: None)  # and it says nothing
-        try:
-            with self.assertRaises(SystemExit):
-                dead.run_once(self.key, dies, timeout=1)
-        finally:
-            setattr(holdfast._Hold, "record", RECORD)
+        says_nothing = mock.patch.object(holdfast._Hold, "record", lambda *_: iter(()))
+        with says_nothing, self.assertRaises(SystemExit):
+            dead.run_once(self.key, dies, timeout=1)
         self.assertEqual(self.locks.run_once(self.key, lambda run: [run.attempt, run.takeover, run.checkpoint]), [2, True, {"rows": 5000}])
 
     def test_lost_answers_make_no_second_run(self) -> None:
         calls: list[int] = []
         self.assertEqual(LosesAnswers().run_once(self.key, lambda run: calls.append(run.attempt)), None)
         self.assertEqual((self.locks.run_once(self.key, lambda run: calls.append(run.attempt)), calls), (None, [1]))
-
-
-RECORD = holdfast._Hold.record
 
 
 class Limits(unittest.TestCase):
@@ -246,6 +258,155 @@ class Limits(unittest.TestCase):
             locks.take(name, rates)
         self.assertEqual((refused.exception.code, refused.exception.status), ("rate-limited", 429))
         self.assertGreater(locks.take(name, rates, blocking_timeout=5), 0)
+
+
+class Tasks(unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        self.locks = AsyncClient(URL)
+        self.key = fresh("TASK")
+
+    async def until_free(self) -> None:
+        for _ in range(200):
+            if not await AsyncClient(URL).lock(self.key).locked():
+                return
+            await asyncio.sleep(0.05)
+        self.fail(f"{self.key} is still held")
+
+    async def test_nobody_gets_a_lock_between_two_tasks(self) -> None:
+        inside, most = 0, 0
+
+        async def work() -> None:
+            nonlocal inside, most
+            async with self.locks.lock(self.key, blocking_timeout=60) as lock:
+                self.assertTrue(await lock.owned())
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0.02)
+                inside -= 1
+
+        await asyncio.gather(*(work() for _ in range(8)))
+        self.assertEqual(most, 1)
+
+    async def test_one_object_of_two_tasks_is_refused_by_name(self) -> None:
+        lock = self.locks.lock(self.key, limit=2)
+        granted, refused = await asyncio.gather(lock.acquire(), lock.acquire(), return_exceptions=True)
+        self.assertEqual(granted, True)
+        self.assertRegex(str(refused), "already held by this object, or asked for")
+        await lock.release()
+        self.assertFalse(await lock.locked())
+
+    async def test_is_renewed_while_other_tasks_run(self) -> None:
+        locks = [self.locks.lock(fresh("TASK"), timeout=4) for _ in range(20)]
+        await asyncio.gather(*(lock.acquire() for lock in locks))
+        await asyncio.sleep(6)
+        self.assertEqual([await lock.owned() for lock in locks], [True] * 20)
+        await asyncio.gather(*(lock.release() for lock in locks))
+
+    async def test_a_loop_that_is_held_up_for_longer_than_a_lease_loses_it(self) -> None:
+        lock = self.locks.lock(self.key, timeout=1)
+        await lock.acquire()
+        time.sleep(1.5)
+        self.assertFalse(await lock.owned())
+        await asyncio.wait_for(lock.lost.wait(), 10)
+        with self.assertRaises(LockNotOwnedError):
+            await lock.release()
+
+    async def test_a_broken_lock_is_told_to_who_awaits_it(self) -> None:
+        lock = self.locks.lock(self.key, timeout=2)
+        await lock.acquire()
+        told = asyncio.create_task(lock.lost.wait())
+        await self.locks.call("POST", f"/v1/locks/{self.key}/break", {"reason": "a test", "fencingToken": lock.fencing_token, "drainMs": 0})
+        await asyncio.wait_for(told, 10)
+
+    async def test_without_a_heartbeat_it_is_told_at_its_end(self) -> None:
+        lock = self.locks.lock(self.key, timeout=1)
+        await lock.acquire()
+        lock._owned("")._heartbeat.cancel()
+        await asyncio.wait_for(lock.lost.wait(), 10)
+
+    async def test_a_request_holds_up_no_other_task(self) -> None:
+        self.locks = locks = Held()
+        acquired = asyncio.create_task(locks.lock(self.key).acquire())
+        await asyncio.sleep(0.05)
+        locks.passes.set()
+        self.assertTrue(await acquired)
+
+    async def test_an_acquire_that_is_cancelled_is_cancelled_at_the_service(self) -> None:
+        locks = Held()
+        acquired = asyncio.create_task(locks.lock(self.key).acquire())
+        await asyncio.sleep(0.05)
+        acquired.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await acquired
+        locks.passes.set()
+        for _ in range(500):
+            if len(locks.sent) == 2:
+                break
+            await asyncio.sleep(0.02)
+        # Whichever comes first.
+        self.assertEqual(sorted(locks.sent), ["DELETE", "PUT"])
+        await self.until_free()
+
+    async def test_a_release_that_is_cancelled_is_sent_all_the_same(self) -> None:
+        locks = Held()
+        locks.passes.set()
+        lock = locks.lock(self.key, timeout=60)
+        await lock.acquire()
+        locks.fails = 1
+        release = asyncio.create_task(lock.release())
+        while locks.fails:
+            await asyncio.sleep(0)
+        release.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await release
+        await self.until_free()
+
+    async def test_work_that_is_cancelled_is_begun_again_at_once(self) -> None:
+        async def work(run: AsyncRun) -> int:
+            if run.attempt == 1:
+                await run.save_checkpoint("half")
+                begun.set()
+                await asyncio.sleep(60)
+            self.assertEqual(run.checkpoint, "half")
+            return run.attempt
+
+        begun = asyncio.Event()
+        first = asyncio.create_task(self.locks.run_once(self.key, work))
+        await begun.wait()
+        first.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await first
+        self.assertEqual([await self.locks.run_once(self.key, work) for _ in range(2)], [2, 2])
+
+    async def test_takes_without_holding_up_the_loop(self) -> None:
+        rates = [Rate(1, per=1)]
+        turns = 0
+
+        async def turn() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.01)
+                turns += 1
+
+        turning = asyncio.create_task(turn())
+        waited = await asyncio.gather(*(self.locks.take(self.key, rates, blocking_timeout=10) for _ in range(3)))
+        turning.cancel()
+        self.assertGreater(max(waited), 0)
+        self.assertGreater(turns, 10)
+
+    def test_a_loop_ends_during_a_heartbeat(self) -> None:
+        async def leaves_it_held() -> None:
+            locks = Held()
+            locks.passes.set()
+            lock = locks.lock(self.key, timeout=60)
+            await lock.acquire()
+            lock._owned("")._renew_after = 0.01
+            locks.passes.clear()
+            await asyncio.sleep(0.2)
+
+        ended = threading.Event()
+        threading.Thread(target=lambda: (asyncio.run(leaves_it_held()), ended.set()), daemon=True).start()
+        self.assertTrue(ended.wait(20))
 
 
 class Signed(unittest.TestCase):
