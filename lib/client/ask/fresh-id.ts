@@ -81,11 +81,8 @@ export async function withFreshLeaseId<A extends { readonly ok: true }>(
   }
 }
 
-/**
- * Asks once. Returns the lease's reply with the time its request was sent, or the refusal `locked`.
- * @throws LockError for any other refusal, or if every grant was nearly over
- */
-export async function tryOnce(
+/** Asks once. Returns the lease's reply with the time its request was sent, or the refusal. */
+export async function askOnce(
   params: AcquireParams,
   within: RetryBounds,
   deps: AskDeps,
@@ -96,9 +93,14 @@ export async function tryOnce(
   const { signal, ...request } = params;
   const bounds = remaining({ ...within, signal }, deps);
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
-  const answered = await untilFresh(() => withFreshLeaseId(params, bounds(), deps, ask), bounds, deps);
+  return untilFresh(() => withFreshLeaseId(params, bounds(), deps, ask), bounds, deps);
+}
+
+/** Asks once, as `askOnce` does. @throws LockError for any refusal but `locked`, or if every grant was nearly over */
+export async function tryOnce(...asked: Parameters<typeof askOnce>): Promise<Answered<Held | Refusal>> {
+  const answered = await askOnce(...asked);
   const { answer } = answered;
-  if (!answer.ok && answer.code !== "locked") throw errorOf(answer, `acquire ${params.key}`);
+  if (!answer.ok && answer.code !== "locked") throw errorOf(answer, `acquire ${asked[0].key}`);
   return answered;
 }
 

@@ -8,10 +8,10 @@ import { isA } from "../../core/brand.js";
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { renewAfterMs } from "../../core/renewal.js";
-import { tryOnce } from "../ask/fresh-id.js";
+import { askOnce } from "../ask/fresh-id.js";
 import type { Stoppable } from "../wire/lazy-abort.js";
 import { boundsFor, pause } from "../wire/retry.js";
-import { isUnanswered, LockError, LockLostError } from "../wire/errors.js";
+import { errorOf, isUnanswered, LockError, LockLostError } from "../wire/errors.js";
 import { type Session, CALL_BUDGET_MS } from "./session.js";
 import { capWaitMs } from "../wire/invocation.js";
 import type { HeldLease } from "../hold/lease.js";
@@ -31,7 +31,7 @@ export type Lead = (lease: Lease) => Promise<void> | void;
 
 /** The jitter at the end of the leader's lease, so that candidates don't all ask at once, in ms. */
 const SPREAD_MS = 500;
-/** The pauses while the service can't be reached: the first, which doubles up to the longest. */
+/** The pauses while the service can't be reached, or refuses: the first, which doubles up to the longest. */
 const RETRIES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
 export const ELECT_OPTIONS: Checks<ElectOptions> = {
@@ -44,8 +44,8 @@ export const ELECT_OPTIONS: Checks<ElectOptions> = {
 /** Campaigns for `key` and leads whenever it is elected, until the signal aborts, or the client or the invocation ends. */
 export async function elect(session: Session, key: string, options: ElectOptions, lead: Lead): Promise<void> {
   mayWaitForItself(session, { key });
-  for (;;) {
-    const lease = await elected(session, key, options);
+  for (let wasAllowed = false; ; wasAllowed = true) {
+    const lease = await elected(session, key, options, wasAllowed);
     if (!lease) return;
     await leadUntilOver(session, lease, options.signal, lead);
     // Let another candidate lead, if there is one.
@@ -53,36 +53,48 @@ export async function elect(session: Session, key: string, options: ElectOptions
   }
 }
 
-/** Campaigns until elected; undefined when the election is over. */
-async function elected(session: Session, key: string, options: ElectOptions): Promise<HeldLease | undefined> {
+/**
+ * Campaigns until elected; undefined when the election is over. After a first answer no refusal ends it: a right that was taken away by
+ * mistake comes back, and nobody would start the candidate again.
+ * @param wasAllowed true if this candidate has led before
+ * @throws LockError if it is refused for good before it had any other answer
+ */
+async function elected(session: Session, key: string, options: ElectOptions, wasAllowed: boolean): Promise<HeldLease | undefined> {
   const { registry, context, deps } = session;
   const goesOn = (): boolean => options.signal?.aborted !== true && !registry.closedBy && capWaitMs(LIMITS.leaseMinMs, context) > 0;
+  let isAllowed = wasAllowed;
+  let failure: string | undefined;
   for (let failedAttempts = 0; goesOn();) {
     try {
       const stood = await registry.run(options.signal, (signal) => campaign(session, key, { ...options, signal }));
       if (typeof stood !== "number") return stood;
+      isAllowed = true;
+      failure = undefined;
       failedAttempts = 0;
       await pauseFor(session, stood, options.signal);
     } catch (error) {
       if (!goesOn()) return undefined;
-      // A refusal that may pass counts as not granted, and so does a lease that was lost before it reached this code.
-      if (!isA(error, LockError) || error.retry === "never") throw error;
-      const isOutage = isUnanswered(error) || isA(error, LockLostError);
-      // Once for each outage.
-      if (failedAttempts === 0) session.emit({ type: isOutage ? "unavailable" : "refused", key, error });
+      if (!isA(error, LockError)) throw error;
+      // A lease that was lost before it reached this code is no refusal.
+      const type = isUnanswered(error) || isA(error, LockLostError) ? "unavailable" : "refused";
+      // Once for all failures in a row that have the same code.
+      if (failure !== error.code) session.emit({ type, key, error });
+      failure = error.code;
+      if (error.retry === "never" && !isAllowed) throw error;
       await pauseFor(session, deps.random() * backoffMs(RETRIES, failedAttempts++), options.signal);
     }
   }
   return undefined;
 }
 
-/** Asks once. Returns the lease, or the time in ms until it should ask again. */
+/** Asks once. Returns the lease, or the time in ms until it should ask again. @throws LockError for any refusal but `locked` */
 async function campaign(session: Session, key: string, options: Stoppable<ElectOptions>): Promise<HeldLease | number> {
   const { deps, context } = session;
   const params = { ...session.acquireParams(key, options), signal: options.signal };
-  const answered = await tryOnce(params, boundsFor(params.leaseMs, capWaitMs(Math.min(params.leaseMs, CALL_BUDGET_MS), context)), deps);
+  const answered = await askOnce(params, boundsFor(params.leaseMs, capWaitMs(Math.min(params.leaseMs, CALL_BUDGET_MS), context)), deps);
   const { answer } = answered;
   if (answer.ok) return session.holds.adopt({ ...answered, answer }, {});
+  if (answer.code !== "locked") throw errorOf(answer, `elect ${key}`);
   const { retryAfterMs = Number.POSITIVE_INFINITY } = answer;
   const part = deps.random();
   return Math.min(retryAfterMs + SPREAD_MS * part, renewAfterMs(params.leaseMs) * (0.5 + 0.5 * part));

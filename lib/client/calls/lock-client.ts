@@ -112,9 +112,11 @@ export interface LockClient extends AsyncDisposable {
    * Leader election: runs `lead` under the key's lease whenever this client is elected, until `signal` aborts or the client is closed. Then
    * the lease's signal aborts too, and the call resolves when `lead` has returned. The key is free then, or when its lease is over. A leader
    * whose lease is lost, or whose `lead` returns, campaigns again after one renewal interval. A candidate costs one request per renewal
-   * interval.
+   * interval. An outage doesn't end the election, and neither does a refusal after the first answer: it is an event, and the candidate asks
+   * again after pauses that grow to 30 s.
    * @throws the error of `lead`: the key is free then, and the election over. A lost lease does not end the election, and neither does an
-   *   error by which `lead` then stops: the signal's reason, the error of `assertHeld`, or an AbortError.
+   *   error by which `lead` then stops: the signal's reason, the error of `assertHeld`, or an AbortError. LockError if the first answer is a
+   *   refusal that a repetition doesn't change, such as for want of a right.
    */
   elect(key: string, lead: Lead): Promise<void>;
   elect(key: string, options: ElectOptions, lead: Lead): Promise<void>;

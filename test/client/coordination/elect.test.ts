@@ -5,7 +5,7 @@ import { DEFAULTS, takeoverMarginMs } from "../../../lib/core/limits.js";
 import { refuse } from "../../../lib/core/errors.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
 import { type Lease, type LockClient, LockError, LockLostError } from "../../../lib/index.js";
-import { createHarness } from "../harness.js";
+import { type Harness, createHarness } from "../harness.js";
 
 const KEY = "scheduler";
 const SECOND_MS = 1000;
@@ -254,12 +254,63 @@ describe("an election that can't be", () => {
     expect(wire.sent).toHaveLength(0);
   });
 
-  it("for want of a right ends with the refusal", async () => {
-    const { locks, wire, clock } = createHarness();
-    const refusal = { ok: false, code: "forbidden", detail: "not yours", definite: true, retry: "never" } as const;
-    wire.always("acquire", { instead: refusal });
-    const election = locks.elect(KEY, () => undefined);
+  it.each(["forbidden", "not-configured"] as const)("is %s at its first request, and ends with that, by name", async (code) => {
+    const { locks, wire, clock, events } = createHarness();
+    wire.always("acquire", { instead: refused(code) });
+    const election = locks.elect(KEY, () => expect.unreachable());
     await expect(clock.settle(election)).rejects.toBeInstanceOf(LockError);
-    await expect(election).rejects.toMatchObject({ code: "forbidden" });
+    await expect(election).rejects.toMatchObject({ code, message: `elect ${KEY}: refused meanwhile` });
+    expect(events).toMatchObject([{ type: "refused", key: KEY, error: { code } }]);
+  });
+});
+
+/** A refusal that asks for no further request. */
+const refused = (code: "forbidden" | "not-configured" | "not-found" | "limit-mismatch") =>
+  ({ ok: false, code, detail: "refused meanwhile", definite: true, retry: "never" }) as const;
+
+describe.each(["forbidden", "not-configured", "not-found", "limit-mismatch"] as const)(
+  "an election that is refused as %s meanwhile",
+  (code) => {
+    it.each([
+      ["stood by", async ({ rival }: Harness) => void (await rival.acquire(KEY, { leaseMs: 2000, heartbeat: false })), 0],
+      ["led, and lost that", async ({ wire }: Harness) => wire.always("renew", { instead: refused(code) }), 1],
+    ])("goes on for who %s, says so, asks less and less often, and leads when it may", async (_who, begin, before) => {
+      const harness = createHarness();
+      const { locks, wire, clock, events } = harness;
+      await begin(harness);
+      let leads = 0;
+      void locks.elect(KEY, async (lease) => {
+        leads++;
+        await untilLost(lease);
+      });
+      await clock.advance(SECOND_MS);
+      expect(leads).toBe(before);
+      wire.always("acquire", { instead: refused(code) });
+      await clock.advance(HOUR_MS);
+      expect(events.filter(({ type }) => type === "refused")).toMatchObject([
+        { key: KEY, error: { code, message: `elect ${KEY}: refused meanwhile` } },
+      ]);
+      const asked = wire.of("acquire").length;
+      // The longest pause is 30 s, with jitter half of it.
+      expect(asked).toBeGreaterThan(200);
+      expect(asked).toBeLessThan(300);
+      for (const operation of ["acquire", "renew"] as const) wire.always(operation, undefined);
+      await clock.advance(60 * SECOND_MS);
+      expect(leads).toBe(before + 1);
+    });
+  },
+);
+
+describe("an election that is refused after an outage", () => {
+  it("says both, each once", async () => {
+    const { locks, rival, wire, clock, events } = createHarness();
+    await rival.acquire(KEY);
+    void locks.elect(KEY, () => expect.unreachable());
+    await clock.advance(SECOND_MS);
+    wire.always("acquire", { lost: "request" });
+    await clock.advance(120 * SECOND_MS);
+    wire.always("acquire", { instead: refused("forbidden") });
+    await clock.advance(120 * SECOND_MS);
+    expect(events.map(({ type }) => type)).toEqual(["unavailable", "refused"]);
   });
 });
