@@ -2,7 +2,7 @@
 # The clients in other languages, each against a local service on a real engine.
 #
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
-#   .ci/clients.sh python DIR    its lint and types, its tests from outside, and the scenes of every client
+#   .ci/clients.sh python DIR    its lint and types, its tests from outside, redis-py's own of its locks, and the scenes of every client
 #   .ci/clients.sh java          ShedLock's own kit of tests against the Java client; gets the kit from Maven Central
 #
 # Needs Python 3.11 with venv, or Java 17 and Maven.
@@ -10,36 +10,65 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly START_SEC=60
+# The oldest that mypy knows, and the newest.
+readonly VERSIONS=(3.10 3.14)
 
 fetch() {
   mkdir -p "$1"
   python3 -m venv "$1" > "$1/install.log" 2>&1
   "$1/bin/pip" install --quiet --requirement .ci/python/requirements.txt >> "$1/install.log" 2>&1
+  python3 -m venv --without-pip "$1/bare"
+  # redis-py's own tests are in its source alone.
+  local tests=$1/redis-py/tests
+  mkdir -p "$tests/test_asyncio"
+  "$1/bin/pip" download --quiet --no-deps --no-binary :all: --dest "$1/redis-py" "$(grep ^redis== .ci/python/requirements.txt)" >> "$1/install.log" 2>&1
+  tar --extract --file "$1"/redis-py/redis-*.tar.gz --directory "$1/redis-py" --strip-components 1 --wildcards '*/tests/test_lock.py' '*/tests/test_asyncio/test_lock.py'
+  touch "$tests/__init__.py" "$tests/test_asyncio/__init__.py"
   "$1/bin/python" --version
 }
 
 # served COMMAND...: runs it with HOLDFAST_URL set to a service, which ends with it.
 served() {
-  local port log
+  local port log end=$((SECONDS + START_SEC))
   log=$(mktemp)
   port=$(node -e 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
   PORT=$port node --import tsx infra/local/start.ts > "$log" 2>&1 &
   local server=$!
   trap "kill $server 2> /dev/null || true; wait $server 2> /dev/null || true; rm -f '$log'" EXIT
   until grep -q '^engine: ' "$log"; do
-    if [[ $SECONDS -ge $START_SEC ]] || ! kill -0 "$server" 2> /dev/null; then cat "$log" >&2 && exit 1; fi
+    if [[ $SECONDS -ge $end ]] || ! kill -0 "$server" 2> /dev/null; then cat "$log" >&2 && exit 1; fi
     sleep 0.2
   done
   HOLDFAST_URL=http://127.0.0.1:$port "$@"
+}
+
+# asked DIR: the tests of the Python client that ask a service.
+asked() {
+  "$1/bin/pytest" -p no:cacheprovider clients/python/tests/test_client.py
+  # With nothing installed, under every Python that is there.
+  local python
+  for python in "$1/bare/bin/python" python3.9 python3.10 python3.12 python3.13 python3.14 pypy3; do
+    if ! "$python" --version > /dev/null 2>&1; then echo "NOT RUN: the client in Python under $python, which is not on this machine." && continue; fi
+    printf '\n=== the client in Python under %s, alone\n' "$("$python" --version | tr '\n' ' ')"
+    "$python" -m unittest clients/python/tests/test_client.py
+  done
+  cp clients/python/tests/redis_py/conftest.py "$1/redis-py/tests"
+  HOLDFAST_KITS=$PWD/test/support/kits.json \
+    "$1/bin/pytest" -p no:cacheprovider -o asyncio_mode=auto --rootdir "$1/redis-py" "$1/redis-py/tests"
 }
 
 case ${1-} in
   fetch) fetch "$2" ;;
   python)
     "$2/bin/ruff" check --no-cache --config clients/python/pyproject.toml clients/python
-    "$2/bin/mypy" --strict --cache-dir "$2/mypy" clients/python/holdfast
-    export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=clients/python
-    (served "$2/bin/pytest" -p no:cacheprovider clients/python/tests)
+    # For who has botocore and redis, and for who has neither.
+    for python in "$2/bin/python" "$2/bare/bin/python"; do
+      for version in "${VERSIONS[@]}"; do
+        "$2/bin/mypy" --strict --python-executable "$python" --python-version "$version" --cache-dir "$2/mypy" clients/python/holdfast
+      done
+    done
+    export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$PWD/clients/python
+    (served asked "$2")
     # The scenes that every client plays.
     drivers=clients/python/tests
     HOLDFAST_DRIVER="python=$2/bin/python $drivers/driver.py;asyncio=$2/bin/python $drivers/driver_asyncio.py" \

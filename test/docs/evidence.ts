@@ -110,7 +110,27 @@ function engines(): string {
   );
 }
 
+/** What a client's kit of tests by others said at its latest run (`.ci/clients.sh`): what passed, and how many tests can't, by reason. */
+interface Kit {
+  readonly version: string;
+  readonly passed: number;
+  readonly cannot: Readonly<Record<string, number>>;
+}
+
+/** The tests that others wrote for their locks, each with what it said of a client here. */
+function kits(): string {
+  const ran = JSON.parse(readFileSync(join(ROOT, "test/support/kits.json"), "utf8")) as Readonly<Record<string, Kit>>;
+  return table(
+    ["Tests", "Version", "Passed", "What can't apply"],
+    Object.entries(ran).map(([name, { version, passed, cannot }]) => {
+      const count = passed + Object.values(cannot).reduce((sum, tests) => sum + tests, 0);
+      const reasons = Object.entries(cannot).map(([reason, tests]) => `${tests}: ${reason}`);
+      return [name, version, `${passed} of ${count}`, reasons.join("; ")];
+    }),
+  );
+}
+
 /** The page's parts, by name. */
 export function evidenceParts(): Readonly<Record<string, string>> {
-  return { engines: engines(), "by property": byProperty(), mutants: mutants(), defects: defects() };
+  return { engines: engines(), kits: kits(), "by property": byProperty(), mutants: mutants(), defects: defects() };
 }

@@ -35,13 +35,13 @@ from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable, ClassVar, Dict, Generator, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 try:  # The very exceptions of redis-py, where it is installed: what catches them goes on to do so.
-    from redis.exceptions import LockError, LockNotOwnedError
+    from redis.exceptions import LockError, LockNotOwnedError  # type: ignore[import-not-found, unused-ignore]
 except ImportError:
 
-    class LockError(ValueError):  # type: ignore[no-redef]
+    class LockError(ValueError):  # type: ignore[no-redef, unused-ignore]
         """A lock that could not be acquired, released or extended."""
 
-    class LockNotOwnedError(LockError):  # type: ignore[no-redef]
+    class LockNotOwnedError(LockError):  # type: ignore[no-redef, misc, unused-ignore]
         """A lock that is held no more: its lease ended, or an operator broke it."""
 
 
@@ -433,7 +433,8 @@ class _Calls(Generic[L]):
         shared: bool = False,
     ) -> L:
         """Returns the lock of this key, not acquired yet. The parameters are those of redis-py's `lock()`; `timeout` is the lease's length
-        in seconds (1 to 86,400), and the service's queue takes the place of `sleep`."""
+        in seconds (1 to 86,400; a shorter one is raised to 1; None is 30), and the service's queue takes the place of `sleep`.
+        Semaphores: of `limit` permits this takes `permits`. A `shared` lock is held with others that are shared."""
         options = {"priority": priority, "limit": limit, "permits": permits, **({"mode": "shared"} if shared else {})}
         made = self._lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
         return made  # type: ignore[no-any-return]
@@ -887,8 +888,8 @@ class _Locking:
         raise_on_release_error: bool = True,
         options: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        if timeout is not None and not 1 <= timeout <= 86_400:
-            raise LockError(f"timeout: {timeout} given; a lease is 1 to 86,400 seconds long, and is renewed while it is held")
+        if timeout is not None and not 0 < timeout <= 86_400:
+            raise LockError(f"timeout: {timeout} given; it is up to 86,400 seconds, or None")
         self.client = client
         self.name = name
         self.timeout = timeout
@@ -919,7 +920,7 @@ class _Locking:
             blocking_timeout = 0
         end = time.monotonic() + (FOREVER_SEC if blocking_timeout is None else blocking_timeout)
         hold = _Hold(self.client, "locks", self.name)
-        body = {"leaseMs": _ms(30 if self.timeout is None else self.timeout), "owner": self.client.owner, **self._options}
+        body = {"leaseMs": _ms(30 if self.timeout is None else max(1, self.timeout)), "owner": self.client.owner, **self._options}
         self._local.asks = True
         try:
             yield from hold.acquire(body, end)
@@ -1210,9 +1211,9 @@ def _json(text: bytes) -> Mapping[str, Any]:
 
 def _signer(url: str) -> Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]:
     """Returns a function that signs for API Gateway, or for a function URL, with the credentials that botocore finds."""
-    import botocore.session
-    from botocore.auth import SigV4Auth
-    from botocore.awsrequest import AWSRequest
+    import botocore.session  # type: ignore[import-not-found, unused-ignore]
+    from botocore.auth import SigV4Auth  # type: ignore[import-not-found, unused-ignore]
+    from botocore.awsrequest import AWSRequest  # type: ignore[import-not-found, unused-ignore]
 
     session = botocore.session.get_session()
     parts = url.split("//")[-1].split("/")[0].split(".")
