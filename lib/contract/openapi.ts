@@ -33,6 +33,8 @@ export const ALWAYS: readonly ErrorCode[] = [
   "clock-skew",
   "unavailable",
   "newer-format",
+  "older-format",
+  "unreadable-record",
 ];
 
 /** The ways to authenticate. A deployment uses one of them, on every route. */

@@ -59,6 +59,11 @@ export const ERRORS = {
   contended: { status: 429, definite: true, retry: "same", title: "Others kept changing the key under the request" },
   throttled: { status: 429, definite: true, retry: "later", title: "Too many requests" },
   "not-configured": { status: 500, definite: true, retry: "never", title: "The table or the credentials are not set up" },
+  "older-format": {
+    ...{ status: 500, definite: true, retry: "never", title: "The record was written by an older version" },
+    instead: "let the work of the older version end, then use a new table",
+  },
+  "unreadable-record": { status: 500, definite: true, retry: "never", title: "The record is damaged" },
   internal: { status: 500, definite: false, retry: "same", title: "Something went wrong in the service" },
   "clock-skew": { status: 503, definite: true, retry: "later", title: "The server clocks disagree too much to decide" },
   "newer-format": { status: 503, definite: true, retry: "later", title: "The record was written by a newer version" },

@@ -122,7 +122,8 @@ export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Re
   const beganMs = deps.clock.monotonicMs();
   const due: DueTie[] = [];
   do {
-    const { sleepers, ties, next } = await deps.sleepers.list(place.after);
+    const { sleepers, ties, unreadable, next } = await deps.sleepers.list(place.after);
+    for (const error of unreadable) fail(error);
     const byKey = new Map<string, (Sleeper | TiedLease)[]>();
     for (const entry of [...sleepers, ...ties]) {
       const name = `${entry.address.namespace}/${entry.address.key}`;

@@ -13,7 +13,7 @@ import { given } from "../core/members.js";
 import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
-import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../store/port.js";
+import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../store/port.js";
 import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import { type RequestClocks, ClockSkew, guarded } from "./clocks.js";
 import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine } from "./log.js";
@@ -168,7 +168,7 @@ export class RequestContext {
     const refusal = storeRefusal(error, HOLDERS.has(request.type));
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
-    return this.deps.exposeCause ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
+    return this.deps.exposeCause && !isA(error, UnreadableRecord) ? { ...refusal, detail: `${refusal.detail}: ${cause}` } : refusal;
   }
 
   /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
@@ -200,7 +200,11 @@ const AFTER_THROTTLE_MS = { holder: 50, other: 500 };
 
 /** Returns the caller's refusal for a failed store: if the operation may have happened, and no internal details. */
 function storeRefusal(error: unknown, isHolders: boolean): Refusal {
-  if (isA(error, NewerFormat)) return refuse("newer-format", { retryAfterMs: 1000 });
+  if (isA(error, UnreadableRecord)) {
+    const { code, message: detail, definite } = error;
+    const again = code === "newer-format" ? { retryAfterMs: 1000 } : {};
+    return refuse(code, { detail, ...again, ...(!definite && { definite, retry: "same" }) });
+  }
   if (!isA(error, StoreUnavailable)) throw error;
   if (isA(error, StoreNotConfigured)) return refuse("not-configured", { definite: error.definite });
   if (isA(error, KeyContended)) return refuse("contended", { retryAfterMs: 500 });

@@ -169,7 +169,7 @@ export function createMemorySleepers(): SleeperStore {
     },
     async list() {
       const kept = [...all.values()];
-      return { sleepers: kept.filter((one) => "acquire" in one), ties: kept.filter((one) => "executionArn" in one) };
+      return { sleepers: kept.filter((one) => "acquire" in one), ties: kept.filter((one) => "executionArn" in one), unreadable: [] };
     },
     read: async (address, leaseId) => all.get(idOfLease(address, leaseId)) as Sleeper | undefined,
     async delete(kept) {

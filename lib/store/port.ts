@@ -131,6 +131,8 @@ function reused(what: string): Refusal {
 export interface SleeperPage {
   readonly sleepers: readonly Sleeper[];
   readonly ties: readonly TiedLease[];
+  /** Why others of the page can't be read. */
+  readonly unreadable: readonly UnreadableRecord[];
   readonly next?: string;
 }
 
@@ -227,10 +229,21 @@ export class StoreNotConfigured extends StoreUnavailable {
   override readonly name = "StoreNotConfigured";
 }
 
-/** A newer major version of the format wrote the record, so this version must not decide anything on it. */
-export class NewerFormat extends Error {
+/** A record of the table that this version can't read, so it must not decide anything on it. It is no outage: the table answered. */
+export class UnreadableRecord extends Error {
   static {
-    brand(this, "NewerFormat");
+    brand(this, "UnreadableRecord");
   }
-  override readonly name = "NewerFormat";
+  override readonly name = "UnreadableRecord";
+  /** True if it is certain that nothing was written. */
+  readonly definite: boolean;
+  constructor(
+    /** Another format, or a damaged attribute. */
+    readonly code: "newer-format" | "older-format" | "unreadable-record",
+    message: string,
+    { definite = true, ...options }: ErrorOptions & { readonly definite?: boolean } = {},
+  ) {
+    super(message, options);
+    this.definite = definite;
+  }
 }

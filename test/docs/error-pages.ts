@@ -41,6 +41,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
     "Correct the part that the message names: the table and its keys, the region, the credentials and their permissions, or the namespace. No wrapper proceeds past it",
   internal: "Send the same request again, with the same leaseId. If it repeats, the service's log has the cause",
   "clock-skew": "Wait. If it persists, a server's clock is wrong, or the process's own if the client is straight on the table",
+  "older-format":
+    "Let the work of the older version end, then deploy this one with a new table, or go back to the older version ([upgrading](operating.md#upgrading-and-back))",
+  "unreadable-record":
+    "Nobody can use the key: the message names the item and the attribute. Find out who wrote it, and restore the item or delete it by hand once nobody holds the key. It may have happened if the attribute is one that the decision doesn't need",
   "newer-format": "Deploy this side too: another one already writes a newer major version of the record",
   unavailable: "Send the same request again, with the same leaseId. It may have happened, unless `definite` says otherwise",
 };

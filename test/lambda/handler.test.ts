@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { PATHS } from "../../lambda/routes.js";
-import { KeyContended, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { KeyContended, StoreUnavailable, UnreadableRecord } from "../../lib/store/port.js";
 import { ACQUIRE, COMPLETE_RUN, directService, failing, INSPECT_RUN, RELEASE, RENEW, START } from "../support/direct-service.js";
 import { DECISIONS, ENDINGS } from "./every-request.js";
 
@@ -195,7 +195,6 @@ describe("a store that fails", () => {
       new StoreUnavailable("slow down", false, true),
       { code: "unavailable", status: 503, definite: false },
     ],
-    ["on a record of a newer version", new NewerFormat("format 2"), { code: "newer-format", status: 503, definite: true, retry: "later" }],
   ];
   it.each(cases)("%s is told as such, by every operation", async (_what, error, expected) => {
     const { ask, newId, failures } = directService({ store: failing(error) });
@@ -204,6 +203,26 @@ describe("a store that fails", () => {
       expect(reply.body, routeKey).toMatchObject(expected);
       expect(reply.text).not.toContain(error.message);
     }
+    expect(failures).toEqual([]);
+  });
+
+  it.each([
+    ["newer-format", true, { status: 503, retry: "later", retryAfterMs: 1000, detail: "the lock has format 4" }],
+    [
+      "older-format",
+      true,
+      { status: 500, retry: "never", detail: expect.stringMatching(/^the lock has format 4: .*new table/) as unknown },
+    ],
+    ["unreadable-record", true, { status: 500, retry: "never", detail: "the lock has format 4" }],
+    ["unreadable-record", false, { status: 500, retry: "same" }],
+  ] as const)("on a record that it can't read is told with what it is, by every operation: %s", async (code, definite, expected) => {
+    const { ask, newId, failures } = directService({ store: failing(new UnreadableRecord(code, "the lock has format 4", { definite })) });
+    for (const [routeKey, body] of EVERYTHING)
+      expect((await ask(routeKey, { leaseId: newId(), ...(body && { body }) })).body, routeKey).toMatchObject({
+        code,
+        definite,
+        ...expected,
+      });
     expect(failures).toEqual([]);
   });
 

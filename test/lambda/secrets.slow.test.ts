@@ -12,6 +12,7 @@ import { freshTable } from "../support/engine.js";
 import { type DynamoRequest, type Fault, type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
 import { type EventParts, httpEvent } from "../support/http-event.js";
 import { ANY_LEASE_ID, leaseIdAt } from "../support/lease-ids.js";
+import { FORMAT_VERSION } from "../../lib/store/dynamo/format.js";
 import { storedId } from "../../lib/store/dynamo/stored-id.js";
 import { replyOf } from "../support/reply.js";
 import { type Owned, MATRIX, own } from "./authorization-matrix.js";
@@ -112,10 +113,10 @@ const canonicalRequest = ({ headers, body }: DynamoRequest): string =>
   Object.entries({ ...headers, body: JSON.stringify(body) })
     .map(([name, value]) => `${name}:${String(value)}`)
     .join("\n");
-/** A record in which every number is text: a leaseId, as it is stored. */
+/** A record in which every number but its format is text: a leaseId, as it is stored. */
 const damaged = ({ leaseId }: Owned) => {
   const S = storedId(leaseId);
-  return { v: { S }, f: { S }, x: { S }, h: { M: {} } };
+  return { fv: { N: String(FORMAT_VERSION) }, tn: { S: "shared" }, v: { S }, f: { S }, x: { S }, h: { M: {} } };
 };
 
 const FAILURES: readonly (readonly [what: string, fault: (of: Owned) => Fault])[] = [
@@ -190,7 +191,7 @@ describe("no secret is printed or answered", () => {
     expect(Math.max(...statuses)).toBeGreaterThanOrEqual(500);
     expect(leaksOf(service)).toEqual([]);
     // The line still says why.
-    expect(service.printed.some((line) => /Exception: |InternalServerError: |safe integer/.test(line))).toBe(true);
+    expect(service.printed.some((line) => /Exception: |InternalServerError: |damaged attribute/.test(line))).toBe(true);
   });
 });
 

@@ -2,7 +2,7 @@
 import { DynamoDBDocumentClient, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FORMAT_VERSION, itemKey, SHARDS } from "../../lib/store/dynamo/item.js";
-import { type LockStore, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { type LockStore, StoreUnavailable } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type FreshTable, engineCalls, freshTable } from "../support/engine.js";
 import { type FaultProxy, holding, startFaultProxy } from "../support/fault-proxy.js";
@@ -75,7 +75,7 @@ describe("a record of a newer format", () => {
     const lock = new Fixture(store);
     await lock.acquire(A);
     if (operation !== "acquire, free") await newer(lock);
-    await expect(act(lock)).rejects.toBeInstanceOf(NewerFormat);
+    await expect(act(lock)).rejects.toMatchObject({ code: "newer-format" });
 
     // Marks the item as this version's format.
     const documents = DynamoDBDocumentClient.from(table.client);

@@ -592,7 +592,8 @@ const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "the first who waits has left its place": (item) => ((item["qi"] as readonly string[]).length > 0 ? leftAt(item, 0, 1) : item),
   "many ended and are listed": (item) => ({ ...item, ...listed(LISTED_MAX + 1) }),
   "those who were listed are tombstones": (item) => ({ ...item, rl: [] }),
-  "it has the newest format that this version knows": (item) => ({ ...item, fv: FORMAT_VERSION }),
+  "an older version wrote it": (item) => ({ ...item, fv: FORMAT_VERSION - 1 }),
+  "it has no format number": ({ fv: _none, ...item }) => item,
   "a newer version wrote it": (item) => ({ ...item, fv: FORMAT_VERSION + 1 }),
   "all who held left beside the offers": (item) =>
     "co" in item
@@ -605,7 +606,7 @@ const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "it never had eight tombstones": ({ r7, ...item }) => (item["fl"] === "" ? item : { ...item, r7 }),
   "it never had a queue": ({ q, qi, ...item }) => ((q as readonly Item[]).length > 0 ? { ...item, q, qi } : item),
   ...Object.fromEntries(
-    ["f", "fl", "fv", "ff"].map((name) => [
+    ["f", "fl", "ff"].map((name) => [
       `it has no ${name}`,
       (item: Item) => Object.fromEntries(Object.entries(item).filter(([each]) => each !== name)),
     ]),

@@ -226,7 +226,7 @@ describe("a keep-alive", () => {
     key.at(DEFAULTS.waiterTtlMs / 2).ask(letter);
     return { key, before, touch: key.decision!.touch! };
   };
-  const after = (before: Item, touch: Touch, seen = fromItem({ ...before, fv: 1 })): LockRecord | undefined => {
+  const after = (before: Item, touch: Touch, seen = fromItem({ ...before, fv: FORMAT_VERSION })): LockRecord | undefined => {
     const item = written("locks", before, touchWaiter(touch, seen), at(1, 1));
     return item && fromItem(item);
   };
@@ -428,7 +428,8 @@ abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 one ended and is listed
 abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W.Y.0 the first who waits has left its place
 abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 many ended and are listed
 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 those who were listed are tombstones
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has the newest format that this version knows
+..................................................... an older version wrote it
+..................................................... it has no format number
 ..................................................... a newer version wrote it
 abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS........ all who held left beside the offers
 abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... a former version wrote it, and counts no sums
@@ -438,7 +439,6 @@ abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had eight tombsto
 abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had a queue
 abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ it has no f
 abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no fl
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no fv
 abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no ff
 `
   .trim()

@@ -9,7 +9,7 @@ import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, itemKey, NO_TOMBSTONE, payloadKey, shardKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import { markOf } from "../../lib/store/dynamo/lists.js";
 import { plain, plainItem } from "../../lib/store/dynamo/attribute-value.js";
-import { NewerFormat } from "../../lib/store/port.js";
+import { UnreadableRecord } from "../../lib/store/port.js";
 import { recordBytes, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import { A, B, C, D, leaseId } from "./fixture.js";
 
@@ -120,7 +120,7 @@ describe("an item", () => {
       ...Object.fromEntries(TOMBSTONES.map((name) => [name, NO_TOMBSTONE])),
     });
     expect(fromItem(toItem(EMPTY))).toStrictEqual(EMPTY);
-    expect(fromItem({ v: 1, x: 3 })).toStrictEqual({ ...EMPTY, fencingToken: 0 });
+    expect(fromItem({ v: 1, x: 3, fv: FORMAT_VERSION })).toStrictEqual({ ...EMPTY, fencingToken: 0 });
   });
 
   it("of readers has their sums, and their tokens apart from those that join later", () => {
@@ -220,16 +220,50 @@ describe("an item", () => {
     expect(waiters[0]?.unknownOfPlace).toStrictEqual(newer);
   });
 
-  it.each<[string, object, boolean]>([
-    ["this format", { fv: FORMAT_VERSION }, true],
-    ["no format", {}, true],
-    ["a newer format", { fv: FORMAT_VERSION + 1 }, false],
-  ])("of %s is read: or refused", (_, format, isRead) => {
+  it.each<[string, object, string]>([
+    ["this format", { fv: FORMAT_VERSION }, "read"],
+    ["no format", {}, "older-format"],
+    ["an older format", { fv: FORMAT_VERSION - 1 }, "older-format"],
+    ["a newer format", { fv: FORMAT_VERSION + 1 }, "newer-format"],
+    ["a damaged format", { fv: "3" }, "unreadable-record"],
+  ])("of %s is read, or refused by name", (_, format, code) => {
     const { fv: _format, ...item } = toItem(EMPTY);
     const read = (): LockRecord => fromItem({ ...item, ...format });
-    if (isRead) expect(read()).toStrictEqual(EMPTY);
-    else expect(read).toThrow(NewerFormat);
+    if (code === "read") expect(read()).toStrictEqual(EMPTY);
+    else expect(read).toThrow(expect.objectContaining({ name: "UnreadableRecord", code }));
   });
+
+  /** Returns the ways to the attributes of an item, and of its parts. */
+  const waysIn = (part: unknown, way: readonly string[] = []): readonly (readonly string[])[] =>
+    typeof part !== "object" || part === null
+      ? [way]
+      : [...(way.length > 0 ? [way] : []), ...Object.entries(part).flatMap(([name, inner]) => waysIn(inner, [...way, name]))];
+  const damagedAt = (part: unknown, [name = "", ...rest]: readonly string[], value: unknown): unknown => {
+    const changed = rest.length > 0 ? damagedAt((part as Item)[name], rest, value) : value;
+    if (Array.isArray(part)) return part.with(Number(name), changed);
+    return { ...(part as object), [name]: changed };
+  };
+
+  it.each(waysIn(toItem(FULL)).map((way) => [way.join(" › "), way] as const))(
+    "with damage is read, or refused with the attribute: %s",
+    (_name, way) => {
+      for (const value of [undefined, null, 1.5, -1, "text", "", true, [], {}, [[]], new Set(["a"])]) {
+        const item = { p: "acme/locks/3", k: "ORDER_1", ...(damagedAt(toItem(FULL), way, value) as object) };
+        try {
+          const { holds } = fromItem(item);
+          for (const hold of Object.values(holds))
+            expect(hold).toMatchObject({ owner: expect.any(String), fencingToken: expect.any(Number) });
+        } catch (error) {
+          expect(error).toBeInstanceOf(UnreadableRecord);
+          const { code, message } = error as UnreadableRecord;
+          if (way[0] !== "fv") expect(code).toBe("unreadable-record");
+          else continue;
+          expect(message).toContain(`the lock "ORDER_1" has a damaged attribute "${way[0]}`);
+          expect(message, "no leaseId").not.toMatch(/[-\w]{22}/);
+        }
+      }
+    },
+  );
 
   it.each(["f", "ff", "v", "lim", "x", "qv"])("is not read where a number is damaged: %s", (name) => {
     for (const value of [1.5, Number.NaN, "1", 2 ** 53])

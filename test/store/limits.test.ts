@@ -5,7 +5,7 @@ import type { Take, Taken } from "../../lib/core/rate.js";
 import type { Refusal } from "../../lib/core/errors.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
-import { type LimitStore, NewerFormat } from "../../lib/store/port.js";
+import type { LimitStore } from "../../lib/store/port.js";
 import { type FreshTable, freshTable } from "../support/engine.js";
 import { dynamoStoreOn, POLICY, START_MS } from "./fixture.js";
 
@@ -176,8 +176,8 @@ describe("the item", () => {
       }),
     );
     const before = await read(scene);
-    await expect(scene.take(newProcess())).rejects.toThrow(NewerFormat);
-    await expect(newProcess().read(scene.name)).rejects.toThrow(NewerFormat);
+    await expect(scene.take(newProcess())).rejects.toMatchObject({ code: "newer-format" });
+    await expect(newProcess().read(scene.name)).rejects.toMatchObject({ code: "newer-format" });
     expect(await read(scene)).toEqual(before);
   });
 });

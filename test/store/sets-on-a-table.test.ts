@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { sdkCalls } from "../support/sdk-calls.js";
 import { FORMAT_VERSION, itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import { itemText } from "../../lib/store/dynamo/wire-text.js";
-import { type LockStore, NewerFormat, StoreUnavailable } from "../../lib/store/port.js";
+import { type LockStore, StoreUnavailable } from "../../lib/store/port.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { engineCalls, freshTable } from "../support/engine.js";
 import { type FaultProxy, cancelledFor, holding, startFaultProxy } from "../support/fault-proxy.js";
@@ -180,7 +180,7 @@ it("a set with a key whose record is of a newer format decides nothing", async (
   const record = await sets.key("b").read();
   const documents = DynamoDBDocumentClient.from(engineClient(inject("engineEndpoint")));
   await documents.send(new PutCommand({ TableName: tableName, Item: { ...itemKey(address), ...toItem(record!), fv: FORMAT_VERSION + 1 } }));
-  await expect(sets.acquire(A, KEYS)).rejects.toBeInstanceOf(NewerFormat);
+  await expect(sets.acquire(A, KEYS)).rejects.toMatchObject({ code: "newer-format" });
   expect(await sets.holders(["a", "c"])).toEqual([[], []]);
 });
 

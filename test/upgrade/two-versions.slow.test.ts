@@ -15,15 +15,16 @@ import { freshTable } from "../support/engine.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 const ITEM = "lib/store/dynamo/item.ts";
+const FORMAT = "lib/store/dynamo/format.ts";
 const LAYOUT = "lib/store/dynamo/layout.ts";
 /** The option `note` of an acquire, which takes the way of `meta`; and an attribute beside the record's parts. */
 const NEXT: readonly Edit[] = [
   ["meta: true };", "meta: true, note: true };", "lib/core/details.ts"],
   ["meta: v.optional(meta) }", "meta: v.optional(meta), note: v.optional(text(100)) }", "lib/contract/fields.ts"],
-  ['  notified: part("nt", NOTIFIED),', '  notified: part("nt", NOTIFIED),\n  note: optional(plain("nn")),', LAYOUT],
+  ['  notified: part("nt", NOTIFIED),', '  notified: part("nt", NOTIFIED),\n  note: optional(text("nn")),', LAYOUT],
   ["return {\n    h: Object.fromEntries([", "return {\nnx: 1,\nh: Object.fromEntries([", ITEM],
 ];
-const NEWER_FORMAT: Edit = ["FORMAT_VERSION = 1;", "FORMAT_VERSION = 2;", ITEM];
+const NEWER_FORMAT: Edit = ["FORMAT_VERSION = 3;", "FORMAT_VERSION = 4;", FORMAT];
 /** The old version with a mistake: it drops the attributes that it doesn't know. */
 const FORGETFUL: Edit = ["(unknown.length > 0 &&", "(unknown.length < 0 &&", LAYOUT];
 /** Two bundles and two processes. */

@@ -26,8 +26,9 @@ import { fastPath, leanWrite } from "./fast-path.js";
 import { DynamoLimits } from "./limit-store.js";
 import { touchWaiter } from "./touch-waiter.js";
 import { type FastPath, type Write, KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
+import { FORMAT_VERSION, present } from "./format.js";
 import type { Item } from "./layout.js";
-import { FORMAT_VERSION, fromItem, itemKey, OPTIONAL, payloadKey, QUEUE, TENANCY, TENANCY_KEY, toItem } from "./item.js";
+import { fromItem, itemKey, OPTIONAL, payloadIn, payloadKey, QUEUE, TENANCY, TENANCY_KEY, tenancyIn, toItem } from "./item.js";
 import type {
   Address,
   Applied,
@@ -41,7 +42,7 @@ import type {
   TableTenancy,
 } from "../port.js";
 import { hasLeftPlaces, listsOf, withLists } from "./lists.js";
-import { KeyContended, NewerFormat, StoreUnavailable } from "../port.js";
+import { KeyContended, StoreUnavailable, UnreadableRecord } from "../port.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
 import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
@@ -97,7 +98,7 @@ class DynamoStore implements LockStore {
     return this.#untilNoConflict(async () => {
       try {
         const { Attributes } = await this.#calls.updateItem(input);
-        return { written: true, before: recordIn(Attributes) };
+        return { written: true, before: recordBefore(Attributes) };
       } catch (error) {
         if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
         throw error;
@@ -140,7 +141,6 @@ class DynamoStore implements LockStore {
       try {
         return await send();
       } catch (error) {
-        if (isA(error, NewerFormat)) throw error;
         if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
         await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
       }
@@ -189,19 +189,19 @@ class DynamoStore implements LockStore {
   async #recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
       const { Item } = await this.#calls.getItem({ ...this.#table, Key: TENANCY_KEY, ConsistentRead: true });
-      if (Item) return Item[TENANCY] as TableTenancy;
+      if (Item) return tenancyIn(Item);
       await this.#calls.updateItem({
         ...this.#table,
         Key: TENANCY_KEY,
         ConditionExpression: `attribute_not_exists(${TENANCY})`,
-        UpdateExpression: `SET ${TENANCY} = :mine`,
-        ExpressionAttributeValues: { ":mine": mine },
+        UpdateExpression: `SET ${TENANCY} = :mine, fv = :format`,
+        ExpressionAttributeValues: { ":mine": mine, ":format": FORMAT_VERSION },
         ReturnValuesOnConditionCheckFailure: "ALL_OLD",
       });
       return mine;
     } catch (error) {
       if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
-      return plainItem(error.Item ?? {})[TENANCY] as TableTenancy; // Another client recorded it first.
+      return tenancyIn(plainItem(error.Item ?? {})); // Another client recorded it first.
     }
   }
 
@@ -273,9 +273,9 @@ class DynamoStore implements LockStore {
       Key: payloadKey(address, digest),
       // The item of this digest always has this text. Only its TTL changes.
       ConditionExpression: text === undefined ? "#x < :x" : "attribute_not_exists(#x) OR #x < :x",
-      UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t",
+      UpdateExpression: text === undefined ? "SET #x = :x" : "SET #x = :x, t = :t, fv = :format",
       ExpressionAttributeNames: { "#x": TABLE.ttlAttribute },
-      ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text }) },
+      ExpressionAttributeValues: { ":x": ttlAtSec, ...(text !== undefined && { ":t": text, ":format": FORMAT_VERSION }) },
     };
     try {
       await this.#calls.updateItem(input);
@@ -286,8 +286,10 @@ class DynamoStore implements LockStore {
 
   async readPayload(address: Address, digest: string): Promise<string | undefined> {
     const Key = payloadKey(address, digest);
-    const { Item } = await readFrom(this.#place, () => this.#calls.getItem({ ...this.#table, Key, ConsistentRead: true }));
-    return Item?.["t"] as string | undefined;
+    return readFrom(this.#place, async () => {
+      const { Item } = await this.#calls.getItem({ ...this.#table, Key, ConsistentRead: true });
+      return Item && payloadIn(Item);
+    });
   }
 
   async list(query: ListQuery): Promise<ListPage> {
@@ -308,7 +310,7 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
   const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
   const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));
   const touches = !isLeft && seen && (seen.touches === undefined ? UNTOUCHED : TOUCHED_AS_SEEN);
-  const condition = [seen ? "v = :seen" : "attribute_not_exists(v)", ...(touches ? [touches] : []), KNOWN_FORMAT];
+  const condition = seen ? ["v = :seen", ...(touches ? [touches] : []), KNOWN_FORMAT] : ["attribute_not_exists(v)"];
   return {
     condition: condition.join(" AND "),
     update: `SET ${Object.keys(item)
@@ -317,8 +319,7 @@ function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
     names: {},
     values: {
       ...values,
-      ":format": FORMAT_VERSION,
-      ...(seen && { ":seen": seen.version }),
+      ...(seen && { ":seen": seen.version, ":format": FORMAT_VERSION }),
       ...(touches === TOUCHED_AS_SEEN && { ":touches": seen?.touches }),
     },
   };
@@ -344,5 +345,15 @@ function seenBy({ Item: item }: { readonly Item?: WireItem }): LockRecord | unde
 
 /** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */
 function recordIn(item: Item | undefined): LockRecord | undefined {
-  return item?.["v"] === undefined ? undefined : fromItem(item);
+  const stored = present(item);
+  return stored && fromItem(stored);
+}
+
+/** The same for the item that a write has just replaced. */
+function recordBefore(item: Item | undefined): LockRecord | undefined {
+  try {
+    return recordIn(item);
+  } catch (error) {
+    throw isA(error, UnreadableRecord) ? new UnreadableRecord(error.code, error.message, { definite: false, cause: error }) : error;
+  }
 }

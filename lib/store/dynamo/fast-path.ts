@@ -205,7 +205,7 @@ function grant(leaseId: string, hold: Hold, limit: number, ttl: number, run?: It
   // The sums of a crowd don't count who waits for a condition, and its limit must not be another than theirs.
   const members = crowd ? is.NO_MEMBERS : is.NO_MEMBER;
   return {
-    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.KNOWN_FORMAT].join(" AND "),
+    condition: [is.FREE, is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ...(run ? [is.NEVER_RUN] : []), members, is.NO_OTHER_FORMAT].join(" AND "),
     update:
       `SET h = :h, f = :token, ff = :token, lim = :limit, v = if_not_exists(v, :now) + :one, ` +
       `${is.X} = :ttl, fv = :format, q = :none, qi = :none, fl = if_not_exists(fl, :empty)${run ? ", rn = :run" : ""}` +

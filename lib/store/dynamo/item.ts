@@ -40,21 +40,36 @@
  * A large payload of a run has an item of its own: `k` is the key, `/` and the payload's digest, `t` its text.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { Hold, LockRecord, Member, Waiter } from "../../core/record.js";
+import type { Hold, LockRecord, Member, Tombstone, Waiter } from "../../core/record.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
-import { NewerFormat } from "../port.js";
+import type { TableTenancy } from "../port.js";
 import { sumsOf } from "./crowd-item.js";
+import { FORMAT_VERSION, readItem } from "./format.js";
 import { LEFT, markOf, withListed, withLists } from "./lists.js";
-import { type Item, HOLD, OFFER, PLACE, RUN, safeInteger, TOMBSTONE, UPGRADING } from "./layout.js";
+import {
+  type Item,
+  at,
+  DamagedAttribute,
+  HOLD,
+  jsonOf,
+  listOf,
+  mapOf,
+  OFFER,
+  PLACE,
+  RUN,
+  safeInteger,
+  textOf,
+  TOMBSTONE,
+  UPGRADING,
+} from "./layout.js";
+import { TENANCY } from "./item-key.js";
 import { leaseIdOf, storedId } from "./stored-id.js";
 import { TABLE } from "./table.js";
 
+export { FORMAT_VERSION } from "./format.js";
 export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
-
-/** The major version of this layout. A reader refuses a newer one. */
-export const FORMAT_VERSION = 1;
 
 /** The attributes of tombstones, latest first. */
 export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
@@ -122,50 +137,67 @@ export function waiterToItem(waiter: Waiter): Item {
 
 /**
  * Converts an item to its record.
- * @throws NewerFormat when a newer major version wrote it.
+ * @throws UnreadableRecord for another format, and for an attribute that is damaged
  */
 export function fromItem(item: Item): LockRecord {
-  const format = Number(item["fv"] ?? FORMAT_VERSION);
-  if (format > FORMAT_VERSION) {
-    throw new NewerFormat(`the record has format ${format}, this version reads up to ${FORMAT_VERSION}`);
-  }
-  const all = Object.entries((item["h"] ?? {}) as Readonly<Record<string, Item>>);
-  const holds = all.filter(([, hold]) => isHold(hold));
-  const offers = all.filter(([, offer]) => !isHold(offer));
-  const handedOverAtMs = Math.max(safeInteger(item["ox"] ?? 0), safeInteger(item["ol"] ?? 0));
-  const joined = (item["jt"] ?? {}) as Item;
-  const ring = TOMBSTONES.map((name) => (item[name] ?? NO_TOMBSTONE) as Item).filter((entry) => entry["i"] !== "");
-  const marks = (item["qi"] ?? []) as readonly string[];
-  const places = ((item["q"] ?? []) as readonly Item[]).map((entry, place) => (marks[place] === LEFT ? undefined : waiterFromItem(entry)));
-  const listed = (item["rl"] ?? []) as readonly string[];
+  return readItem(item, recordOf);
+}
+
+function recordOf(item: Item): LockRecord {
+  const integer = (name: string, byDefault?: number): number => at(name, () => safeInteger(item[name] ?? byDefault));
+  const map = (name: string): Readonly<Record<string, Item>> => at(name, () => mapOf(item[name] ?? {})) as Readonly<Record<string, Item>>;
+  const list = (name: string): readonly unknown[] => at(name, () => listOf(item[name] ?? []));
+  const holders = map("h");
+  const all = at("h", () => Object.entries(holders).map(([id, entry]) => [id, mapOf(entry)] as const));
+  const handedOverAtMs = Math.max(integer("ox", 0), integer("ol", 0));
+  const joined = map("jt");
+  const ring = TOMBSTONES.flatMap((name) => at(name, () => tombstoneIn(item[name])));
+  const marks = list("qi");
+  const places = at("q", () =>
+    listOf(item["q"] ?? []).map((entry, place) => (marks[place] === LEFT ? undefined : waiterFromItem(mapOf(entry)))),
+  );
+  const listed = at("rl", () => list("rl").map(textOf));
   const record: LockRecord = {
-    version: safeInteger(item["v"]),
-    fencingToken: safeInteger(item["f"] ?? 0),
-    fenceFloor: safeInteger(item["ff"] ?? 0),
-    limit: safeInteger(item["lim"] ?? 1),
-    ...(item["hl"] !== undefined && { heldMs: safeInteger(item["hl"]), heldBeforeMs: safeInteger(item["hp"]) }),
-    holds: Object.fromEntries(holds.map(([id, hold]) => [leaseIdOf(id), holdFromItem(hold, joined[id])])),
-    offers: offers
-      .map(([id, offer]) => ({ leaseId: leaseIdOf(id), ...OFFER.fromItem(offer), offeredAtMs: safeInteger(offer["a"] ?? handedOverAtMs) }))
-      .sort(inOrder),
+    version: integer("v"),
+    fencingToken: integer("f", 0),
+    fenceFloor: integer("ff", 0),
+    limit: integer("lim", 1),
+    ...(item["hl"] !== undefined && { heldMs: integer("hl"), heldBeforeMs: integer("hp") }),
+    holds: at("h", () => Object.fromEntries(all.filter(isHold).map(([id, hold]) => [leaseIdOf(id), holdFromItem(hold, joined[id])]))),
+    offers: at("h", () =>
+      all
+        .filter((entry) => !isHold(entry))
+        .map(([id, offer]) => ({
+          leaseId: leaseIdOf(id),
+          ...OFFER.fromItem(offer),
+          offeredAtMs: at("a", () => safeInteger(offer["a"] ?? handedOverAtMs)),
+        }))
+        .sort(inOrder),
+    ),
     waiters: places.filter((waiter) => waiter !== undefined),
-    ...(item["cw"] !== undefined && { waitSet: waitSetFromItem(item["cw"] as Readonly<Record<string, Item>>) }),
-    tombstones: ring.map(TOMBSTONE.fromItem),
-    lowWatermark: leaseIdOf((item["fl"] as string | undefined) ?? ""),
-    ...(item["ug"] !== undefined && { upgrading: UPGRADING.fromItem(item["ug"] as Item) }),
-    ...(item["rn"] !== undefined && { run: RUN.fromItem(item["rn"] as Item) }),
-    ...(item["qv"] !== undefined && { touches: safeInteger(item["qv"]) }),
-    ttlAtSec: safeInteger(item[TABLE.ttlAttribute]),
+    ...(item["cw"] !== undefined && { waitSet: at("cw", () => waitSetFromItem(map("cw"))) }),
+    tombstones: ring,
+    lowWatermark: at("fl", () => leaseIdOf(textOf(item["fl"] ?? ""))),
+    ...(item["ug"] !== undefined && { upgrading: at("ug", () => UPGRADING.fromItem(map("ug"))) }),
+    ...(item["rn"] !== undefined && { run: at("rn", () => RUN.fromItem(map("rn"))) }),
+    ...(item["qv"] !== undefined && { touches: integer("qv") }),
+    ttlAtSec: integer(TABLE.ttlAttribute),
   };
-  return withLists(withListed(record, listed, safeInteger(item["rz"] ?? 0)), {
-    places: places.map((waiter) => waiter?.leaseId ?? LEFT),
-    listed,
-  });
+  const endedAtMs = integer("rz", 0);
+  return withLists(
+    at("rl", () => withListed(record, listed, endedAtMs)),
+    { places: places.map((waiter) => waiter?.leaseId ?? LEFT), listed },
+  );
 }
 
 /** True if an entry of `h` is a hold: an offer has no token yet. */
-function isHold(entry: Item): boolean {
+function isHold([, entry]: readonly [string, Item]): boolean {
   return entry["t"] !== undefined;
+}
+
+function tombstoneIn(entry: unknown = NO_TOMBSTONE): readonly Tombstone[] {
+  const ended = mapOf(entry);
+  return ended["i"] === "" ? [] : [TOMBSTONE.fromItem(ended)];
 }
 
 /** A token that was given after the lease joined, by a change of mode, is in the hold itself. */
@@ -175,14 +207,30 @@ function holdFromItem(item: Item, joined: unknown = 0): Hold {
 }
 
 function waiterFromItem(waiter: Item): Waiter {
-  // Stryker disable next-line ArrayDeclaration: there is one entry, and the default is for the compiler
-  const [[id, offer] = ["", {}]] = Object.entries(waiter["g"] as Readonly<Record<string, Item>>);
   const { unknown, aliveUntilMs, ttlMs } = PLACE.fromItem(waiter);
-  return { leaseId: leaseIdOf(id), ...OFFER.fromItem(offer), aliveUntilMs, ttlMs, ...(unknown && { unknownOfPlace: unknown }) };
+  const asked = at("g", () => {
+    // Stryker disable next-line ArrayDeclaration: there is one entry, and the default is for the compiler
+    const [[id, offer] = ["", {}]] = Object.entries(mapOf(waiter["g"]));
+    return { leaseId: leaseIdOf(id), ...OFFER.fromItem(mapOf(offer)) };
+  });
+  return { ...asked, aliveUntilMs, ttlMs, ...(unknown && { unknownOfPlace: unknown }) };
 }
 
 function waitSetFromItem(members: Readonly<Record<string, Item>>): readonly Member[] {
   return Object.values(members)
     .sort((a, b) => safeInteger(a["n"]) - safeInteger(b["n"]))
     .map((member) => waiterFromItem(member) as Member);
+}
+
+/** Returns the tenancy that the table's own item records. @throws UnreadableRecord */
+export function tenancyIn(item: Item): TableTenancy {
+  return readItem(item, ({ [TENANCY]: tenancy }) => {
+    if (tenancy !== "shared" && tenancy !== "tenants") throw new DamagedAttribute("is no tenancy", TENANCY);
+    return tenancy;
+  });
+}
+
+/** Returns the text of a payload's item, which is JSON. @throws UnreadableRecord */
+export function payloadIn(item: Item): string {
+  return readItem(item, ({ t }) => at("t", () => (jsonOf(t), textOf(t))));
 }

@@ -17,6 +17,7 @@ import type {
   Upgrading,
   Waiter,
 } from "../../core/record.js";
+import { brand, isA } from "../../core/brand.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import { leaseIdOf, storedId } from "./stored-id.js";
 
@@ -58,7 +59,7 @@ function layoutOf<Part extends object>(members: Members<Part>, others: readonly 
     fromItem(item) {
       const part: Record<string, unknown> = {};
       for (const [member, { name, from }] of rows) {
-        const value = from(item[name]);
+        const value = at(name, () => from(item[name]));
         if (value !== undefined) part[member] = value;
       }
       const unknown = Object.entries(item).filter(([name]) => !known.has(name));
@@ -67,9 +68,18 @@ function layoutOf<Part extends object>(members: Members<Part>, others: readonly 
   };
 }
 
-/** A value that is stored as it is. */
-function plain<Value>(name: string): Attribute<Value> {
-  return { name, to: (value) => value, from: (stored) => stored as Value };
+/** A text that is stored as it is. */
+function text<Value extends string>(name: string): Attribute<Value> {
+  return { name, to: (value) => value, from: (stored) => textOf(stored) as Value };
+}
+
+/** A truth value that is stored as it is. */
+function truth<Value extends boolean>(name: string): Attribute<Value> {
+  const from = (stored: unknown): Value => {
+    if (typeof stored !== "boolean") throw new DamagedAttribute("is no truth value");
+    return stored as Value;
+  };
+  return { name, to: (value) => value, from };
 }
 
 /** A token or a time. One that is as by default isn't stored. */
@@ -82,7 +92,7 @@ const WAITING_MODE: Attribute<Mode> = { name: "m", to: (mode) => (mode === "shar
 
 /** A leaseId. */
 function idOfLease(name: string): Attribute<LeaseId> {
-  return { name, to: storedId, from: (stored) => leaseIdOf(stored as string) };
+  return { name, to: storedId, from: (stored) => leaseIdOf(textOf(stored)) };
 }
 
 /** A member that may be absent. */
@@ -92,7 +102,7 @@ function optional<Value>({ name, to, from }: Attribute<Value>): Attribute<Value 
 
 /** A part within a part. */
 function part<Value>(name: string, { toItem, fromItem }: Layout<Value>): Attribute<Value | undefined> {
-  return optional<Value>({ name, to: toItem, from: (stored) => fromItem(stored as Item) });
+  return optional<Value>({ name, to: toItem, from: (stored) => fromItem(mapOf(stored)) });
 }
 
 /** The mark of a waiter that sleeps. */
@@ -102,23 +112,23 @@ const NOTIFIED = layoutOf<Notified>({ fencingToken: integer("t"), sequence: inte
 
 /** A hold, in `h`. */
 export const HOLD = layoutOf<Hold>({
-  principal: plain("p"),
-  owner: plain("o"),
+  principal: text("p"),
+  owner: text("o"),
   mode: { name: "m", to: (mode) => (mode === "exclusive" ? "x" : "s"), from: modeFrom },
   permits: integer("n"),
-  scope: optional(plain("sc")),
+  scope: optional(text("sc")),
   fencingToken: integer("t"),
   leaseMs: integer("l"),
   grantedAtMs: integer("a"),
   expiresAtMs: integer("e"),
   marginMs: integer("g"),
-  requestHash: plain("ph"),
+  requestHash: text("ph"),
   broken: optional({ name: "b", to: (broken) => (broken === "forced" ? 2 : 1), from: (stored) => (stored === 2 ? "forced" : "drain") }),
   // Text, because DynamoDB has fewer numbers than JSON, less nesting, and no lone surrogates.
   meta: optional({
     name: "mt",
     to: (meta) => JSON.stringify(meta),
-    from: (stored) => JSON.parse(stored as string) as NonNullable<Hold["meta"]>,
+    from: (stored) => jsonOf(stored) as NonNullable<Hold["meta"]>,
   }),
   notified: part("nt", NOTIFIED),
 });
@@ -126,13 +136,13 @@ export const HOLD = layoutOf<Hold>({
 /** An offer without its leaseId and its time `a`: in `h`, and in a waiter's entry as `g`. */
 export const OFFER = layoutOf<Omit<Offer, "leaseId" | "offeredAtMs">>(
   {
-    principal: plain("p"),
-    owner: plain("o"),
+    principal: text("p"),
+    owner: text("o"),
     mode: WAITING_MODE,
     permits: integer("n", 1),
-    requestHash: plain("ph"),
+    requestHash: text("ph"),
     priority: integer("pr", 0),
-    condition: optional(plain("c")),
+    condition: optional(text("c")),
     asleep: ASLEEP,
   },
   ["a"],
@@ -146,18 +156,18 @@ export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode" | "
 
 export const TOMBSTONE = layoutOf<Tombstone>({
   leaseId: idOfLease("i"),
-  ending: plain("w"),
+  ending: text("w"),
   fencingToken: optional(integer("t")),
-  outcome: optional(plain("o")),
+  outcome: optional(text("o")),
 });
 
 /** The reader that waits to upgrade. */
 export const UPGRADING = layoutOf<Upgrading>({ leaseId: idOfLease("i"), untilMs: integer("u") });
 
 const PAYLOAD_MEMBERS: Members<Payload> = {
-  digest: plain("d"),
+  digest: text("d"),
   bytes: integer("n"),
-  text: optional(plain("t")),
+  text: optional(text("t")),
   ttlAtSec: optional(integer("x")),
 };
 
@@ -168,21 +178,21 @@ export const CHECKPOINT = layoutOf<Checkpoint>({ ...PAYLOAD_MEMBERS, sequence: o
 
 const OUTCOME = layoutOf<Outcome>({
   recordedBy: idOfLease("b"),
-  principal: plain("p"),
-  owner: plain("w"),
+  principal: text("p"),
+  owner: text("w"),
   startedAtMs: integer("g"),
   endedAtMs: integer("e"),
   payload: part("o", PAYLOAD),
-  omitted: optional(plain("om")),
+  omitted: optional(truth("om")),
   keptUntilMs: optional(integer("u")),
 });
 
 const ATTEMPT = layoutOf<Omit<Run, "outcome">>(
   {
-    state: plain("s"),
+    state: text("s"),
     attempt: integer("a"),
-    takeover: plain("t"),
-    fingerprint: plain("ph"),
+    takeover: truth("t"),
+    fingerprint: text("ph"),
     keepResultMs: integer("k"),
     checkpoint: part("c", CHECKPOINT),
   },
@@ -204,8 +214,60 @@ function modeFrom(mode: unknown): Mode {
   return mode === "s" ? "shared" : "exclusive";
 }
 
-/** Checks a number that must be a token or a time. Anything else means that the item is damaged. */
+/** An attribute of which nothing can be read. The message says what it isn't, after the name. */
+export class DamagedAttribute extends Error {
+  static {
+    brand(this, "DamagedAttribute");
+  }
+  override readonly name = "DamagedAttribute";
+  /** The names of the attributes down to this one, without leaseIds. */
+  readonly path: string = "";
+
+  constructor(what: string, path = "", options?: ErrorOptions) {
+    super(what, options);
+    this.path = path;
+  }
+}
+
+/** Reads an attribute, or a part of an item. @throws DamagedAttribute with `name` before its path, for any error of `read` */
+export function at<Value>(name: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    const { message, path } = isA(error, DamagedAttribute) ? error : { message: "can't be read", path: "" };
+    throw new DamagedAttribute(message, path === "" ? name : `${name}.${path}`, { cause: error });
+  }
+}
+
+/** Checks a number that must be a token or a time. @throws DamagedAttribute */
 export function safeInteger(value: unknown): number {
-  if (!Number.isSafeInteger(value)) throw new Error(`no safe integer in the item: ${String(value)}`);
+  if (!Number.isSafeInteger(value)) throw new DamagedAttribute("is no safe integer");
   return value as number;
+}
+
+/** Checks a text. @throws DamagedAttribute */
+export function textOf(value: unknown): string {
+  if (typeof value !== "string") throw new DamagedAttribute("is no text");
+  return value;
+}
+
+/** Checks a map: a part, or parts by their names. @throws DamagedAttribute */
+export function mapOf(value: unknown): Item {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new DamagedAttribute("is no map");
+  return value as Item;
+}
+
+/** Checks a list. @throws DamagedAttribute */
+export function listOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new DamagedAttribute("is no list");
+  return value as readonly unknown[];
+}
+
+/** Reads the JSON in a text. @throws DamagedAttribute */
+export function jsonOf(value: unknown): unknown {
+  try {
+    return JSON.parse(textOf(value));
+  } catch (error) {
+    throw new DamagedAttribute("is no JSON text", "", { cause: error });
+  }
 }

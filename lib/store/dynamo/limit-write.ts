@@ -16,10 +16,9 @@ import type { LimitRecord, Take } from "../../core/rate.js";
 import { chargeUs, fillMs, hasRates, latestFitUs, nowMsOf, ratesText } from "../../core/rate.js";
 import type { LockPolicy } from "../../core/record.js";
 import { type ClockReading, toSecondsUp } from "../../core/time.js";
-import { NewerFormat } from "../port.js";
-import { FORMAT_VERSION } from "./item.js";
-import type { Item } from "./layout.js";
-import { type Write, KNOWN_FORMAT, X } from "./predicates.js";
+import { FORMAT_VERSION, present, readItem } from "./format.js";
+import { type Item, at, DamagedAttribute, safeInteger, textOf } from "./layout.js";
+import { type Write, X } from "./predicates.js";
 
 /** The end of the name of each candidate. */
 const SUFFIXES = ["", "a", "b", "c", "d", "e", "f", "g"] as const;
@@ -44,6 +43,8 @@ export interface Choice {
 
 /** `hasRates`: nobody uses the limit, or with the same rates. */
 const SAME_RATES = "(attribute_not_exists(gp) OR gp = :rates)";
+/** There is no limit yet, or one of this version's format. */
+const KNOWN_FORMAT = "(attribute_not_exists(gp) OR fv = :format)";
 /** There is a limit. */
 const IN_TABLE = "attribute_exists(gp)";
 /** `latestFitUs`: no candidate, and so not the latest, is after the time at which the take fits. */
@@ -126,16 +127,18 @@ export const RESET_WRITE: Write = {
   values: { ":format": FORMAT_VERSION },
 };
 
-/** Returns the limit of an item; undefined if there is none. @throws NewerFormat if a newer major version wrote it */
+/** Returns the limit of an item; undefined if there is none. @throws UnreadableRecord for another format, and for an attribute that is damaged */
 export function limitOf(item: Item | undefined): StoredLimit | undefined {
-  const rates = item?.["gp"] as string | undefined;
-  if (!item || rates === undefined) return undefined;
-  const format = Number(item["fv"]);
-  if (format > FORMAT_VERSION) throw new NewerFormat(`the limit has format ${format}, this version reads up to ${FORMAT_VERSION}`);
-  const texts = rates.split(",");
-  const candidates = CANDIDATES.slice(0, texts.length).map((names) => names.map((name) => Number(item[name] ?? 0)));
+  const stored = present(item);
+  return stored && readItem(stored, limitIn);
+}
+
+function limitIn(item: Item): StoredLimit {
+  const texts = at("gp", () => textOf(item["gp"]).split(","));
+  const candidates = CANDIDATES.slice(0, texts.length).map((names) => names.map((name) => at(name, () => safeInteger(item[name] ?? 0))));
   const buckets = texts.map((text, rate) => {
-    const [count = 1, perMs = 1, burst = 1] = text.split("/").map(Number);
+    const [count, perMs, burst] = at("gp", () => text.split("/").map((number) => safeInteger(Number(number))));
+    if (count === undefined || perMs === undefined || burst === undefined) throw new DamagedAttribute("has no rate", "gp");
     return { count, perMs, burst, fullAtUs: Math.max(...(candidates[rate] ?? [])) };
   });
   return { record: { buckets }, candidates };

@@ -117,8 +117,10 @@ export const TOUCHED_AS_SEEN = "qv = :touches";
 export const UNTOUCHED = "attribute_not_exists(qv)";
 /** Not a predicate: the length of the lease that ends, and of the one before. */
 export const HELD_FOR = "hp = if_not_exists(hl, :now), hl = :now - h.#me.a";
-/** The record has a format that this version knows. */
-export const KNOWN_FORMAT = "(attribute_not_exists(fv) OR fv <= :format)";
+/** The record has this version's format. */
+export const KNOWN_FORMAT = "fv = :format";
+/** The same, or the key has no record yet. */
+export const NO_OTHER_FORMAT = `(attribute_not_exists(v) OR ${KNOWN_FORMAT})`;
 
 /** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. The low watermark rises, or stays. */
 export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false): Pick<Write, "update" | "values"> {

@@ -1,15 +1,17 @@
 /**
  * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, without a sleeper's targets. `w` is the set of the
  * targets, or of the one execution; `h` the hash of a sleeper's acquire; `a` the time at which it was stored; `o` the principal who stored
- * it; `x` the TTL. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ * it; `x` the TTL; `fv` the format. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
  */
+import { isA } from "../../core/brand.js";
 import type { WakeTarget } from "../../core/api/locks.js";
 import type { Refusal } from "../../core/errors.js";
 import { LIMITS } from "../../core/limits.js";
-import { type Address, type Sleeper, type SleeperStore, type TiedLease, keptTogether } from "../port.js";
+import { type Address, type Sleeper, type SleeperStore, type TiedLease, keptTogether, UnreadableRecord } from "../port.js";
 import { plainItem } from "./attribute-value.js";
 import { type AllCalls, type TableCalls, isConditionFailed } from "./calls.js";
-import type { Item } from "./layout.js";
+import { FORMAT_VERSION, readItem } from "./format.js";
+import { type Item, at, jsonOf, mapOf } from "./layout.js";
 import { TABLE } from "./table.js";
 import { type TablePlace, readFrom, tableUnavailable } from "./unavailable.js";
 
@@ -29,10 +31,21 @@ function placeOf(kept: Sleeper | TiedLease): Item {
 }
 
 function keptIn({ s, w }: Item): Sleeper | TiedLease {
-  const kept = JSON.parse(s as string) as Omit<Sleeper, "targets"> | TiedLease;
+  const kept = at("s", () => mapOf(jsonOf(s))) as unknown as Omit<Sleeper, "targets"> | TiedLease;
+  at("s.address", () => mapOf(kept.address));
   return "executionArn" in kept
     ? kept
-    : { ...kept, targets: Array.from(w as ReadonlySet<string>, (json) => JSON.parse(json) as WakeTarget) };
+    : { ...kept, targets: at("w", () => Array.from(w as ReadonlySet<string>, (json) => jsonOf(json) as WakeTarget)) };
+}
+
+/** Returns what is kept, or why it can't be read: one item must not keep the agent from the others. */
+function keptOrNot(item: Item): Sleeper | TiedLease | UnreadableRecord {
+  try {
+    return readItem(item, keptIn);
+  } catch (error) {
+    if (isA(error, UnreadableRecord)) return error;
+    throw error;
+  }
 }
 
 /** Returns the member of the set `w` that a request adds, what it may add it to, and the rest. */
@@ -52,11 +65,11 @@ export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls
         TableName: place.tableName,
         Key: placeOf(kept),
         // As keptTogether decides.
-        ConditionExpression: "attribute_not_exists(a) OR (o = :o AND h = :h AND (size(w) < :max OR contains(w, :m)))",
-        UpdateExpression: `SET s = :s, a = :a, o = :o, h = :h, ${TABLE.ttlAttribute} = :x ADD w :w`,
+        ConditionExpression: "attribute_not_exists(a) OR (fv = :format AND o = :o AND h = :h AND (size(w) < :max OR contains(w, :m)))",
+        UpdateExpression: `SET s = :s, a = :a, o = :o, h = :h, fv = :format, ${TABLE.ttlAttribute} = :x ADD w :w`,
         ExpressionAttributeValues: {
           ...{ ":s": JSON.stringify(rest), ":a": kept.putAtMs, ":o": principal, ":h": hash, ":x": kept.ttlAtSec },
-          ...{ ":w": new Set([member]), ":m": member, ":max": membersMax },
+          ...{ ":w": new Set([member]), ":m": member, ":max": membersMax, ":format": FORMAT_VERSION },
         },
         ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
       };
@@ -65,7 +78,7 @@ export function sleeperPutter({ calls, ...place }: TablePlace & { readonly calls
         return undefined;
       } catch (error) {
         if (!isConditionFailed(error)) throw await tableUnavailable(withoutQuotes(error), place);
-        return keptTogether(keptIn(plainItem(error.Item ?? {})), kept) as Refusal;
+        return keptTogether(readItem(plainItem(error.Item ?? {}), keptIn), kept) as Refusal;
       }
     },
   };
@@ -92,14 +105,18 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
         Limit: QUERY_LIMIT,
       };
       const { Items = [], LastEvaluatedKey } = await readFrom(place, () => calls.query(input));
-      const kept = Items.map(keptIn);
-      const [sleepers, ties] = [kept.filter((one) => "acquire" in one), kept.filter((one) => "executionArn" in one)];
-      return { sleepers, ties, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
+      const kept = Items.map(keptOrNot);
+      const sleepers = kept.filter((one) => "acquire" in one);
+      const ties = kept.filter((one) => "executionArn" in one);
+      const unreadable = kept.filter((one) => isA(one, UnreadableRecord));
+      return { sleepers, ties, unreadable, ...(LastEvaluatedKey && { next: LastEvaluatedKey[TABLE.sortKey] as string }) };
     },
     async read(address, leaseId) {
       const Key = keyOf(address, leaseId);
-      const { Item: item } = await readFrom(place, () => calls.getItem({ TableName, Key, ConsistentRead: true }));
-      return item && (keptIn(item) as Sleeper);
+      return readFrom(place, async () => {
+        const { Item: item } = await calls.getItem({ TableName, Key, ConsistentRead: true });
+        return item && (readItem(item, keptIn) as Sleeper);
+      });
     },
     async delete(kept) {
       const members = "targets" in kept ? kept.targets.length : 1;

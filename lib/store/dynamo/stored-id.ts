@@ -7,6 +7,9 @@ import type { LeaseId } from "../../core/lease-id.js";
 /** Each is six bits, so two of them are three hexadecimal digits. */
 const CHARACTERS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 
+/** An id as it is stored; "" too. */
+const STORED = /^(?:[-\w]{22})?$/;
+
 /** Returns the id as it is stored. "" is before all ids, also here. */
 export function storedId(leaseId: LeaseId): string {
   const digits = leaseId && `${leaseId.replaceAll("-", "")}0`;
@@ -18,8 +21,9 @@ export function storedId(leaseId: LeaseId): string {
   return stored;
 }
 
-/** Returns the leaseId that is stored so. */
+/** Returns the leaseId that is stored so. @throws Error for another text, such as an id in full */
 export function leaseIdOf(stored: string): LeaseId {
+  if (!STORED.test(stored)) throw new Error("is no stored leaseId");
   let digits = "";
   for (let at = 0; at < stored.length; at += 2) {
     const bits = 64 * CHARACTERS.indexOf(stored.charAt(at)) + CHARACTERS.indexOf(stored.charAt(at + 1));

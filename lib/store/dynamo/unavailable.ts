@@ -1,6 +1,6 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
 import { isA } from "../../core/brand.js";
-import { KeyContended, NewerFormat, StoreNotConfigured, StoreUnavailable } from "../port.js";
+import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../port.js";
 import { TABLE } from "./table.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
@@ -66,20 +66,21 @@ async function whatIsMissing({ tableName, region }: TablePlace, hasOtherKeys: bo
   return ` (there is no table ${tableName} in ${found ?? "the Region"} of these credentials' account)`;
 }
 
-/** Converts `error` as {@link storeUnavailable} does, and names the table if it is missing or has other keys. */
-export async function tableUnavailable(error: unknown, place: TablePlace): Promise<StoreUnavailable> {
+/** Converts `error` as {@link storeUnavailable} does, and names the table if it is missing or has other keys. A record that can't be read is no outage. */
+export async function tableUnavailable(error: unknown, place: TablePlace): Promise<StoreUnavailable | UnreadableRecord> {
+  if (isA(error, UnreadableRecord)) return error;
   const told = storeUnavailable(error);
   const hasOtherKeys = OTHER_KEYS.test(told.message);
   if (!isA(told, StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
   return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, false, { cause: error });
 }
 
-/** Reads from the table. @throws NewerFormat as it is, and any other error as {@link tableUnavailable} converts it */
+/** Reads from the table. @throws StoreUnavailable or UnreadableRecord */
 export async function readFrom<T>(place: TablePlace, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw isA(error, NewerFormat) ? error : await tableUnavailable(error, place);
+    throw await tableUnavailable(error, place);
   }
 }
 
