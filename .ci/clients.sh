@@ -4,8 +4,11 @@
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
 #   .ci/clients.sh python DIR    its lint and types, its tests from outside, redis-py's own of its locks, and the scenes of every client
 #   .ci/clients.sh java          ShedLock's own kit of tests against the Java client; gets the kit from Maven Central
+#   .ci/clients.sh generator NAME DIR    installs a generator of clients into DIR, and prints its version
+#   .ci/clients.sh generated NAME DIR    generates a client from the served document, which takes a lock, a run and a limit
 #
-# Needs Python 3.11 with venv, or Java 17 and Maven.
+# NAME is openapi-python-client (Python 3.11 with venv), openapi-typescript (npm), oapi-codegen (Go 1.26) or openapi-generator (Java 17, Maven,
+# npm). The client in Python needs Python 3.11 with venv, the one in Java Java 17 and Maven.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,6 +60,75 @@ asked() {
     "$1/bin/pytest" -p no:cacheprovider -o asyncio_mode=auto --rootdir "$1/redis-py" "$1/redis-py/tests"
 }
 
+readonly ROOT=$PWD GENERATED=$PWD/.ci/generated
+readonly OAPI_CODEGEN=v2.8.2 OPENAPI_GENERATOR=7.25.0
+
+# generator NAME DIR
+generator() {
+  mkdir -p "$2"
+  local dir
+  dir=$(cd "$2" && pwd)
+  case $1 in
+    openapi-python-client)
+      python3 -m venv "$dir"
+      "$dir/bin/pip" install --quiet --requirement "$GENERATED/requirements.txt"
+      ;;
+    openapi-typescript) npm_install "$dir" ;;
+    oapi-codegen)
+      GOTOOLCHAIN=local GOBIN=$dir go install "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$OAPI_CODEGEN"
+      cd "$GENERATED/go" && GOTOOLCHAIN=local go mod download
+      ;;
+    openapi-generator)
+      npm_install "$dir"
+      mvn --batch-mode --quiet dependency:copy -Dmdep.stripVersion=true -DoutputDirectory="$dir" \
+        -Dartifact=org.openapitools:openapi-generator-cli:$OPENAPI_GENERATOR
+      ;;
+  esac > "$dir/install.log" 2>&1
+}
+
+npm_install() {
+  cp "$GENERATED"/package*.json "$1"
+  npm ci --ignore-scripts --no-audit --no-fund --prefix "$1"
+}
+
+# generated NAME DIR: with HOLDFAST_URL.
+generated() {
+  local dir
+  dir=$(cd "$2" && pwd)
+  cd "$dir"
+  node -e 'fetch(`${process.env.HOLDFAST_URL}/v1/openapi.json`).then(async (answer) => process.stdout.write(await answer.text()))' > openapi.json
+  case $1 in
+    openapi-python-client)
+      bin/openapi-python-client generate --path openapi.json --config "$GENERATED/python.yml" --output-path generated \
+        --meta none --overwrite --fail-on-warning
+      PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$dir bin/python "$GENERATED/client.py"
+      ;;
+    openapi-typescript)
+      # Without the option, a member that has a default would be required of a request.
+      node_modules/.bin/openapi-typescript openapi.json --default-non-nullable false --output generated.d.ts
+      compiled typescript
+      ;;
+    oapi-codegen)
+      cp "$GENERATED"/go/* .
+      ./oapi-codegen -generate types,client -package main -o client.go openapi.json
+      GOTOOLCHAIN=local go run .
+      ;;
+    openapi-generator)
+      rm -rf fetch
+      java -jar openapi-generator-cli.jar generate --generator-name typescript-fetch --input-spec openapi.json --output fetch > generate.log 2>&1 \
+        || { cat generate.log && return 1; }
+      compiled fetch
+      ;;
+  esac
+}
+
+# compiled NAME: types and runs a program of .ci/generated.
+compiled() {
+  cp "$GENERATED/$1.ts" "$GENERATED/lease-id.ts" .
+  node_modules/.bin/tsc --noEmit --strict --skipLibCheck --target es2022 --module esnext --moduleResolution bundler --types node "$1.ts"
+  node --import "$ROOT/node_modules/tsx/dist/loader.mjs" "$1.ts"
+}
+
 case ${1-} in
   fetch) fetch "$2" ;;
   python)
@@ -75,5 +147,9 @@ case ${1-} in
       npx vitest run --project waiting test/clients
     ;;
   java) served mvn --batch-mode --quiet --file .ci/shedlock/pom.xml test ;;
-  *) sed -n '2,8p' "$0" >&2 && exit 2 ;;
+  generator) generator "$2" "$3" && echo "$2" ;;
+  generated) served .ci/clients.sh generate "$2" "$3" ;;
+  # With HOLDFAST_URL.
+  generate) generated "$2" "$3" ;;
+  *) sed -n '2,12p' "$0" >&2 && exit 2 ;;
 esac

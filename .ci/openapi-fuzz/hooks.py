@@ -51,6 +51,9 @@ def walk(schema):
 @schemathesis.hook
 def before_load_schema(context, raw_schema):
     walk(raw_schema)
+    for link in raw_schema["components"]["links"].values():
+        if "x-members" in link:
+            link["requestBody"] = link.pop("x-members")
     if os.environ.get("FUZZ_CONTROL"):
         raw_schema["components"]["schemas"]["Lease"]["properties"]["leaseMs"]["maximum"] = 1
 

@@ -201,17 +201,16 @@ const Refused = v.strictObject({
 /** `application/problem+json`, RFC 9457. */
 const Problem = v.strictObject({ type: v.string(), title: v.string(), status: integer(400, 599), ...Refused.entries });
 
+const Renewed = v.strictObject({ status: v.literal(200), ...Lease.entries });
+const NotRenewed = v.strictObject({ key: Key, ...Problem.entries });
+
 /** One answer per heartbeat: a lease or a problem, each with its key and status. */
-const Renewals = v.strictObject({
-  results: v.array(
-    v.union([v.strictObject({ status: v.literal(200), ...Lease.entries }), v.strictObject({ key: Key, ...Problem.entries })]),
-  ),
-});
+const Renewals = v.strictObject({ results: v.array(v.union([Renewed, NotRenewed])) });
 
 export type ProblemBody = v.InferOutput<typeof Problem>;
 
 /** The caller as the service knows it, and the parameters of the records. */
-const caller = v.strictObject({
+const Caller = v.strictObject({
   namespace: v.string(),
   principal: described(v.string(), "Who the gateway authenticated: leases answer to this principal."),
   format: described(integer(0, Number.MAX_SAFE_INTEGER), "The version of the records' format; 0: in memory."),
@@ -219,7 +218,7 @@ const caller = v.strictObject({
   retentionMs: durationMs,
 });
 
-const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs, caller: v.optional(caller) });
+const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs, caller: v.optional(Caller) });
 
 /** The error of a gateway that answers in place of the service. */
 const GatewayAnswer = v.object({ message: v.string() });
@@ -234,6 +233,9 @@ export const ANSWERS = {
   readonly Inspection: Entries<InspectionView>;
   readonly Run: Entries<RunView>;
 };
+
+/** Parts of answers that have a name in the OpenAPI document. */
+export const ANSWER_PARTS = { Holder, InspectedHolder, Asleep, Replayed, Renewed, NotRenewed, Caller } as const;
 
 /** The answers that clients check, by the names of the checks. One that is a part of another comes before it. */
 export const CHECKED = {

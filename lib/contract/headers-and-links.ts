@@ -7,12 +7,16 @@ import { given } from "../core/members.js";
 import { TASK_TOKEN_HEADER } from "./requests.js";
 import type { OperationName } from "./routes.js";
 
-/** A link. A request body with members is merged into the caller's. */
+/**
+ * A link. Members are put into the caller's body. The standard has them in `requestBody`, which generators of clients take only as text; so
+ * they have a name of ours, which .ci/openapi-fuzz/hooks.py reads.
+ */
 interface Link {
   readonly operationId: string;
   readonly description: string;
   readonly parameters: Readonly<Record<string, string>>;
-  readonly requestBody?: string | Readonly<Record<string, string>>;
+  readonly requestBody?: string;
+  readonly "x-members"?: Readonly<Record<string, string>>;
 }
 
 const OF_KEY = { key: "$request.path.key" };
@@ -21,12 +25,12 @@ const OF_LEASE = { ...OF_KEY, ...OF_SET };
 const ITS_TOKEN = { fencingToken: "$response.body#/fencingToken" };
 const ITS_KEYS = { keys: "$request.body#/keys" };
 
-const to = (operationId: string, description: string, parameters: Link["parameters"], requestBody?: Link["requestBody"]): Link =>
-  given({ operationId, description, parameters, requestBody });
+const to = (operationId: string, description: string, parameters: Link["parameters"], members?: Link["x-members"]): Link =>
+  given({ operationId, description, parameters, "x-members": members });
 
 /** Every link, by its name in `components`. */
 export const LINKS = {
-  poll: to("acquire", "Ask again, to keep the place and to be granted the key", OF_LEASE, "$request.body"),
+  poll: { ...to("acquire", "Ask again, to keep the place and to be granted the key", OF_LEASE), requestBody: "$request.body" },
   check: to("check", "Is it still held, or still waiting?", OF_LEASE),
   renew: to("renew", "Extend the lease", OF_LEASE),
   changeMode: to("changeMode", "Become the writer, or a reader", OF_LEASE, ITS_TOKEN),

@@ -2,19 +2,19 @@
  * The OpenAPI 3.1 document, made from the rows of the contract and the schemas that validate the requests. Its links name the operations
  * that an answer leads to: a generator of requests follows them, so they are what a caller can rely on.
  */
-import { toJsonSchema } from "@valibot/to-json-schema";
+import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { type ErrorCode, ERRORS } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
-import { ANSWERS } from "./answers.js";
+import { ANSWER_PARTS, ANSWERS } from "./answers.js";
 import type { Schema } from "./decode.js";
 import { Key, LeaseId } from "./fields.js";
 import { HEADERS_AND_LINKS, LINKS } from "./headers-and-links.js";
-import type { AnswerName, OperationDoc, RequestName } from "./operation.js";
+import type { AnswerName, OperationDoc } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
-import { HEADERS, REQUESTS } from "./requests.js";
+import { HEADERS, REQUEST_PARTS, REQUESTS } from "./requests.js";
 import { type OperationName, ROUTES } from "./routes.js";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -55,6 +55,43 @@ const DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   openapi: { summary: "This document", answers: { 200: "empty" } },
 };
 
+/** The schemas that the document names. Where one is a part of another, that refers to it: generators make one type of it. */
+const NAMED = { ...REQUESTS, ...REQUEST_PARTS, ...ANSWERS, ...ANSWER_PARTS };
+const NAMES = new Map<v.GenericSchema, string>(Object.entries(NAMED).map(([name, schema]) => [schema, name]));
+
+/** The types of literals. */
+const TYPES: Readonly<Record<string, "string" | "boolean" | "integer">> = { string: "string", boolean: "boolean", number: "integer" };
+
+/** The conversion of a schema, to what the generators of clients understand. Checks by a function of ours are left to the service. */
+const CONVERSION: ConversionConfig = {
+  target: "draft-2020-12",
+  errorMode: "ignore",
+  overrideRef: ({ referenceId }) => pathOf(referenceId),
+  overrideSchema({ valibotSchema: schema, jsonSchema: converted }) {
+    if (schema.type === "custom") return { type: "object", additionalProperties: true };
+    // Some generators know no `const`, or none without a type. A number is a status.
+    if (converted.const !== undefined) return { type: TYPES[typeof converted.const], enum: [converted.const] };
+    if (schema.type === "variant") return { ...converted, discriminator: discriminatorOf(schema as unknown as Variant) } as JsonSchema;
+    return undefined;
+  },
+};
+
+/** A schema whose alternatives are told apart by the member `key`. Each of them has a name. */
+interface Variant {
+  readonly key: string;
+  readonly options: readonly (v.GenericSchema & {
+    readonly entries: Readonly<Record<string, { literal?: string; options?: readonly string[] }>>;
+  })[];
+}
+
+function discriminatorOf({ key, options }: Variant): Json {
+  const mapping = options.flatMap((option) => {
+    const { literal, options: words = [literal ?? ""] } = option.entries[key] ?? {};
+    return words.map((word) => [word, pathOf(NAMES.get(option) ?? "")]);
+  });
+  return { propertyName: key, mapping: Object.fromEntries(mapping) as Json };
+}
+
 /** The document, as plain JSON. */
 export function openapi(): Json {
   const paths: Record<string, Record<string, Json>> = {};
@@ -75,7 +112,7 @@ export function openapi(): Json {
     components: {
       securitySchemes: SECURITY_SCHEMES,
       links: LINKS,
-      schemas: Object.fromEntries(Object.entries({ ...REQUESTS, ...ANSWERS }).map(([name, schema]) => [name, jsonSchema(schema)])),
+      schemas: toJsonSchemaDefs(NAMED, CONVERSION),
     },
   };
 }
@@ -158,17 +195,16 @@ function linksOf(names: readonly string[] = []): Json {
   return links.length > 0 ? { links: Object.fromEntries(links) } : {};
 }
 
-function ref(name: RequestName | Exclude<AnswerName, "empty">): Json {
-  return { $ref: `#/components/schemas/${name}` };
+function ref(name: string): Json {
+  return { $ref: pathOf(name) };
 }
 
-/** Converts a schema. Checks by a function of ours are left to the service, except that `meta` is an object. */
+function pathOf(name: string): string {
+  return `#/components/schemas/${name}`;
+}
+
+/** Converts a schema that has no name. */
 function jsonSchema(schema: Schema, typeMode: "input" | "output" = "input"): Json {
-  const { $schema: _draft, ...rest } = toJsonSchema(schema, {
-    target: "draft-2020-12",
-    errorMode: "ignore",
-    typeMode,
-    overrideSchema: ({ valibotSchema }) => (valibotSchema.type === "custom" ? { type: "object" } : undefined),
-  }) as Json;
+  const { $schema: _draft, ...rest } = toJsonSchema(schema, { ...CONVERSION, typeMode }) as Json;
   return rest;
 }

@@ -195,21 +195,22 @@ const RenewRunRequest = v.strictObject({
   ),
 });
 
-const OutcomeRequest = v.variant(
-  "state",
-  [
-    v.pipe(
-      v.strictObject({
-        state: v.literal("succeeded"),
-        result: v.optional(stored(LIMITS.resultBytes)),
-        resultOmitted: v.optional(described(v.literal(true, "must be true, or left out"), "In place of a `result`.")),
-      }),
-      v.metadata({ not: { required: ["result", "resultOmitted"] } }),
-    ),
-    v.strictObject({ state: v.literal("failed"), error: stored(LIMITS.resultBytes), retryable: v.boolean("must be true or false") }),
-  ],
-  'must be "succeeded" or "failed"',
+const Succeeded = v.pipe(
+  v.strictObject({
+    state: v.literal("succeeded"),
+    result: v.optional(stored(LIMITS.resultBytes)),
+    resultOmitted: v.optional(described(v.literal(true, "must be true, or left out"), "In place of a `result`.")),
+  }),
+  v.metadata({ not: { required: ["result", "resultOmitted"] } }),
 );
+
+const Failed = v.strictObject({
+  state: v.literal("failed"),
+  error: stored(LIMITS.resultBytes),
+  retryable: v.boolean("must be true or false"),
+});
+
+const OutcomeRequest = v.variant("state", [Succeeded, Failed], 'must be "succeeded" or "failed"');
 
 const ResetRequest = v.strictObject({ reason: text(LIMITS.reasonChars, 1) });
 
@@ -224,16 +225,15 @@ export const RunListQuery = v.strictObject({ ...page, state: v.optional(runState
 const ratesRule = `must be 1 to ${LIMITS.ratesMax} rates`;
 const rateCount = integer(1, LIMITS.rateCountMax);
 
+const Rate = v.strictObject({
+  count: rateCount,
+  perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
+  burst: v.optional(described(rateCount, "How much at once; `count` by default.")),
+});
+
 const TakeRequest = v.strictObject({
   rates: v.pipe(
-    v.array(
-      v.strictObject({
-        count: rateCount,
-        perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
-        burst: v.optional(described(rateCount, "How much at once; `count` by default.")),
-      }),
-      ratesRule,
-    ),
+    v.array(Rate, ratesRule),
     v.minLength(1, ratesRule),
     v.maxLength(LIMITS.ratesMax, ratesRule),
     v.description("How much, per how long. All users of the limit give the same."),
@@ -264,3 +264,6 @@ export const REQUESTS = {
   readonly WaitRequest: Entries<ConditionRequest["to"]>;
   readonly AcquireSetRequest: Entries<Omit<SetOfLocks, "leaseId">>;
 };
+
+/** Parts of bodies that have a name in the OpenAPI document. */
+export const REQUEST_PARTS = { Succeeded, Failed, Rate } as const;

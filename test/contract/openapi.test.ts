@@ -9,7 +9,7 @@ import { ListQuery, REQUESTS, RunListQuery } from "../../lib/contract/requests.j
 import { ROUTES } from "../../lib/contract/routes.js";
 import { openapi } from "../../lib/contract/openapi.js";
 import { ACQUIRE, COMPLETE_RUN, directService, START } from "../support/direct-service.js";
-import { type JsonSchema, fits } from "../support/json-schema.js";
+import { type JsonSchema, expanded, fits } from "../support/json-schema.js";
 
 interface Parameter {
   readonly name: string;
@@ -30,7 +30,8 @@ interface Operation {
 interface Link {
   readonly operationId: string;
   readonly parameters: Readonly<Record<string, string>>;
-  readonly requestBody?: string | Readonly<Record<string, string>>;
+  readonly requestBody?: string;
+  readonly "x-members"?: Readonly<Record<string, string>>;
 }
 interface Document {
   readonly openapi: string;
@@ -45,6 +46,7 @@ interface Document {
 }
 
 const document = openapi() as unknown as Document;
+const schemas = expanded(document.components.schemas);
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ routeKey: `${method.toUpperCase()} ${path}`, path, operation })),
 );
@@ -72,15 +74,54 @@ describe("the document", () => {
   });
 
   it("has links to operations, with all parameters of their paths and fields of their bodies", () => {
-    for (const { operationId, parameters, requestBody = {} } of Object.values(document.components.links)) {
+    for (const { operationId, parameters, "x-members": members = {} } of Object.values(document.components.links)) {
       const target = byId.get(operationId)!;
       const inPath = target.parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name);
       expect(Object.keys(parameters).sort(), operationId).toEqual(inPath.sort());
       const { $ref = "" } = target.requestBody?.content["application/json"]?.schema ?? {};
-      const fields = document.components.schemas[$ref.replace("#/components/schemas/", "")]?.["properties"] ?? {};
-      if (typeof requestBody === "object")
-        expect(Object.keys(fields), operationId).toEqual(expect.arrayContaining(Object.keys(requestBody)));
+      const fields = schemas[$ref.replace("#/components/schemas/", "")]?.["properties"] ?? {};
+      expect(Object.keys(fields), operationId).toEqual(expect.arrayContaining(Object.keys(members)));
     }
+  });
+
+  it("has only what the generators of clients take: types with their literals, alternatives with names, no body of a link but text", () => {
+    const wrong: string[] = [];
+    const walk = (where: string, schema: JsonSchema): void => {
+      if ("const" in schema) wrong.push(`${where}: a const`);
+      if ("enum" in schema && !("type" in schema)) wrong.push(`${where}: an enum without a type`);
+      if (schema["type"] === "object" && !schema["properties"] && !schema["additionalProperties"])
+        wrong.push(`${where}: an object of nothing`);
+      const alternatives = (schema["oneOf"] ?? schema["anyOf"] ?? []) as readonly JsonSchema[];
+      // Alternatives that only name required members are rules, and no types.
+      if (alternatives.some(({ properties }) => properties)) wrong.push(`${where}: an alternative without a name`);
+      if (schema["oneOf"] && alternatives.some(({ $ref }) => $ref) && !schema["discriminator"]) wrong.push(`${where}: no discriminator`);
+      const inner = {
+        ...(schema["properties"] as object),
+        ...(alternatives as object),
+        items: schema["items"],
+        map: schema["additionalProperties"],
+      };
+      for (const [name, part] of Object.entries(inner)) if (typeof part === "object") walk(`${where}.${name}`, part as JsonSchema);
+    };
+    for (const [name, schema] of Object.entries(document.components.schemas)) walk(name, schema);
+    for (const [name, { requestBody = "" }] of Object.entries(document.components.links))
+      if (typeof requestBody !== "string") wrong.push(`the link ${name}: a body that is no text`);
+    expect(wrong).toEqual([]);
+  });
+
+  it("leads to no two types of one name: a generator names a type by its schema or operation, and the member or parameter", () => {
+    const isNamed = ({ enum: words, type, properties }: JsonSchema): boolean =>
+      words !== undefined || (type === "object" && properties !== undefined);
+    const ofSchemas = Object.entries(document.components.schemas).flatMap(([name, { properties = {} }]) =>
+      Object.entries(properties as Readonly<Record<string, JsonSchema>>).flatMap(([member, schema]) =>
+        isNamed(schema) ? [name + member] : [],
+      ),
+    );
+    const ofOperations = operations.flatMap(({ operation: { operationId, parameters } }) =>
+      parameters.flatMap(({ name, schema }) => (isNamed(schema) ? [operationId + name] : [])),
+    );
+    const names = [...Object.keys(document.components.schemas), ...ofSchemas, ...ofOperations].map((name) => name.toLowerCase());
+    expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
   });
 
   it("has links from every answer that grants a lease to what a holder can do with it", () => {
@@ -149,7 +190,7 @@ describe("the document", () => {
     expect(document.security).toEqual(Object.keys(securitySchemes).map((name) => ({ [name]: [] })));
     for (const { operation, routeKey } of operations)
       expect(JSON.stringify(operation.responses["401"]?.content), routeKey).toContain("#/components/schemas/GatewayAnswer");
-    expect(fits(document.components.schemas["GatewayAnswer"]!, { message: "Unauthorized" })).toBe(true);
+    expect(fits(schemas["GatewayAnswer"]!, { message: "Unauthorized" })).toBe(true);
   });
 
   it("says how large each body may be", () => {
@@ -271,7 +312,7 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
 describe("the document and the service", () => {
   it.each(BODIES)("agree on a body of %s (%s): %j", (id, good, body) => {
     const name = byId.get(id)?.requestBody?.content["application/json"]?.schema.$ref.replace("#/components/schemas/", "") ?? "";
-    expect(fits(document.components.schemas[name]!, body)).toBe(good);
+    expect(fits(schemas[name]!, body)).toBe(good);
     expect(decodeBody(SCHEMAS[id] as v.GenericSchema, JSON.stringify(body), "application/json").ok).toBe(good);
   });
 
@@ -294,13 +335,13 @@ describe("the document and the service", () => {
     [COMPLETE_RUN, "OutcomeRequest", true, { state: "succeeded", resultOmitted: true }],
     [COMPLETE_RUN, "OutcomeRequest", false, { state: "succeeded", result: 1, resultOmitted: true }],
   ])("agree on which fields go together in %s, %s (%s): %j", async (routeKey, name, good, body) => {
-    expect(fits(document.components.schemas[name]!, body)).toBe(good);
+    expect(fits(schemas[name]!, body)).toBe(good);
     const { ask, newId } = directService();
     expect((await ask(routeKey, { leaseId: newId(), body })).status === 400).toBe(!good);
   });
 
   it("agree in words where JSON Schema can't compare: permits are at most the limit", () => {
-    const { permits } = document.components.schemas["AcquireRequest"]!["properties"] as Record<string, { description: string }>;
+    const { permits } = schemas["AcquireRequest"]!["properties"] as Record<string, { description: string }>;
     expect(permits?.description).toContain("at most `limit`");
   });
 
@@ -309,7 +350,7 @@ describe("the document and the service", () => {
     [START, "StartRequest", ["leaseMs", "keepResultMs", "maxAttempts", "owner"]],
     [SET, "AcquireSetRequest", ["leaseMs", "owner"]],
   ])("agree on the defaults of %s: spelled out, it is the same request", async (routeKey, name, fields) => {
-    const properties = document.components.schemas[name]!["properties"] as Record<string, { default?: unknown }>;
+    const properties = schemas[name]!["properties"] as Record<string, { default?: unknown }>;
     const filled = Object.entries(properties).flatMap(([field, schema]) => ("default" in schema ? [[field, schema.default] as const] : []));
     expect(filled.map(([field]) => field)).toEqual(fields);
     const { ask, newId } = directService();

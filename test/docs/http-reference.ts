@@ -1,4 +1,5 @@
 /** Makes docs/http-api.md: the OpenAPI document for people, with the defaults that the service fills in. */
+import { ANSWERS } from "../../lib/contract/answers.js";
 import { openapi } from "../../lib/contract/openapi.js";
 import { readPage, table, withParts } from "./generated.js";
 import { EXAMPLES } from "./http-examples.js";
@@ -7,7 +8,6 @@ import { EXAMPLES } from "./http-examples.js";
 interface Schema {
   readonly $ref?: string;
   readonly type?: string;
-  readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly pattern?: string;
   readonly minimum?: number;
@@ -79,8 +79,8 @@ function range(min: number | undefined, max: number | undefined): string {
 
 /** A type and its limits in a few words. */
 function words(schema: Schema): string {
-  const { type, enum: named, const: only, pattern = "", items } = schema;
-  if (only !== undefined) return `\`${JSON.stringify(only)}\``;
+  if (schema.$ref !== undefined) return words(resolved(schema));
+  const { type, enum: named, pattern = "", items } = schema;
   if (named) return named.map((one) => `\`${JSON.stringify(one)}\``).join(" or ");
   const several = schema.oneOf ?? schema.anyOf;
   if (several) return several.map(words).join(" or ");
@@ -110,10 +110,14 @@ function refName({ $ref = "" }: Schema): string {
   return $ref.split("/").at(-1) ?? "";
 }
 
+function resolved(schema: Schema): Schema {
+  return SCHEMAS[refName(schema)] ?? schema;
+}
+
 /** A schema's alternatives that are objects, or the schema itself if it is an object. */
 function variantsOf(schema: Schema): readonly Schema[] {
   if (schema.properties) return [schema];
-  return (schema.oneOf ?? schema.anyOf ?? []).flatMap((one) => (one.properties ? [one] : []));
+  return (schema.oneOf ?? schema.anyOf ?? []).map(resolved).flatMap((one) => (one.properties ? [one] : []));
 }
 
 function fieldsOf(name: string, withDefaults: boolean): string {
@@ -209,7 +213,7 @@ export function httpReference(): Readonly<Record<string, string>> {
       .filter(({ path }) => path.startsWith(start))
       .map(({ method, path, operation }) => section(method, path, withoutCommon(operation, common)))
       .join("\n\n");
-  const answers = Object.keys(SCHEMAS).filter((name) => !name.endsWith("Request"));
+  const answers = Object.keys(ANSWERS);
   return {
     "common refusals": table(["status", "code"], [...common]),
     locks: of("/v1/locks"),

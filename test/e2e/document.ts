@@ -1,6 +1,6 @@
 /** The service's own OpenAPI document, and the check that it lists a response. */
 import { expect } from "vitest";
-import { type JsonSchema, fits } from "../support/json-schema.js";
+import { type JsonSchema, expanded, fits } from "../support/json-schema.js";
 import type { Reply } from "../support/reply.js";
 
 interface Content {
@@ -55,7 +55,7 @@ export function checkDocumented(document: Document, method: string, path: string
 
 function checkBody({ components }: Document, ref: string, body: unknown, where: string): void {
   const name = ref.replace("#/components/schemas/", "");
-  const schema = components.schemas[name];
+  const schema = expanded(components.schemas)[name];
   expect(schema, `${where}: ${ref}`).toBeDefined();
   expect(fits(unfolded(schema ?? {}, body), body), `${where}: ${JSON.stringify(body)} is no ${name}`).toBe(true);
 }

@@ -46,6 +46,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   items: (value, rule: JsonSchema) => !Array.isArray(value) || value.every((item) => fits(rule, item)),
   description: () => true,
   default: () => true,
+  discriminator: () => true,
 };
 
 /** True if `value` matches `schema`. @throws Error at an unknown keyword. */
@@ -55,4 +56,16 @@ export function fits(schema: JsonSchema, value: unknown): boolean {
 
 function unknownRule(keyword: string): never {
   throw new Error(`test/support/json-schema.ts doesn't know ${keyword}`);
+}
+
+/** Returns the document's schemas, by their names, with each reference replaced by what it refers to. */
+export function expanded(schemas: Readonly<Record<string, JsonSchema>>): Readonly<Record<string, JsonSchema>> {
+  const expand = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(expand);
+    if (!isObject(part)) return part;
+    const { $ref } = part;
+    if (typeof $ref === "string") return expand(schemas[$ref.replace("#/components/schemas/", "")]);
+    return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, expand(inner)]));
+  };
+  return expand(schemas) as Readonly<Record<string, JsonSchema>>;
 }
