@@ -15,7 +15,7 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { type RetentionDays, LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
-import { dutyOf, PATHS, ROUTE_KEYS } from "../lambda/routes.js";
+import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { OPERATORS_ROUTE } from "../lambda/operators.js";
 import { type Functions, acknowledge } from "./functions.js";
 
@@ -104,8 +104,7 @@ export function createApi(scope: Construct, options: ApiOptions): CreatedApi {
     // The right to break a hold includes the right to use the locks, as with `grantAdmin`.
     ...(jwt?.scopes && { defaultAuthorizationScopes: [...new Set([...jwt.scopes, ...adminScopes])] }),
   });
-  const routeKeys = [...ROUTE_KEYS, ...PATHS.map((path) => `ANY ${path}`)];
-  const routes = routeKeys.flatMap((routeKey) => {
+  const routes = ROUTE_KEYS.flatMap((routeKey) => {
     const [method, path] = routeKey.split(" ") as [keyof typeof HttpMethod, string];
     const duty = dutyOf(routeKey);
     return api.addRoutes({
@@ -120,14 +119,16 @@ export function createApi(scope: Construct, options: ApiOptions): CreatedApi {
     principal: new ServicePrincipal("apigateway.amazonaws.com"),
     sourceArn: Stack.of(scope).formatArn({ service: "execute-api", resource: api.apiId, resourceName: "*/$default" }),
   });
-  if (page) routes.push(...addPage(api, page));
-  const operatorsRoute = (scopes?: readonly string[]): HttpRoute[] =>
+  const pages = page ? addPage(api, page) : [];
+  const addOperators = (scopes?: readonly string[]): void => {
     api.addRoutes({ path: OPERATORS_PATH, integration: integrations.admin, ...(scopes && { authorizationScopes: [...scopes] }) });
-  if (jwt?.operatorScopes) routes.push(...operatorsRoute(jwt.operatorScopes));
+  };
+  if (jwt?.operatorScopes) addOperators(jwt.operatorScopes);
   const stage = createStage(scope, api, options);
   // A stage can throttle only routes that already exist.
-  stage.node.addDependency(...routes);
-  return { api, stage, addOperators: () => void operatorsRoute() };
+  const acquiring = ACQUIRING_ROUTES.flatMap((routeKey) => routes[ROUTE_KEYS.indexOf(routeKey)] ?? []);
+  stage.node.addDependency(...acquiring, ...pages);
+  return { api, stage, addOperators: () => addOperators() };
 }
 
 function addPage(api: HttpApi, page: IFunction): HttpRoute[] {

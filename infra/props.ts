@@ -116,7 +116,8 @@ export function checkProps(props: LockServiceProps): void {
   }
   if (serverWaitMs !== undefined && !isServerWait(serverWaitMs))
     throw new Error(`serverWaitMs: ${serverWaitMs} given; ${SERVER_WAIT_RULE}`);
-  if (tenant !== undefined && typeof tenancyFrom("tenant", tenant) === "object" && !jwt)
+  const isKnownTenant = tenant !== undefined && !Token.isUnresolved(tenant); // Otherwise a parameter of the template.
+  if (isKnownTenant && typeof tenancyFrom("tenant", tenant) === "object" && !jwt)
     throw new Error("tenant: a claim is in a token, so it needs jwt");
   if (jwt?.operatorScopes && tenant === undefined) throw new Error("jwt.operatorScopes: operators name a tenant, so it needs tenant");
   const shared = jwt?.operatorScopes?.find((one) => [...(jwt.scopes ?? []), ...(jwt.adminScopes ?? [ADMIN_SCOPE])].includes(one));

@@ -5,8 +5,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { App, CfnParameter } from "aws-cdk-lib";
+import { type CfnParameterProps, type Stack, App, CfnParameter, Fn } from "aws-cdk-lib";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Topic } from "aws-cdk-lib/aws-sns";
 import { ADMIN_SCOPE } from "./api.js";
 import { bundleFunction, FUNCTION_DIRECTORY } from "./bundle.js";
 import { serviceName } from "./lock-service.js";
@@ -29,10 +30,10 @@ export interface PlainTemplate {
   readonly Outputs: Readonly<Record<string, Json>>;
 }
 
-const JWT = { issuer: "JwtIssuer", audience: "JwtAudience", adminScope: "JwtAdminScope" } as const;
-const USES_JWT = "Jwt"; // Short, because each route has it twice.
+const JWT = { issuer: "JwtIssuer", audience: "JwtAudience", scope: "JwtScope", adminScope: "JwtAdminScope" } as const;
+const TENANT = "Tenant";
+const ALARM_TOPIC = "AlarmTopicArn";
 const WAKE = "Wake";
-const WAKES = "Wakes";
 const NOTHING = { Ref: "AWS::NoValue" };
 
 /** The parameters that the stack's properties don't use. */
@@ -41,69 +42,121 @@ const OF_THE_CODE = {
   CodeKey: { Type: "String", Description: "The key of function.zip; another version needs another key", MinLength: 1 },
 };
 
+type Parameterize = (name: string, props: Omit<CfnParameterProps, "type">) => string;
+
+/** A part of the service that a parameter turns on. */
+interface Part {
+  /** The name of its condition. It is short, because each route has that of tokens. */
+  readonly condition: string;
+  readonly when: Json;
+  /** The condition of the part that it is a part of. A rule must refuse it without that one. */
+  readonly within?: string;
+  /** Returns the options of a service with this part; `options` are those with the parts before it. */
+  add(options: LockServiceProps, parameter: Parameterize, scope: Stack): LockServiceProps;
+}
+
+/** The parts that a user may turn on. Each makes a difference at places of its own, or inside of what another one adds. */
+const PARTS: readonly Part[] = [
+  {
+    condition: "Jwt",
+    when: isGiven(JWT.issuer),
+    add(options, parameter) {
+      const issuer = parameter(JWT.issuer, { description: "The issuer of the callers' tokens; empty: callers sign with IAM" });
+      const audience = parameter(JWT.audience, {
+        description: "The accepted audiences of the tokens, or client ids, with commas and no spaces",
+        // An empty entry would accept a token with an empty audience.
+        allowedPattern: "([^ ,]+(,[^ ,]+)*)?",
+      });
+      const description = "The scope for break, list and reset";
+      const adminScope = parameter(JWT.adminScope, { default: ADMIN_SCOPE, minLength: 1, description });
+      return { ...options, jwt: { issuer, audience: Fn.split(",", audience), adminScopes: [adminScope] } };
+    },
+  },
+  {
+    condition: "Scope",
+    when: isGiven(JWT.scope),
+    within: "Jwt",
+    add({ jwt, ...options }, parameter) {
+      const scope = parameter(JWT.scope, { description: "The scope for everything else; empty: none is required" });
+      return { ...options, ...(jwt && { jwt: { ...jwt, scopes: [scope] } }) };
+    },
+  },
+  {
+    condition: "Tenants",
+    when: isGiven(TENANT),
+    add(options, parameter) {
+      const tenant = parameter(TENANT, {
+        description: "Tenants: account, role or claim:NAME of a token; empty: all callers share one namespace",
+        allowedPattern: "(account|role|claim:.+)?",
+      });
+      return { ...options, tenant: tenant as LockServiceProps["tenant"] };
+    },
+  },
+  {
+    condition: "Notifies",
+    when: isGiven(ALARM_TOPIC),
+    add(options, parameter, scope) {
+      const arn = parameter(ALARM_TOPIC, { description: "The topic that the alarms notify; empty: they notify nobody" });
+      return { ...options, alarmTopic: Topic.fromTopicArn(scope, "Alarms", arn) };
+    },
+  },
+  {
+    condition: "Wakes",
+    when: { "Fn::Equals": [{ Ref: WAKE }, "true"] },
+    add(options, parameter) {
+      parameter(WAKE, { default: "false", allowedValues: ["true", "false"], description: "true: an agent wakes waiters that sleep" });
+      return { ...options, wake: true };
+    },
+  },
+];
+
 /**
  * Returns the stack's template without the CDK:
  *
  * - no bootstrap: no `BootstrapVersion`, and the code is in `CodeBucket` at `CodeKey`;
  * - the stack's own name is in the names of the API, the alarms, the dashboard, the query and the metrics, so that two don't collide;
- * - parameters for the retention of the logs, the memory, callers with tokens, and the agent that wakes sleepers;
+ * - parameters for the retention of the logs and the memory, and for each of the {@link PARTS};
  * - no metadata.
  */
 export function plainTemplate(): PlainTemplate {
-  const [without, waking] = [merged(false), merged(true)];
-  const { Outputs, Description, Resources, ...parts } = waking;
-  const { BootstrapVersion: _bootstrap, ...ours } = parts.Parameters;
+  const whole = synthesize(PARTS);
+  const { BootstrapVersion: _bootstrap, ...ours } = whole.Parameters;
+  const Resources = PARTS.reduce((merged, part) => {
+    const outside = PARTS.filter(({ within }) => within !== part.condition);
+    const without = synthesize(outside.filter((other) => other !== part)).Resources;
+    return eachIf(part.condition, { merged, whole: synthesize(outside).Resources, without });
+  }, whole.Resources);
   return {
-    Description,
-    Parameters: {
-      ...OF_THE_CODE,
-      ...ours,
-      [WAKE]: {
-        Type: "String",
-        Default: "false",
-        AllowedValues: ["true", "false"],
-        Description: "true: an agent wakes waiters that sleep",
-      },
-    },
+    Description: whole.Description,
+    Parameters: { ...OF_THE_CODE, ...ours },
     Rules: {
       // An empty audience would ask for nothing of a token.
-      TokensHaveAnAudience: {
-        RuleCondition: isGiven(JWT.issuer),
-        Assertions: [{ Assert: isGiven(JWT.audience), AssertDescription: `${JWT.issuer} needs ${JWT.audience}` }],
-      },
+      TokensHaveAnAudience: ruleIf(isGiven(JWT.issuer), isGiven(JWT.audience), `${JWT.issuer} needs ${JWT.audience}`),
+      ScopesAreOfTokens: ruleIf(isGiven(JWT.scope), isGiven(JWT.issuer), `${JWT.scope} needs ${JWT.issuer}`),
+      ClaimsAreOfTokens: ruleIf(
+        { "Fn::Not": [{ "Fn::Contains": [["", "account", "role"], { Ref: TENANT }] }] },
+        isGiven(JWT.issuer),
+        `${TENANT} claim:NAME needs ${JWT.issuer}`,
+      ),
     },
-    Conditions: { [USES_JWT]: isGiven(JWT.issuer), [WAKES]: { "Fn::Equals": [{ Ref: WAKE }, "true"] } },
-    Resources: eachIf(WAKES, Resources, without.Resources),
-    Outputs,
+    Conditions: Object.fromEntries(PARTS.map(({ condition, when }) => [condition, when])),
+    Resources,
+    Outputs: whole.Outputs,
   };
 }
 
-/** Returns the stack's template for callers of both kinds, with or without the agent. */
-function merged(wake: boolean): PlainTemplate {
-  const iam = synthesize(() => ({ wake }));
-  const jwt = synthesize((parameter) => ({
-    wake,
-    jwt: {
-      issuer: parameter(JWT.issuer, { default: "", description: "The issuer of the callers' tokens; empty: callers sign with IAM" }),
-      audience: [parameter(JWT.audience, { default: "", description: "The accepted audience of the tokens" })],
-      adminScopes: [parameter(JWT.adminScope, { default: ADMIN_SCOPE, minLength: 1, description: "The scope for break, list and reset" })],
-    },
-  }));
-  return { ...jwt, Resources: eachIf(USES_JWT, jwt.Resources, iam.Resources) };
+function ruleIf(RuleCondition: Json, Assert: Json, AssertDescription: string): Json {
+  return { RuleCondition, Assertions: [{ Assert, AssertDescription }] };
 }
 
 /** The retentions that CloudWatch takes, without "for ever", which is the absence of one. */
 const LOG_RETENTIONS = Object.values(RetentionDays).filter((days) => typeof days === "number" && days !== RetentionDays.INFINITE);
 
-type Parameterize = (
-  name: string,
-  props: { readonly default: string; readonly description: string; readonly minLength?: number },
-) => string;
-
-/** Synthesizes the stack with parameters, and returns its template with the names and the code of this one, and without metadata. */
-function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): PlainTemplate {
+/** Synthesizes the stack with parameters for these parts, and returns its template with the names and the code of this one, and without metadata. */
+function synthesize(parts: readonly Part[]): PlainTemplate {
   const { context } = JSON.parse(readFileSync(join(ROOT, "cdk.json"), "utf8")) as { context: Record<string, unknown> };
-  const app = new App({ context });
+  // What is checked is the merged template, by cfn-lint.
+  const app = new App({ context, builtinCloudFormationValidation: false, treeMetadata: false, stackTraces: false });
   const stack = new HoldfastStack(app, STACK_NAME, {}, (scope) => {
     const retention = new CfnParameter(scope, "LogRetentionDays", {
       type: "Number",
@@ -118,9 +171,10 @@ function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): Pl
       maxValue: 10_240,
       description: "The memory of each function, in MB",
     });
-    const own = locksFor((name, props) => new CfnParameter(scope, name, { type: "String", ...props }).valueAsString);
+    const parameter: Parameterize = (name, props) => new CfnParameter(scope, name, { type: "String", default: "", ...props }).valueAsString;
     // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the parameter allows only the values of the enum
-    return { logRetention: retention.valueAsNumber, memorySizeMb: memory.valueAsNumber, ...own };
+    const options: LockServiceProps = { logRetention: retention.valueAsNumber, memorySizeMb: memory.valueAsNumber };
+    return parts.reduce((all, part) => part.add(all, parameter, scope), options);
   });
   const template = app.synth().getStackByName(STACK_NAME).template as PlainTemplate;
   const named = inShort(withStackName(template as unknown as Json, serviceName(stack.service))) as unknown as PlainTemplate;
@@ -128,22 +182,34 @@ function synthesize(locksFor: (parameter: Parameterize) => LockServiceProps): Pl
   return { ...named, Resources: Object.fromEntries(resources) as PlainTemplate["Resources"] };
 }
 
-/** Returns the resources of `yes`, with a condition where `no` has another or none. */
-function eachIf(condition: string, yes: PlainTemplate["Resources"], no: PlainTemplate["Resources"]): PlainTemplate["Resources"] {
+/** A place in the template: as it is merged so far, with the part that is merged now, and without it. */
+interface Merge {
+  readonly merged: Json;
+  readonly whole: Json;
+  readonly without: Json;
+}
+
+/** Returns the merged resources, with a condition where the part makes a difference. */
+function eachIf(condition: string, of: { readonly [state in keyof Merge]: PlainTemplate["Resources"] }): PlainTemplate["Resources"] {
   return Object.fromEntries(
-    Object.entries(yes).map(([id, resource]) => {
-      const other = no[id];
-      return [id, other ? (eitherOf(condition, resource, other) as typeof resource) : { Condition: condition, ...resource }];
+    Object.entries(of.merged).map(([id, merged]) => {
+      const [whole, without] = [of.whole[id] ?? merged, of.without[id]];
+      return [id, without ? (eitherOf(condition, { merged, whole, without }) as typeof merged) : { Condition: condition, ...merged }];
     }),
   );
 }
 
-/** Returns `yes` with a choice at each property where `no` differs, or has none. */
-function eitherOf(condition: string, yes: Json, no: Json): Json {
-  if (JSON.stringify(yes) === JSON.stringify(no)) return yes;
-  if (!isObject(yes) || !isObject(no) || isFunction(yes) || isFunction(no)) return { "Fn::If": [condition, yes, no] };
-  const names = [...new Set([...Object.keys(yes), ...Object.keys(no)])];
-  return Object.fromEntries(names.map((name) => [name, eitherOf(condition, yes[name] ?? NOTHING, no[name] ?? NOTHING)]));
+/** Returns what is merged, with a choice at each property that is another without the part, or isn't there. */
+function eitherOf(condition: string, { merged, whole, without }: Merge): Json {
+  if (JSON.stringify(whole) === JSON.stringify(without)) return merged;
+  if (!isPlain(merged) || !isPlain(whole) || !isPlain(without)) return { "Fn::If": [condition, merged, without] };
+  const names = [...new Set([...Object.keys(merged), ...Object.keys(without)])];
+  return Object.fromEntries(
+    names.map((name) => {
+      const place = { merged: merged[name] ?? NOTHING, whole: whole[name] ?? NOTHING, without: without[name] ?? NOTHING };
+      return [name, eitherOf(condition, place)];
+    }),
+  );
 }
 
 function isGiven(parameter: string): Json {
@@ -192,9 +258,9 @@ function isObject(json: Json | undefined): json is Readonly<Record<string, Json>
   return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
-/** True for an intrinsic function of CloudFormation, which can't be merged member by member. */
-function isFunction(json: object): boolean {
-  return Object.keys(json).some((name) => name === "Ref" || name.startsWith("Fn::"));
+/** True for an object whose members can be merged one by one: not for an intrinsic function of CloudFormation. */
+function isPlain(json: Json): json is Readonly<Record<string, Json>> {
+  return isObject(json) && !Object.keys(json).some((name) => name === "Ref" || name.startsWith("Fn::"));
 }
 
 /** The files in {@link writeTemplate}'s directory. */

@@ -1,7 +1,7 @@
 /**
  * The function behind the HTTP API or a function URL (payload format 2.0). Only `lambda/` depends on the gateway: it takes the
- * route key and path parameters (never the raw path), the caller from the authorizer, and the gateway's clock. function-url.ts makes the
- * former two of a function URL's path.
+ * route key and path parameters, the caller from the authorizer, and the gateway's clock. function-url.ts makes the former two of a function
+ * URL's path. The raw path only says whether a request without a route is 404 or 405.
  */
 import { refuse } from "../lib/core/errors.js";
 import { gatewayClocks } from "../lib/service/clocks.js";
@@ -14,7 +14,8 @@ import { type Invocation, aliasOf, grantOf, outsideGrant, routed } from "./funct
 import { type HttpEvent, type HttpResult, problem } from "./http.js";
 import { instanceOf, kindOf, serve } from "./serve.js";
 import { operatorsRequest } from "./operators.js";
-import { methodsOf, operationAt, PATHS } from "./routes.js";
+import { matchPath } from "./match-route.js";
+import { methodsOf, operationAt } from "./routes.js";
 
 /** The dependencies of the handler. */
 export interface HandlerDeps extends ServiceDeps {
@@ -70,7 +71,7 @@ export function createHandler({
     try {
       const { routeKey } = event;
       const operation = operationAt(routeKey);
-      if (!operation) return unrouted(routeKey, instance);
+      if (!operation) return unrouted(event);
       // An operator's own tenant doesn't count: the gateway lets operators in by a right that no tenant needs.
       const ownTenancy = operators ? undefined : tenancy;
       const ownCaller = callerOf(event, ownTenancy);
@@ -102,10 +103,13 @@ function isHttpEvent(event: unknown): event is HttpEvent {
   return version === "2.0" && typeof routeKey === "string" && areObjects;
 }
 
-/** Answers requests without a route: the stack's `ANY` routes for unsupported methods of a path, and `$default` for any other path. */
-function unrouted(routeKey: string, instance: string | undefined): HttpResult {
-  const path = routeKey.replace(/^ANY /, "");
-  if (path === routeKey || !PATHS.includes(path))
-    return problem(refuse("not-found", { detail: "The API has no such path", field: "url" }), instance);
-  return problem(refuse("method-not-allowed"), instance, { allow: methodsOf(path).join(", ") });
+/** Answers requests without a route: 405 if the path has other methods, else 404. Nothing else is decided by the raw path. */
+function unrouted(event: HttpEvent): HttpResult {
+  const { method } = event.requestContext.http;
+  const { path, parameters } = matchPath(event.rawPath) ?? { path: "", parameters: {} };
+  const methods = methodsOf(path);
+  if (methods.length === 0 || methods.includes(method))
+    return problem(refuse("not-found", { detail: "The API has no such path", field: "url" }), undefined);
+  const asked = { ...event, routeKey: `${method} ${path}`, pathParameters: parameters };
+  return problem(refuse("method-not-allowed"), instanceOf(asked), { allow: methods.join(", ") });
 }

@@ -32,11 +32,12 @@ export function operatorsRequest(event: HttpEvent): OperatorsRequest | Refusal |
   if (!NAMESPACE.test(namespace) || namespace === SHARED_NAMESPACE)
     return refuse("invalid-request", { detail: `namespace: ${JSON.stringify(namespace)} given; no tenant has it`, field: "namespace" });
   const { routeKey: _route, pathParameters: _parameters, ...rest } = event;
-  const match = matchRoute(event.requestContext.http.method, `/v1/${path}`) ?? { routeKey: "$default" };
+  const rawPath = `/v1/${path}`;
+  const match = matchRoute(event.requestContext.http.method, rawPath) ?? { routeKey: "$default" };
   const operation = operationAt(match.routeKey);
   if (operation && DUTIES[operation] !== "admin" && !LOOKS.includes(operation))
     return refuse("forbidden", { detail: "An operator looks at a tenant's keys, breaks and resets, and holds none of them" });
-  return { namespace, event: { ...rest, ...match } };
+  return { namespace, event: { ...rest, ...match, rawPath } };
 }
 
 /** Returns the match of {@link OPERATORS_ROUTE}, as a gateway that has it makes it; undefined for another path, or if it can't be decoded. */

@@ -10,7 +10,7 @@ export function operationAt(routeKey: string): OperationName | undefined {
   return BY_ROUTE.get(routeKey);
 }
 
-/** Returns the duty of a gateway's route key. Requests without a route (`ANY …` and `$default`: 405, 404) belong to `acquire`. */
+/** Returns the duty of a gateway's route key. Requests without a route (`$default`: 405, 404) belong to `acquire`. */
 export function dutyOf(routeKey: string): Duty {
   const name = operationAt(routeKey);
   return name ? DUTIES[name] : "acquire";
@@ -23,5 +23,5 @@ export function methodsOf(path: string): readonly string[] {
     .map(([method]) => method);
 }
 
-/** Every path, once. Each also has an `ANY` route, so that the service itself answers 405. */
+/** Every path, once. */
 export const PATHS: readonly string[] = [...new Set(ROUTE_KEYS.map((routeKey) => routeKey.slice(routeKey.indexOf(" ") + 1)))];

@@ -15,28 +15,22 @@ interface Parameter {
 
 /** Returns the resources that CloudFormation makes with these values, with all parameters, conditions and names put in. */
 export function resourcesOf({ Parameters, Conditions, Resources }: PlainTemplate, values: Values): Readonly<Record<string, PlainResource>> {
-  const valueOf = (name: string): Json | undefined => {
-    const { Type, Default } = (Parameters[name] ?? {}) as Partial<Parameter>;
-    const value = values[name] ?? Default;
-    return Type === "Number" && value !== undefined ? Number(value) : value;
-  };
-  const holds = (condition: Json): boolean => {
-    const { "Fn::Not": not, "Fn::Equals": equals } = condition as Readonly<Record<string, readonly Json[]>>;
-    if (not) return !holds(not[0]!);
-    if (!equals) throw new Error(`Not a condition that is known here: ${JSON.stringify(condition)}`);
-    return evaluated(equals[0]!) === evaluated(equals[1]!);
-  };
+  const valueOf = (name: string): Json | undefined => parameterIn(Parameters, values, name);
   /** Returns undefined for a value that is left out. */
   const evaluated = (json: Json): Json | undefined => {
     if (typeof json !== "object" || json === null) return json;
     if (Array.isArray(json)) return (json as readonly Json[]).map(evaluated).filter((item) => item !== undefined);
-    const { Ref: name, "Fn::If": choice, "Fn::Sub": text } = json as Readonly<Record<string, Json>>;
+    const { Ref: name, "Fn::If": choice, "Fn::Sub": text, "Fn::Split": split } = json as Readonly<Record<string, Json>>;
     if (name === "AWS::NoValue") return undefined;
     if (typeof name === "string" && valueOf(name) !== undefined) return valueOf(name);
     if (typeof text === "string") return joined(text, values);
+    if (split) {
+      const [separator, joint] = split as readonly [string, Json];
+      return (evaluated(joint) as string).split(separator);
+    }
     if (choice) {
       const [condition, yes, no] = choice as readonly [string, Json, Json];
-      return evaluated(holds(Conditions[condition]!) ? yes : no);
+      return evaluated(holds(Conditions[condition]!, valueOf) ? yes : no);
     }
     return Object.fromEntries(
       Object.entries(json).flatMap(([member, value]) => {
@@ -47,9 +41,39 @@ export function resourcesOf({ Parameters, Conditions, Resources }: PlainTemplate
   };
   return Object.fromEntries(
     Object.entries(Resources).flatMap(([id, { Condition, ...resource }]) =>
-      typeof Condition === "string" && !holds(Conditions[Condition]!) ? [] : [[id, evaluated(resource) as PlainResource]],
+      typeof Condition === "string" && !holds(Conditions[Condition]!, valueOf) ? [] : [[id, evaluated(resource) as PlainResource]],
     ),
   );
+}
+
+/** Returns what the rules of the template that refuse these values say. */
+export function refusalsOf({ Parameters, Rules }: PlainTemplate, values: Values): readonly string[] {
+  interface Rule {
+    readonly RuleCondition: Json;
+    readonly Assertions: readonly { readonly Assert: Json; readonly AssertDescription: string }[];
+  }
+  const valueOf = (name: string): Json | undefined => parameterIn(Parameters, values, name);
+  return (Object.values(Rules) as readonly unknown[] as readonly Rule[]).flatMap(({ RuleCondition, Assertions }) =>
+    holds(RuleCondition, valueOf)
+      ? Assertions.flatMap(({ Assert, AssertDescription }) => (holds(Assert, valueOf) ? [] : [AssertDescription]))
+      : [],
+  );
+}
+
+function parameterIn(parameters: PlainTemplate["Parameters"], values: Values, name: string): Json | undefined {
+  const { Type, Default } = (parameters[name] ?? {}) as Partial<Parameter>;
+  const value = values[name] ?? Default;
+  return Type === "Number" && value !== undefined ? Number(value) : value;
+}
+
+/** Evaluates a condition of a rule, or of a resource. */
+function holds(condition: Json, valueOf: (name: string) => Json | undefined): boolean {
+  const { "Fn::Not": not, "Fn::Equals": equals, "Fn::Contains": contains } = condition as Readonly<Record<string, readonly Json[]>>;
+  const value = (json: Json): Json | undefined => (typeof json === "string" ? json : valueOf((json as { readonly Ref: string }).Ref));
+  if (not) return !holds(not[0]!, valueOf);
+  if (contains) return (contains[0] as readonly Json[]).includes(value(contains[1]!)!);
+  if (!equals) throw new Error(`Not a condition that is known here: ${JSON.stringify(condition)}`);
+  return value(equals[0]!) === value(equals[1]!);
 }
 
 /** Returns a text with values put in, or the join that the CDK makes of it, if it names other resources. */

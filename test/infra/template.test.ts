@@ -1,6 +1,8 @@
 /** The template without the CDK is the stack of `cdk synth`, but for what its header names; and its page says what it takes. */
+import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
+import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { serviceName } from "../../infra/lock-service.js";
@@ -9,7 +11,7 @@ import { plainTemplate, STACK_NAME } from "../../infra/template.js";
 import { zipOf } from "../../infra/zip.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { guide } from "../docs/snippets.js";
-import { type PlainResource, type Values, resourcesOf, unzipped } from "./plain-template.js";
+import { type PlainResource, type Values, refusalsOf, resourcesOf, unzipped } from "./plain-template.js";
 import { arnLike, callOf } from "./resources.js";
 import { newApp } from "./synthesize.js";
 
@@ -21,9 +23,12 @@ const template = plainTemplate();
 const text = JSON.stringify(template);
 
 /** The stack of `cdk synth`: its resources without metadata, and the names that the plain template takes from the stack. */
-function synthesized(props: LockServiceProps = {}): { resources: Readonly<Record<string, PlainResource>>; values: Values } {
+function synthesized(props: (stack: Stack) => LockServiceProps = () => ({})): {
+  resources: Readonly<Record<string, PlainResource>>;
+  values: Values;
+} {
   const app = newApp();
-  const stack = new HoldfastStack(app, STACK_NAME, {}, () => props);
+  const stack = new HoldfastStack(app, STACK_NAME, {}, props);
   app.synth();
   const { Resources } = Template.fromStack(stack).toJSON() as { readonly Resources: Readonly<Record<string, PlainResource>> };
   const resources = Object.entries(Resources).map(([id, { Metadata: _metadata, ...resource }]) => [id, resource] as const);
@@ -51,16 +56,41 @@ describe("the template without the CDK", () => {
     expect(withoutCode(resourcesOf(template, values))).toEqual(withoutCode(resources));
   });
 
-  it("makes those of a service with tokens, other memory and another retention, if the parameters say so", () => {
-    const jwt = { issuer: "https://issuer.example", audience: ["locks"], adminScopes: ["admin"] };
-    const { resources, values } = synthesized({ jwt, memorySizeMb: 1024, logRetention: RetentionDays.ONE_WEEK });
-    const given = { JwtIssuer: jwt.issuer, JwtAudience: "locks", JwtAdminScope: "admin", MemorySizeMb: "1024", LogRetentionDays: "7" };
+  const issuer = "https://issuer.example";
+  const topic = "arn:aws:sns:eu-west-1:111122223333:on-call";
+  it.each<[what: string, given: Values, props: (stack: Stack) => LockServiceProps]>([
+    [
+      "memory and retention",
+      { MemorySizeMb: "1024", LogRetentionDays: "7" },
+      () => ({ memorySizeMb: 1024, logRetention: RetentionDays.ONE_WEEK }),
+    ],
+    [
+      "tokens",
+      { JwtIssuer: issuer, JwtAudience: "locks", JwtAdminScope: "admin" },
+      () => ({ jwt: { issuer, audience: ["locks"], adminScopes: ["admin"] } }),
+    ],
+    [
+      "tokens of two clients, a scope for their use, and tenants by a claim",
+      { JwtIssuer: issuer, JwtAudience: "orders,billing", JwtScope: "locks/use", Tenant: "claim:team" },
+      () => ({ jwt: { issuer, audience: ["orders", "billing"], scopes: ["locks/use"] }, tenant: "claim:team" }),
+    ],
+    ["accounts as tenants", { Tenant: "account" }, () => ({ tenant: "account" })],
+    ["alarms that notify a topic", { AlarmTopicArn: topic }, (stack) => ({ alarmTopic: Topic.fromTopicArn(stack, "Topic", topic) })],
+    ["an agent", { Wake: "true" }, () => ({ wake: true })],
+    [
+      "all of that",
+      { JwtIssuer: issuer, JwtAudience: "a,b", JwtScope: "use", Tenant: "role", AlarmTopicArn: topic, Wake: "true" },
+      (stack) => ({
+        jwt: { issuer, audience: ["a", "b"], scopes: ["use"] },
+        tenant: "role",
+        alarmTopic: Topic.fromTopicArn(stack, "Topic", topic),
+        wake: true,
+      }),
+    ],
+  ])("makes those of a service with %s, if the parameters say so", (_what, given, props) => {
+    const { resources, values } = synthesized(props);
+    expect(refusalsOf(template, given)).toEqual([]);
     expect(withoutCode(resourcesOf(template, { ...values, ...given }))).toEqual(withoutCode(resources));
-  });
-
-  it("makes those of a service with an agent, if the parameter says so", () => {
-    const { resources, values } = synthesized({ wake: true });
-    expect(withoutCode(resourcesOf(template, { ...values, Wake: "true" }))).toEqual(withoutCode(resources));
   });
 
   it("takes its code from the bucket and key that are given, the agent's from a directory of the same zip", () => {
@@ -73,8 +103,8 @@ describe("the template without the CDK", () => {
     expect(codes).toEqual(handlers.map((Handler) => ({ Code, Handler })));
   });
 
-  it("fits into a request, and needs nothing of the CDK", () => {
-    expect(Buffer.byteLength(text)).toBeLessThan(INLINE_BYTES);
+  it("fits into a request with a tenth to spare for what users add, and needs nothing of the CDK", () => {
+    expect(Buffer.byteLength(text)).toBeLessThan(0.9 * INLINE_BYTES);
     expect(text).not.toMatch(/cdk|Bootstrap|"Metadata"|assets/i);
   });
 
@@ -93,8 +123,21 @@ describe("the template without the CDK", () => {
     ]);
   });
 
-  it("refuses an issuer without an audience, which would accept every token of the issuer", () => {
-    expect(template.Rules).toMatchObject({ TokensHaveAnAudience: { Assertions: [{ AssertDescription: "JwtIssuer needs JwtAudience" }] } });
+  it.each<[given: Values, says: string]>([
+    [{ JwtIssuer: issuer }, "JwtIssuer needs JwtAudience"], // It would accept every token of the issuer.
+    [{ JwtScope: "use" }, "JwtScope needs JwtIssuer"],
+    [{ Tenant: "claim:team" }, "Tenant claim:NAME needs JwtIssuer"],
+  ])("refuses %j", (given, says) => {
+    expect(refusalsOf(template, given)).toEqual([says]);
+  });
+
+  it.each([
+    ["JwtAudience", ["orders", "orders,billing", ""], ["orders,", "orders,,billing", "orders, billing", ","]],
+    ["Tenant", ["", "account", "role", "claim:https://id.example/team"], ["accounts", "claim:", "team"]],
+  ])("takes for %s only what the construct takes", (name, right, wrong) => {
+    const { AllowedPattern } = template.Parameters[name] as unknown as { readonly AllowedPattern: string };
+    const isAllowed = (value: string): boolean => new RegExp(`^(?:${AllowedPattern})$`).test(value);
+    expect([right.filter(isAllowed), wrong.filter(isAllowed)]).toEqual([right, []]);
   });
 });
 
