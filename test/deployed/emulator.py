@@ -19,7 +19,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime, sigv4
-from ministack.services import apigateway, cloudwatch, lambda_durable, lambda_svc
+from ministack.services import apigateway, cloudwatch, ec2, lambda_durable, lambda_svc
 from ministack.services import stepfunctions as states
 from ministack.services.cloudformation import provisioners
 
@@ -295,6 +295,35 @@ def metric_of_an_alarm():
             cloudwatch._dispatch_alarm_actions(alarm, before, after, "a metric")
 
     replace(cloudwatch, "_evaluate_alarm", evaluate)
+
+
+@row("/AWSCloudFormation/latest/TemplateReference/aws-resource-ec2-natgateway.html")
+def nat_gateways():
+    """A stack may have public addresses and NAT gateways, as the CDK's `Vpc` makes them. Here nothing passes through them."""
+
+    def made(answer, name):
+        _status, _headers, body = answer
+        return re.search(f"<{name}>(.*?)</{name}>", body.decode()).group(1)
+
+    def allocate(_logical_id, _properties, _stack):
+        answer = ec2._allocate_address({})
+        address = made(answer, "publicIp")
+        return address, {"PublicIp": address, "AllocationId": made(answer, "allocationId")}
+
+    def release(address, _properties):
+        for allocation in [key for key, one in ec2._addresses.items() if one["PublicIp"] == address]:
+            ec2._release_address({"AllocationId": [allocation]})
+
+    def create(_logical_id, properties, _stack):
+        given = {name: [properties[name]] for name in ("SubnetId", "AllocationId", "ConnectivityType") if name in properties}
+        gateway = made(ec2._create_nat_gateway(given), "natGatewayId")
+        return gateway, {"NatGatewayId": gateway}
+
+    def delete(gateway, _properties):
+        ec2._delete_nat_gateway({"NatGatewayId": [gateway]})
+
+    provisioners._RESOURCE_HANDLERS["AWS::EC2::EIP"] = {"create": allocate, "delete": release}
+    provisioners._RESOURCE_HANDLERS["AWS::EC2::NatGateway"] = {"create": create, "delete": delete}
 
 
 execution_of_task = contextvars.ContextVar("execution", default=None)

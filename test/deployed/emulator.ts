@@ -116,7 +116,7 @@ async function stop(child: ChildProcess): Promise<void> {
 async function freePort(wanted: number): Promise<number> {
   const server = createServer().listen(wanted, "127.0.0.1");
   await once(server, "listening").catch((cause: unknown) => {
-    throw new Error(`port ${wanted} is in use: by an emulator that runs already, or by another program`, { cause });
+    throw new Error(`port ${wanted} is in use: by an emulator that runs already, or by another program. Set PORT to another`, { cause });
   });
   const { port } = server.address() as AddressInfo;
   await promisify(server.close.bind(server))();

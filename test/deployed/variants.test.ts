@@ -8,10 +8,10 @@ import { openFixture } from "../e2e/fixture.js";
 import { declareDeployed } from "../e2e/only-deployed.js";
 import { signed } from "../e2e/signed.js";
 import { listed } from "../e2e/suite.js";
-import { call, lambda } from "./aws.js";
+import { call, invoke, lambda } from "./aws.js";
 import { deployedOf, outputsOf, tokenOf } from "./callers.js";
 import { ACCOUNT, without } from "./emulator.js";
-import { RESERVED, VARIANTS } from "./variants.js";
+import { CLIENT_PREFIX, RESERVED, VARIANTS } from "./variants.js";
 
 const deployedAs = (stack: string) => deployedOf(stack, VARIANTS[stack]!);
 
@@ -21,6 +21,11 @@ describe("a stack with every option for IAM", () => {
     const locks = createLockClient({ url: deployed.url, sign: signerOf(deployed) });
     expect(await locks.withLock("ALL_1", async ({ fencingToken }) => fencingToken)).toBeGreaterThan(0);
     await locks.close();
+  });
+
+  it("gives them to a function of a VPC with a NAT gateway", async () => {
+    const { insideName = "" } = outputsOf("all");
+    expect(await invoke(insideName, { key: `${CLIENT_PREFIX}INSIDE` })).toEqual({ token: expect.any(Number) });
   });
 
   it("reserves the functions' concurrency", async () => {

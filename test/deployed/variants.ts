@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { CfnOutput, Duration, RemovalPolicy, type Stack } from "aws-cdk-lib";
 import { OAuthScope, ResourceServerScope, UserPool } from "aws-cdk-lib/aws-cognito";
+import { type IVpc, SubnetType, Vpc } from "aws-cdk-lib/aws-ec2";
 import { AccountRootPrincipal, PolicyStatement, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Code, Function, type FunctionProps, Runtime } from "aws-cdk-lib/aws-lambda";
@@ -126,7 +127,18 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
       functionUrl: true,
       encryptionKey: new Key(stack, "Key", { removalPolicy: RemovalPolicy.DESTROY }),
     }),
-    beside: (_stack, locks) => void locks.alarmOnMissedTick("nightly", { within: Duration.hours(25) }),
+    beside(stack, locks) {
+      locks.alarmOnMissedTick("nightly", { within: Duration.hours(25) });
+      // As many apps have it: private subnets, which reach AWS through a NAT gateway.
+      const vpc = new Vpc(stack, "Vpc", { maxAzs: 1 }) as IVpc;
+      const inside = functionOf(stack, "inside", {
+        handler: "index.checkout",
+        vpc,
+        vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
+      });
+      locks.grantClient(inside, { prefix: CLIENT_PREFIX });
+      new CfnOutput(stack, "insideName", { value: inside.functionName });
+    },
   },
 };
 
