@@ -1,5 +1,9 @@
-/** "Fencing tokens": its program runs at the engine, and its claims about S3 are tested against the documented conditions. */
+/**
+ * "Fencing tokens": its program runs at the engine, its SQL in the SQLite of Python (Node 20 has none), and its claims about S3 are tested
+ * against the documented conditions.
+ */
 import { CreateTableCommand, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -56,6 +60,49 @@ describe.runIf(endpoint !== "")("the page's program, at the engine", { timeout: 
     const edit = (program: string): string => program.replace(/ *\.\.\.fencedWrite\(fencingToken\),\n/, "");
     const said = await play("unraised", "", edit);
     expect(said).toEqual(GUIDE.says.with(2, "written"));
+  });
+});
+
+const HAS_SQLITE = spawnSync("python3", ["-c", "import sqlite3"]).status === 0;
+
+describe.runIf(HAS_SQLITE)("the page's SQL", () => {
+  const [UPDATE = "", UPSERT = ""] = GUIDE.blocks("sql");
+  const [FENCE = ""] = /fence BIGINT[^`]*/.exec(GUIDE.text) ?? [];
+  const RUN = `
+import json, sqlite3, sys
+fence, writes = json.loads(sys.argv[1])
+db = sqlite3.connect(":memory:")
+db.execute(f"CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT, {fence})")
+changed = [db.execute(sql, {"1": status, "2": token, "3": "1231"}).rowcount for sql, status, token in writes]
+print(json.dumps([changed, db.execute("SELECT status, fence FROM orders").fetchall()]))`;
+  type Write = readonly [sql: string, status: string, token: number];
+  /** Returns how many rows each write changed, and the rows in the end. */
+  const rowsOf = (writes: readonly Write[], fence = FENCE): unknown => {
+    const { stdout, stderr } = spawnSync("python3", ["-c", RUN, JSON.stringify([fence, writes])], { encoding: "utf8" });
+    if (stderr !== "") throw new Error(stderr);
+    return JSON.parse(stdout);
+  };
+  const by = (sql: string, ...tokens: readonly number[]): readonly Write[] => tokens.map((token) => [sql, `by ${token}`, token]);
+  const OLD_ROW: Write = ["INSERT INTO orders (id, status) VALUES ($3, $1)", "NEW", 0];
+
+  it("updates a row for every later holder, and for none that is late", () => {
+    expect(rowsOf([OLD_ROW, ...by(UPDATE, 33, 34, 34, 33)])).toEqual([[1, 1, 1, 1, 0], [["by 34", 34]]]);
+  });
+
+  it("makes the first row, after which nobody is let in who is late", () => {
+    expect(rowsOf(by(UPSERT, 34, 33, 34, 35))).toEqual([[1, 0, 1, 1], [["by 35", 35]]]);
+  });
+
+  it("control: without the WHERE a late holder overwrites a later one's row", () => {
+    expect(rowsOf(by(UPSERT.replace(/WHERE.*/, ""), 34, 33))).toEqual([[1, 1], [["by 33", 33]]]);
+  });
+
+  it("needs the 0 of a row without a token: with NULL nobody may write any more", () => {
+    const writes = [OLD_ROW, ...by(UPDATE, 33), ...by(UPSERT, 34)];
+    expect(rowsOf(writes)).toEqual([[1, 1, 1], [["by 34", 34]]]);
+    expect(rowsOf(writes, "fence BIGINT")).toEqual([[1, 0, 0], [["NEW", null]]]);
+    const coalesced = by(UPSERT.replace("t.fence", "COALESCE(t.fence, 0)"), 34);
+    expect(rowsOf([OLD_ROW, ...coalesced], "fence BIGINT")).toEqual([[1, 1], [["by 34", 34]]]);
   });
 });
 

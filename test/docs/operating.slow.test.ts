@@ -22,7 +22,8 @@ describe.runIf(HAS_CURL)("the runbook's commands", () => {
     service = await npmStart();
     const locks = createLockClient({ url: service.url });
     await locks.runOnce("REFUND_12", () => ({ refund: "re_1" }));
-    await locks.acquire("ORDER_1231", { owner: "checkout-7", heartbeat: false, leaseMs: 600_000 });
+    for (const owner of ["checkout-6", "checkout-7", "checkout-8"])
+      await locks.acquire("ORDER_1231", { owner, limit: 3, heartbeat: false, leaseMs: 600_000 });
     const end = "\n---end of the line---\n";
     const script = lines.map((line) =>
       line.startsWith("ask ") ? `${line} -w '\\n%{http_code}'\nprintf '%s' '${end}'` : line.replace("http://127.0.0.1:4653", service.url),
@@ -50,9 +51,10 @@ describe.runIf(HAS_CURL)("the runbook's commands", () => {
     expect(breaks[1]!.body).toEqual({ breakInMs: 0 });
   });
 
-  it("leave the key free, and the run to be run again", async () => {
+  it("leave the other permits to their holders, and the run to be run again", async () => {
     const locks = createLockClient({ url: service.url });
-    expect((await locks.inspect("ORDER_1231")).holders).toEqual([]);
+    const { holders } = await locks.inspect("ORDER_1231");
+    expect(holders.map(({ owner }) => owner)).toEqual(["checkout-6", "checkout-8"]);
     expect(await locks.runOnce("REFUND_12", () => 2)).toMatchObject({ attempt: 1, replayed: false });
   });
 });
