@@ -51,32 +51,20 @@ const NEVER: readonly { readonly metric: MetricName; readonly says: string }[] =
 /** Creates the alarms, the dashboard and the saved query. */
 export function createMonitoring(scope: Construct, options: MonitoringOptions): Dashboard {
   const { functions, service, log } = options;
-  for (const { metric, says } of NEVER)
-    alarm(scope, options, metric, says, metricOf(service, metric, { statistic: Stats.SUM, period: PERIOD }), 0);
-  alarm(
-    scope,
-    options,
-    "Failures",
-    "The API answers with 5xx",
-    options.stage.metricServerError({ statistic: Stats.SUM, period: PERIOD }),
-    0,
-  );
-  alarm(
-    scope,
-    options,
-    "SlowHeartbeats",
-    `The slowest hundredth of heartbeats and releases takes over ${SLOW_MS} ms`,
-    functions.hold.metricDuration({ statistic: Stats.percentile(99), period: PERIOD }),
-    SLOW_MS,
-  );
-  alarm(
-    scope,
-    options,
-    "HoldersThrottled",
-    "Lambda had no room for heartbeats or releases: reserve concurrency for the hold function",
-    functions.hold.metricThrottles({ statistic: Stats.SUM, period: PERIOD }),
-    0,
-  );
+  const { hold } = functions;
+  const sum = { statistic: Stats.SUM, period: PERIOD };
+  for (const { metric, says } of NEVER) alarm(scope, options, metric, { says, metric: metricOf(service, metric, sum), above: 0 });
+  alarm(scope, options, "Failures", { says: "The API answers with 5xx", metric: options.stage.metricServerError(sum), above: 0 });
+  alarm(scope, options, "SlowHeartbeats", {
+    says: `The slowest hundredth of heartbeats and releases takes over ${SLOW_MS} ms`,
+    metric: hold.metricDuration({ statistic: Stats.percentile(99), period: PERIOD }),
+    above: SLOW_MS,
+  });
+  alarm(scope, options, "HoldersThrottled", {
+    says: "Lambda had no room for heartbeats or releases: reserve concurrency for the hold function",
+    metric: hold.metricThrottles(sum),
+    above: 0,
+  });
   if (options.urls) createUrlAlarms(scope, options, options.urls);
   if (options.agent) createSweepAlarm(scope, options, options.agent);
   new QueryDefinition(scope, "KeyHistory", {
@@ -108,11 +96,12 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
 /** Creates the alarms of the function URLs, over all aliases: those that the API and the hold function have. */
 function createUrlAlarms(scope: Construct, options: AlarmOptions, urls: FunctionUrls): void {
   const sum = { statistic: Stats.SUM, period: PERIOD };
-  alarm(scope, options, "UrlFailures", "The function URLs answer with 5xx", urls.metric("Url5xxCount", sum), 0);
+  alarm(scope, options, "UrlFailures", { says: "The function URLs answer with 5xx", metric: urls.metric("Url5xxCount", sum), above: 0 });
   const slowest = urls.metric("Duration", { statistic: Stats.percentile(99), period: PERIOD });
-  alarm(scope, options, "SlowUrl", `The slowest hundredth of requests by function URLs takes over ${SLOW_MS} ms`, slowest, SLOW_MS);
+  const slow = `The slowest hundredth of requests by function URLs takes over ${SLOW_MS} ms`;
+  alarm(scope, options, "SlowUrl", { says: slow, metric: slowest, above: SLOW_MS });
   const throttled = "Lambda had no room for requests by function URLs, heartbeats among them: reserve more, or find the crowd";
-  alarm(scope, options, "UrlThrottled", throttled, urls.metric("Throttles", sum), 0);
+  alarm(scope, options, "UrlThrottled", { says: throttled, metric: urls.metric("Throttles", sum), above: 0 });
 }
 
 /** Creates the alarm for sweeps that fail. Each invocation gives a value, so where there is none nobody sweeps: that is the alarm too. */
@@ -126,7 +115,14 @@ function createSweepAlarm(scope: Construct, options: AlarmOptions, agent: IFunct
   });
 }
 
-function alarm(scope: Construct, options: AlarmOptions, name: string, says: string, metric: IMetric, above: number): void {
+/** A metric that nobody has a problem with as long as it isn't above a number. */
+interface Bound {
+  readonly says: string;
+  readonly metric: IMetric;
+  readonly above: number;
+}
+
+function alarm(scope: Construct, options: AlarmOptions, name: string, { says, metric, above }: Bound): void {
   createAlarm(scope, options, name, {
     alarmDescription: says,
     metric,

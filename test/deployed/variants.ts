@@ -130,7 +130,7 @@ export const VARIANTS: Readonly<Record<string, Variant>> = {
     beside(stack, locks) {
       locks.alarmOnMissedTick("nightly", { within: Duration.hours(25) });
       // As many apps have it: private subnets, which reach AWS through a NAT gateway.
-      const vpc = new Vpc(stack, "Vpc", { maxAzs: 1 }) as IVpc;
+      const vpc = new Vpc(stack, "Vpc", { maxAzs: 1, restrictDefaultSecurityGroup: false }) as IVpc;
       const inside = functionOf(stack, "inside", {
         handler: "index.checkout",
         vpc,

@@ -1,5 +1,5 @@
 /**
- * The bundle's replacement for lib/client/calls/wrap/chain-storage.ts. Node's AsyncLocalStorage, whose hooks on every promise take a tenth of a
+ * The bundle's replacement for lib/client/calls/chain-storage.ts. Node's AsyncLocalStorage, whose hooks on every promise take a tenth of a
  * history's time, would track the call chains; no client of the simulation asks for the locks that its own work already holds.
  */
 import type { AsyncLocalStorage } from "node:async_hooks";

@@ -1,7 +1,7 @@
 /** Every file has a header comment, every exported function a doc comment, and none only says a name again. */
 import { describe, expect, it } from "vitest";
 import { hasHeader, repeating, undocumented } from "./comments.js";
-import { sourcesIn } from "./tree.js";
+import { allFiles, sourcesIn } from "./tree.js";
 
 describe("comments", () => {
   it("head every file", () => {
@@ -16,6 +16,21 @@ describe("comments", () => {
 
   it("stand above every exported function of lib and lambda", () => {
     expect(sourcesIn("lib/", "lambda/").flatMap(undocumented)).toEqual([]);
+  });
+
+  it("name only files that there are", () => {
+    const paths = allFiles().map(({ path }) => path);
+    const named = (text: string): readonly string[] =>
+      [...text.matchAll(/(?:^|\n)\s*(?:\/?\*+|\/\/) .*/g)].flatMap(([line]) =>
+        [...line.matchAll(/(?<![\w"'`/@.-])(?:\.\/)?((?:[\w-]+\/)*[\w-]+(?:\.test|\.slow\.test)?\.(?:ts|py))\b/g)].map(
+          ([, name = ""]) => name,
+        ),
+      );
+    const isThere = (name: string): boolean => paths.some((path) => path === name || path.endsWith(`/${name}`));
+    const sources = sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/");
+    const moved = sources.flatMap(({ path, text }) => named(text).flatMap((name) => (isThere(name) ? [] : [`${path}: ${name}`])));
+    expect(moved).toEqual([]);
+    expect(named("/** As in calls/moved.ts. */")).toEqual(["calls/moved.ts"]);
   });
 
   it("of the store's predicates name functions that the core has", () => {

@@ -89,7 +89,7 @@ export function Timeline(props: {
             <rect class="hatch unknown" width="1.5" height="6" />
           </pattern>
         </defs>
-        ${axis(fromMs, untilMs, wholeMs, place, height, wide, isUtc)}
+        ${axis(ticksIn(fromMs, untilMs, (wide * (1 - FUTURE)) / TICK_PX), untilMs, height, { place, isUtc })}
         ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, isUtc }))}
         ${
           untilMs === nowMs &&
@@ -103,11 +103,15 @@ export function Timeline(props: {
   </div>`;
 }
 
-function axis(fromMs: number, untilMs: number, spanMs: number, place: PixelOf, height: number, wide: number, isUtc: boolean): Content {
-  const fits = Math.max(1, Math.floor((wide * (1 - FUTURE)) / TICK_PX));
-  const stepMs = TICKS_MS.find((ms) => spanMs / ms <= fits) ?? spanMs;
+/** Returns the times of the axis, in epoch ms: at most `fits` of them, and one at least. */
+function ticksIn(fromMs: number, untilMs: number, fits: number): readonly number[] {
+  const spanMs = untilMs - fromMs;
+  const stepMs = TICKS_MS.find((ms) => spanMs / ms <= Math.max(1, Math.floor(fits))) ?? spanMs;
   const first = Math.ceil(fromMs / stepMs) * stepMs;
-  const times = Array.from({ length: Math.max(0, Math.floor((untilMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
+  return Array.from({ length: Math.max(0, Math.floor((untilMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
+}
+
+function axis(times: readonly number[], untilMs: number, height: number, { place, isUtc }: Pick<Picture, "place" | "isUtc">): Content {
   return html`<g class="axis">
     ${times.map((atMs) => {
       const x = place(atMs);

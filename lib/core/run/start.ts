@@ -12,7 +12,7 @@
  */
 import { newHold, refuseReplay, refuseNewLease, takeOver } from "../lock/grant.js";
 import { change } from "../change.js";
-import type { Decision, Finished, LeaseEvent, Running, Start } from "../commands.js";
+import type { Decision, Finished, LeaseEvent, LeaseView, Running, Start } from "../commands.js";
 import { EMPTY_RECORD, holdOf } from "../lock/tombstones.js";
 import { type Refusal, refuse } from "../errors.js";
 import type { Checkpoint, Hold, LockRecord, LockPolicy, Run } from "../record.js";
@@ -22,7 +22,7 @@ import { freeInMs, leaseView } from "../lock/views.js";
 
 /** Decides a start: granted, the recorded outcome, or a refusal. */
 export function start(record: LockRecord | undefined, command: Start, reading: ClockReading, policy: LockPolicy): Decision<Start> {
-  const { leaseId } = command;
+  const { key, leaseId } = command;
   const before = record ?? EMPTY_RECORD;
   const mine = holdOf(before, leaseId);
   if (mine && before.run) return replay(before, mine, before.run, command, reading);
@@ -45,7 +45,8 @@ export function start(record: LockRecord | undefined, command: Start, reading: C
   });
   const { owner, principal, fencingToken } = hold;
   const granted: LeaseEvent = { event: "granted", leaseId, owner, principal, fencingToken, attempt: started.attempt };
-  return { answer: running("granted", next, hold, started, command, reading), next, events: [...ended, granted] };
+  const answer = running("granted", leaseView(key, leaseId, hold, next, reading), started, next.ttlAtSec);
+  return { answer, next, events: [...ended, granted] };
 }
 
 /** Returns the attempt after `run`, with its fingerprint and its checkpoint. */
@@ -84,22 +85,15 @@ function refuseNow(record: LockRecord, run: Run | undefined, { maxAttempts }: St
 function replay(record: LockRecord, hold: Hold, run: Run, command: Start, reading: ClockReading): Decision<Start> {
   const refusal = refuseReplay(record, hold, command, reading);
   if (refusal) return { answer: refusal, events: [] };
-  const { leaseId, principal } = command;
+  const { key, leaseId, principal } = command;
   const { owner, fencingToken } = hold;
   const replayed: LeaseEvent = { event: "replayed", leaseId, owner, principal, fencingToken, attempt: run.attempt };
-  return { answer: running("replayed", record, hold, run, command, reading), events: [replayed] };
+  return { answer: running("replayed", leaseView(key, leaseId, hold, record, reading), run, record.ttlAtSec), events: [replayed] };
 }
 
-function running(
-  how: Running["how"],
-  record: LockRecord,
-  hold: Hold,
-  { attempt, takeover, checkpoint }: Run,
-  { key, leaseId }: Start,
-  reading: ClockReading,
-): Running {
-  const lease = leaseView(key, leaseId, hold, record, reading);
-  const outlived = outlivedBy(checkpoint, record.ttlAtSec);
+/** Answers with a lease on a run, whose item is kept until `ttlAtSec`. */
+function running(how: Running["how"], lease: LeaseView, { attempt, takeover, checkpoint }: Run, ttlAtSec: number): Running {
+  const outlived = outlivedBy(checkpoint, ttlAtSec);
   return { ok: true, state: "running", how, lease, attempt, takeover, ...(checkpoint && { checkpoint }), ...(outlived && { outlived }) };
 }
 

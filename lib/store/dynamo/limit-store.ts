@@ -1,5 +1,5 @@
 /**
- * Limits in DynamoDB: a take is one conditional UpdateItem without a read (limit-write.ts). Core/rate.ts decides: the item after the write
+ * Limits in DynamoDB: a take is one conditional UpdateItem without a read (limit-write.ts). lib/core/rate.ts decides: the item after the write
  * gives the answer of a grant, the item that refused the write that of a refusal. A write that is refused though there is room is sent again
  * at once, because the item says what was in its way. Who was refused lately is refused from memory, because `fullAt` only falls by a reset.
  */
