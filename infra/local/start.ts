@@ -6,6 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
+import { whenParentEnds } from "../../bin/parent.js";
 import { plainJson } from "../../bin/plain-text.js";
 import { composeAgent } from "../../lambda/agent.js";
 import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";
@@ -32,8 +33,6 @@ const ENGINE_NAMES: readonly string[] = [...EMBEDDED_ENGINES, "memory", "like-dy
 const EXAMPLE_LEASE_MS = 120_000;
 /** The interval of the console's polls, in ms: on one machine they cost nothing. */
 const CONSOLE_POLL_MS = 1000;
-/** The interval at which the parent process is checked, in ms. */
-const PARENT_POLL_MS = 250;
 
 // This project supports Node 20; suppress the SDK's warning that it will drop it.
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
@@ -74,21 +73,15 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Makes Ctrl-C and SIGTERM end everything, once: under npm a Ctrl-C comes from the terminal and from npm. A shell or npm process that is
- * killed forwards no signal, so the end of the parent counts too; otherwise the port would stay taken.
+ * Makes Ctrl-C, SIGTERM and the end of npm end everything, once: under npm a Ctrl-C comes from the terminal and from npm. Otherwise the port
+ * would stay taken.
  */
 function endWhenAsked(env: NodeJS.ProcessEnv, close: () => Promise<void>): void {
   let ending: Promise<void> | undefined;
   const end = (): void => void (ending ??= close().finally(() => process.exit(0)));
   process.on("SIGINT", end);
   process.on("SIGTERM", end);
-  if (env["npm_lifecycle_event"] === undefined) return;
-  const parent = process.ppid;
-  const look = (): void => {
-    if (process.ppid === parent) systemClock.inBackground(PARENT_POLL_MS, look);
-    else end();
-  };
-  look();
+  if (env["npm_lifecycle_event"] !== undefined) whenParentEnds(end);
 }
 
 /** Returns the log: it prints each line, as a deployed function does, and keeps it for the console. */

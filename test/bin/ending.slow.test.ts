@@ -1,14 +1,16 @@
 /** Commands that end early: by a signal, or on a full disk. Each is its own process. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { constants } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type StubServer, startStubServer } from "../client/transport/stub-server.js";
 import { plainEnvironment } from "../docs/npm-start.js";
-import { endAll, programFile, run, start } from "./holdfast.js";
+import { ROOT } from "../tidy/tree.js";
+import { endAll, isRunning, programFile, run, start } from "./holdfast.js";
 import { type Service, serve } from "./service.js";
 
 let service: Service;
@@ -70,6 +72,45 @@ describe("a signal while the service says nothing", () => {
     expect({ status, stdout }).toEqual({ status: 128 + constants.signals[name], stdout: "" });
     expect(new Set(silent.received.slice(1).map(({ method }) => method))).toEqual(new Set(["DELETE"]));
   });
+});
+
+describe.skipIf(process.platform === "win32")("a supervisor that ends npx, which started holdfast", () => {
+  const jobs = new Set<number>();
+  afterEach(async () => {
+    for (const job of jobs) if (await isRunning(job)) process.kill(job, "SIGKILL");
+    jobs.clear();
+  });
+
+  /** Starts a job under a lock by npx, which has a shell between, and ends npx alone when the job runs. Returns the job's process. */
+  async function endedNpx(key: string, name: NodeJS.Signals, before = ""): Promise<number> {
+    const command = `${before} '${process.execPath}' '${programFile()}' lock ${key} -- sh -c 'echo job $$; exec sleep 60'`;
+    const env = plainEnvironment({ ...service.env, npm_config_update_notifier: "false" });
+    const npx = spawn("npx", ["-c", command], { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "ignore"] });
+    let printed = "";
+    npx.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+    await vi.waitFor(() => expect(printed).toMatch(/job \d+\n/), { timeout: 60_000, interval: 50 });
+    npx.kill(name);
+    const job = Number(/job (\d+)/.exec(printed)![1]);
+    jobs.add(job);
+    return job;
+  }
+
+  it.each(["SIGTERM", "SIGKILL"] as const)(
+    "ends the job too, and the key is free before its lease is over: %s",
+    async (name) => {
+      const key = `npx-${name}`;
+      const job = await endedNpx(key, name);
+      await vi.waitFor(async () => expect((await service.locks.inspect(key)).holders).toEqual([]), { timeout: 15_000, interval: 50 });
+      expect(await isRunning(job)).toBe(false);
+    },
+    90_000,
+  );
+
+  it("control: what npm doesn't know to be holdfast, such as a job in the background of a script, goes on", async () => {
+    const job = await endedNpx("npx-control", "SIGKILL", "exec env npm_lifecycle_script=./job.sh");
+    await delay(2000);
+    expect(await isRunning(job)).toBe(true);
+  }, 90_000);
 });
 
 /** Runs it with its output on a full disk. */

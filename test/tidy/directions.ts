@@ -60,7 +60,7 @@ const ROOMS: readonly Room[] = [
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   {
     of: /^infra\/local\/(start|live-console)\.ts$/,
-    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/plain-text.ts"],
+    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/parent.ts", "bin/plain-text.ts"],
     packages: [ANYTHING],
   },
   { of: "infra/build.ts", files: ["infra/", "bin/console/"], packages: [ANYTHING] },
