@@ -48,6 +48,10 @@ const BENCHES = new Map<string, Listed>([
       bench: async (sizes) => (await import("./size/weight.js")).weight(sizes),
     },
   ],
+  [
+    "rates",
+    { about: "what a rate lets through, by its burst (docs/decisions/083)", bench: async () => (await import("./rates.js")).rates() },
+  ],
   ["simulation", { about: "histories that the simulation plays a second", bench: simulation }],
   ["costs", { about: "the tables of docs/costs.md", bench: async () => (await import("./cost/costs.js")).costs() }],
   [

@@ -54,15 +54,16 @@ export function formatSeconds(ms: number): string {
   return ms > 0 && ms < 1000 ? "<1s" : formatDuration(ms);
 }
 
-/** Formats a rate: `100 in 1m`, and `5 in 1s (bursts of 2)` if fewer may start at once than in the time. */
+/** Formats a rate: `100 in 1m`, and with its burst `100 in 1m (bursts of 25)`: at most so many start in any such time. */
 export function rateText({
   count,
   perMs,
-  burst = count,
+  burst,
 }: {
   readonly count: number;
   readonly perMs: number;
   readonly burst?: number | undefined;
 }): string {
-  return `${count} in ${exactDuration(perMs)}${burst === count ? "" : ` (bursts of ${burst})`}`;
+  const per = exactDuration(perMs);
+  return burst === undefined ? `${count} in ${per}` : `${count + burst - 1} in ${per} (bursts of ${burst})`;
 }

@@ -50,7 +50,7 @@ function whole(fits: (number: number) => boolean, rule: string): (text: string) 
   };
 }
 
-/** Parses a rate, such as `100/1m` or `5/1s/2`, and adds it to those before it. */
+/** Parses a rate, such as `100/1m`, or `5/1s/2` with its burst, and adds it to those before it. */
 export function rate(text: string, before: readonly Rate[] = []): readonly Rate[] {
   const [many = "", per, burst, ...more] = text.split("/");
   if (per === undefined || more.length > 0) throw new InvalidArgumentError("Write it like 100/1m, or 5/1s/2 for bursts of 2.");

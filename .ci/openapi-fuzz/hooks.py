@@ -62,8 +62,10 @@ def rates_fit(body):
     """No rate has a burst below the cost, or one that takes over 31 days to fill."""
     cost = body.get("cost", 1)
     for rate in body["rates"]:
-        burst = rate.get("burst", rate["count"])
-        if cost > burst or rate["perMs"] * burst / rate["count"] > FILL_MAX_MS:
+        count = rate["count"]
+        burst = rate.get("burst", -(-count // 4))
+        flow = count if "burst" in rate else count - burst + 1
+        if cost > burst or rate["perMs"] * burst / flow > FILL_MAX_MS:
             return False
     return True
 

@@ -103,7 +103,7 @@ async function holdersOf(
   const options = permits === 1 ? { waitMs } : { waitMs, limit: permits };
   const held = (client: LockClient, work: () => Promise<void>): Promise<void> =>
     byLimiter
-      ? client.limiter("ORDER_1231", { rates: [{ count: 10_000, perMs: 1000 }], concurrent: permits }).run({ waitMs }, work)
+      ? client.limiter("ORDER_1231", { rates: [{ count: 10_000, perMs: 1000, burst: 10_000 }], concurrent: permits }).run({ waitMs }, work)
       : client.withLock("ORDER_1231", options, work);
   return callers.map(
     ({ use }) =>
@@ -323,7 +323,8 @@ export function taking({
       const untilMs = arena.nowMs() + 5000;
       while (arena.nowMs() < untilMs) {
         await arena.sleep((-Math.log(1 - arena.random.unit()) * 1000) / (perSecond * share));
-        const take = (client: LockClient): Promise<unknown> => client.limiter("API", { rates: [{ count: perSecond, perMs: 1000 }] }).take();
+        const take = (client: LockClient): Promise<unknown> =>
+          client.limiter("API", { rates: [{ count: perSecond, perMs: 1000, burst: perSecond }] }).take();
         taken.push(callers[taken.length % count]!.use(take).catch(() => failed++));
       }
       await Promise.all(taken);

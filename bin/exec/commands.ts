@@ -129,7 +129,7 @@ function addLimit(program: Command, host: CliHost): void {
   })
     .summary("run a command when a limit lets it start")
     .description("Run a command when a limit lets it start: so many in a time and, with --concurrent, so many at once.")
-    .requiredOption("--rate <rate>", "so many in a time, as 100/1m; 5/1s/2: in bursts of 2; repeat it for more", rate)
+    .requiredOption("--rate <rate>", "at most so many in a time, as 100/1m; 5/1s/2: 5 flow in, in bursts of 2; repeat it for more", rate)
     .option("--cost <n>", "how much to take of each rate (default: 1)", some)
     .option("--concurrent <n>", "how many may run at once; each holds a permit with a lease", some)
     .addHelpText("after", LIMIT_EXAMPLE);

@@ -9,7 +9,7 @@ import type { LockClient } from "../client/calls/lock-client.js";
 import { type Checks, checkOptions, oneOf, unchecked, whole } from "../client/wire/checks.js";
 import { sessionOf } from "../client/calls/session.js";
 import { InvalidRequestError, LimitExceededError } from "../client/wire/errors.js";
-import { type Rate, ratesText } from "../core/rate.js";
+import { type Rate, type RateWithBurst, costMaxOf, ratesText, withBurst } from "../core/rate.js";
 import { checkClient, checkFunction } from "./once.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
 import { checkName, requestKeys } from "./request.js";
@@ -34,7 +34,10 @@ export interface RateLimitOptions<Request> {
    * that looks like a credential, is an error, and the route does not run. `"none"`: one limit for all requests together.
    */
   readonly caller: ((request: Request) => string) | "none";
-  /** 1 to 4 rates, which a request must fit together. They are part of the key, so other rates begin with full limits. */
+  /**
+   * 1 to 4 rates, which a request must fit together: of `{ count: 100, perMs: 60_000 }` at most 100 in any minute, and 25 at once. They are
+   * part of the key, so other rates begin with full limits.
+   */
   readonly rates: readonly Rate[];
   /** The amount that a request takes of every rate, at most the smallest burst; 0: the request is not limited. @default 1 */
   readonly cost?: number | ((request: Request) => number) | undefined;
@@ -78,7 +81,7 @@ export function checkLimit(options: Partial<RateLimitOptions<never>>, ...require
   checkOptions("rateLimit", options, OPTIONS, "name", "rates", ...required);
   const { cost, rates = [] } = options;
   if (typeof cost === "function") checkFunction("cost", cost);
-  else if (cost !== undefined) whole(0, Math.min(...rates.map(({ count, burst = count }) => burst)))("cost", cost);
+  else if (cost !== undefined) whole(0, costMaxOf(rates.map(withBurst)))("cost", cost);
 }
 
 /**
@@ -87,11 +90,12 @@ export function checkLimit(options: Partial<RateLimitOptions<never>>, ...require
  */
 export function limitRequests<Request>(options: RateLimitOptions<Request>): Limit<Request> {
   checkLimit(options, "locks");
-  const { locks, name, rates, cost = 1, whenUnavailable, timeoutMs = TIMEOUT_MS } = options;
+  const { locks, name, cost = 1, whenUnavailable, timeoutMs = TIMEOUT_MS } = options;
+  const rates = options.rates.map(withBurst);
   const session = sessionOf("locks", locks);
   const keys = requestKeys<readonly [Request]>(options);
-  const policies = policiesOf(name, rates);
-  const costMax = Math.min(...rates.map(({ count, burst = count }) => burst));
+  const policies = policiesOf(name, options.rates, rates);
+  const costMax = costMaxOf(rates);
   const isCost = (units: unknown): boolean => Number.isSafeInteger(units) && (units as number) >= 1 && (units as number) <= costMax;
   const rateNames = ratesText(rates).replaceAll("/", ":").replaceAll(",", "-");
 
@@ -133,13 +137,14 @@ interface Policy {
   readonly unitSec: number;
 }
 
-function policiesOf(name: string, rates: readonly Rate[]): readonly Policy[] {
-  return rates.map(({ count, perMs }, at) => {
+/** @param given the rates as the application gave them, which its callers are told; `rates` says when there is more */
+function policiesOf(name: string, given: readonly Rate[], rates: readonly RateWithBurst[]): readonly Policy[] {
+  return given.map(({ count, perMs }, at) => {
     const windowSec = Math.ceil(perMs / 1000);
     return {
-      name: `"${name}${rates.length > 1 ? `-${at + 1}` : ""}"`,
+      name: `"${name}${given.length > 1 ? `-${at + 1}` : ""}"`,
       parameters: `q=${Math.floor((count * windowSec * 1000) / perMs)};w=${windowSec}`,
-      unitSec: Math.ceil(perMs / count / 1000),
+      unitSec: Math.ceil(perMs / (rates[at]?.count ?? count) / 1000),
     };
   });
 }

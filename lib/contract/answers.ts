@@ -168,7 +168,10 @@ const Taken = v.strictObject({ startInMs: described(durationMs, "Start after thi
 
 const Limit = v.strictObject({
   key: Key,
-  rates: v.array(v.strictObject({ count: rateCount, perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs), burst: rateCount })),
+  rates: v.pipe(
+    v.array(v.strictObject({ count: rateCount, perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs), burst: rateCount })),
+    v.description("Its buckets: `count` flow in in each `perMs`, `burst` start at once, and at most `burst + count - 1` in any `perMs`."),
+  ),
   remaining,
   fullInMs: durationMs,
 });

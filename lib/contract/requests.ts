@@ -226,9 +226,9 @@ const ratesRule = `must be 1 to ${LIMITS.ratesMax} rates`;
 const rateCount = integer(1, LIMITS.rateCountMax);
 
 const Rate = v.strictObject({
-  count: rateCount,
+  count: described(rateCount, "The most that starts in any `perMs`; with a `burst`, how much flows in in each."),
   perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
-  burst: v.optional(described(rateCount, "How much at once; `count` by default.")),
+  burst: v.optional(described(rateCount, "How much at once. By default a quarter of `count`, and 1 less than it flows in.")),
 });
 
 const TakeRequest = v.strictObject({

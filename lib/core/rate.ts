@@ -16,16 +16,35 @@
 import { type Refusal, refuse } from "./errors.js";
 import type { ClockReading } from "./time.js";
 
-/** A rate: `count` in each `perMs`, and at most `burst` at once. */
+/**
+ * A rate: at most `count` start in any `perMs`. With a `burst` it is a bucket of that size, to which `count` flow in each `perMs`: at most
+ * `burst` start at once, and at most `burst + count − 1` in any `perMs`.
+ */
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
-  /** @default count */
+  /** @default a quarter of `count`, rounded up, and then 1 less than it flows in, so that at most `count` start in any `perMs` */
   readonly burst?: number | undefined;
 }
 
+/** A rate as a bucket: `count` flow in each `perMs`, and at most `burst` start at once. */
 export interface RateWithBurst extends Rate {
   readonly burst: number;
+}
+
+/**
+ * Returns a rate as the bucket that it is. Of a rate without a burst at most `count` start in any `perMs`, and what may start at once is no
+ * longer free to flow in: of 100 a minute, 25 start at once, and 76 flow in each minute (docs/decisions/083). A bucket stays as it is.
+ */
+export function withBurst({ count, perMs, burst }: Rate): RateWithBurst {
+  if (burst !== undefined) return { count, perMs, burst };
+  const atOnce = Math.ceil(count / BURST_SHARE);
+  return { count: count - atOnce + 1, perMs, burst: atOnce };
+}
+
+/** Returns the largest cost that each of these rates allows: the smallest burst. */
+export function costMaxOf(rates: readonly RateWithBurst[]): number {
+  return Math.min(...rates.map(({ burst }) => burst));
 }
 
 /** A rate with its bucket. Times are in microseconds, so that a rate such as 7 a minute loses nothing by rounding. */
@@ -41,7 +60,7 @@ export interface LimitRecord {
 
 /** A take of `cost` from every rate of a limit, or from none. */
 export interface Take {
-  readonly rates: readonly Rate[];
+  readonly rates: readonly RateWithBurst[];
   readonly cost: number;
   /** The longest time until its start, in ms; 0: it starts now or is refused. */
   readonly waitMs: number;
@@ -78,6 +97,9 @@ export const CLOCKS_APART_MS = 2000;
  */
 export const REFUSED_FOR_MS = 5000;
 
+/** The share of `count` that may start at once by default: one in so many. */
+const BURST_SHARE = 4;
+
 /** Decides a take: {@link LimitRecord} undefined means that nothing was taken before. */
 export function decideTake(record: LimitRecord | undefined, take: Take, reading: ClockReading): TakeDecision {
   const { rates } = take;
@@ -108,19 +130,19 @@ export function fullAgain(record: LimitRecord | undefined): LimitRecord | undefi
 }
 
 /** Returns the buckets of these rates: those of the record, or full ones. */
-export function bucketsOf(record: LimitRecord | undefined, rates: readonly Rate[]): readonly Bucket[] {
+export function bucketsOf(record: LimitRecord | undefined, rates: readonly RateWithBurst[]): readonly Bucket[] {
   if (record && hasRates(record, rates)) return record.buckets;
-  return rates.map(({ count, perMs, burst = count }) => ({ count, perMs, burst, fullAtUs: 0 }));
+  return rates.map((rate) => ({ ...rate, fullAtUs: 0 }));
 }
 
 /** True if the record's buckets are of these rates. */
-export function hasRates({ buckets }: LimitRecord, rates: readonly Rate[]): boolean {
+export function hasRates({ buckets }: LimitRecord, rates: readonly RateWithBurst[]): boolean {
   return ratesText(buckets) === ratesText(rates);
 }
 
-/** Returns rates as short text, the same for the same rates: `100/60000/100,5/1000/5`. */
-export function ratesText(rates: readonly Rate[]): string {
-  return rates.map(({ count, perMs, burst = count }) => `${count}/${perMs}/${burst}`).join(",");
+/** Returns rates as short text, the same for the same rates: `76/60000/25,4/1000/2`. */
+export function ratesText(rates: readonly RateWithBurst[]): string {
+  return rates.map(({ count, perMs, burst }) => `${count}/${perMs}/${burst}`).join(",");
 }
 
 /** Returns the latest `fullAtUs` of a bucket at which a take fits: it starts now, or after a wait that is allowed. */
@@ -134,13 +156,13 @@ export function fullAfter(bucket: Bucket, cost: number, { latestMs }: ClockReadi
 }
 
 /** Returns the time by which a take of this cost postpones `fullAtUs`, rounded up to the stricter side. */
-export function chargeUs(rate: Rate, cost: number): number {
+export function chargeUs(rate: RateWithBurst, cost: number): number {
   return Math.ceil(unitUs(rate) * cost);
 }
 
 /** Returns the longest time that any bucket of these rates takes to fill, in ms. */
-export function fillMs(rates: readonly Rate[]): number {
-  return Math.max(...rates.map((rate) => (unitUs(rate) * (rate.burst ?? rate.count)) / 1000));
+export function fillMs(rates: readonly RateWithBurst[]): number {
+  return Math.max(...rates.map((rate) => (unitUs(rate) * rate.burst) / 1000));
 }
 
 /** Returns the view of a limit. */
@@ -161,7 +183,7 @@ function fullInMsOf({ buckets }: LimitRecord, reading: ClockReading): number {
 /** Returns the refusal of rates that no take could come from; undefined if all are possible. */
 export function refuseRates({ rates, cost }: Pick<Take, "rates" | "cost">): Refusal | undefined {
   for (const [index, rate] of rates.entries()) {
-    const { count, burst = count } = rate;
+    const { burst } = rate;
     if (burst < cost) return refuse("invalid-request", { field: "cost", detail: `cost: must be at most the burst of ${burst}` });
     if (fillMs([rate]) > FILL_MAX_MS)
       return refuse("invalid-request", { field: `rates.${index}.burst`, detail: `rates.${index}.burst: would take over 31 days to fill` });
@@ -195,7 +217,7 @@ function untilFitsMs(buckets: readonly Bucket[], { cost }: Take, reading: ClockR
 }
 
 /** The time that one unit takes to flow in, in microseconds. */
-function unitUs({ count, perMs }: Rate): number {
+function unitUs({ count, perMs }: RateWithBurst): number {
   return (perMs * 1000) / count;
 }
 
@@ -214,6 +236,7 @@ function remainingOf(bucket: Bucket, reading: ClockReading): number {
 }
 
 function refuseMismatch({ buckets }: LimitRecord, retryAfterMs: number): Refusal {
-  const detail = `Others use this limit with the rates ${ratesText(buckets)} (count/perMs/burst), until it is full again in ${retryAfterMs} ms, or an operator resets it`;
+  const theirs = buckets.map(({ count, perMs, burst }) => `at most ${count + burst - 1} in ${perMs} ms, ${burst} at once`).join("; ");
+  const detail = `Others use this limit at other rates (${theirs}), until it is full again in ${retryAfterMs} ms, or an operator resets it`;
   return refuse("limit-mismatch", { retryAfterMs, detail });
 }

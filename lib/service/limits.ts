@@ -3,7 +3,7 @@ import type { LimitApi } from "../core/api/limits.js";
 import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import { given } from "../core/members.js";
-import { refuseRates, viewOfLimit } from "../core/rate.js";
+import { refuseRates, viewOfLimit, withBurst } from "../core/rate.js";
 import type { RequestContext } from "./request-context.js";
 
 /** Makes the operations on limits. */
@@ -11,9 +11,13 @@ export function limitOperations(context: RequestContext): LimitApi {
   const { store, clocks, caller } = context;
   const { namespace } = caller;
   return {
-    take: async ({ key, rates, cost = 1, waitMs = 0 }) =>
-      refuseRates({ rates, cost }) ??
-      context.carryOut({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks)),
+    take: async ({ key, rates: given, cost = 1, waitMs = 0 }) => {
+      const rates = given.map(withBurst);
+      return (
+        refuseRates({ rates, cost }) ??
+        context.carryOut({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks))
+      );
+    },
     limit: ({ key }) =>
       context.carryOut({ key, kind: "limits" }, async () => {
         const record = await store.limits.read({ namespace, key });

@@ -167,7 +167,7 @@ describe("sqsHandler with limits", () => {
     const harness = createHarness();
     const { clock, locks } = harness;
     const [done, changed]: [string[], [name: string, timeoutSec: number][]] = [[], []];
-    const limiter = locks.limiter("partner", { rates: [{ count, perMs }] });
+    const limiter = locks.limiter("partner", { rates: [{ count, perMs, burst: count }] });
     const changeVisibility = async ({ messageId }: SqsMessage, timeoutSec: number) => {
       await passed(clock, 10);
       changed.push([messageId, timeoutSec]);
@@ -202,7 +202,7 @@ describe("sqsHandler with limits", () => {
     const { limiter, deliver, done, changed } = limited({
       count: 100,
       options: ({ locks }, total) => ({
-        limitsFor: ({ body }) => [total, locks.limiter(key("group", body.slice(0, 1)), { rates: [{ count: 2, perMs: 60_000 }] })],
+        limitsFor: ({ body }) => [total, locks.limiter(key("group", body.slice(0, 1)), { rates: [{ count: 2, perMs: 60_000, burst: 2 }] })],
       }),
     });
     const Records = messages(`${QUEUE}.fifo`, "a1", "b1", "a2", "a3", "b2!", "a4", "b3");
@@ -242,7 +242,7 @@ describe("sqsHandler with limits", () => {
       const told: unknown[] = [];
       const locks = createLockClient();
       for (let times = 0; times < 100; times++) locks.faults.loseNextRequest("take");
-      const limiter = locks.limiter("partner", { rates: [{ count: 2, perMs: 60_000 }] });
+      const limiter = locks.limiter("partner", { rates: [{ count: 2, perMs: 60_000, burst: 2 }] });
       const onFailure = (_message: SqsMessage, error: unknown) => void told.push((error as Error).name);
       const handler = sqsHandler({ locks, limitsFor: () => [limiter], onFailure }, async () => undefined);
       const handling = handler({ Records: messages(QUEUE, "a1") }, invocation(locks.clock, leftMs));

@@ -121,7 +121,7 @@ describe("Nest", () => {
     }
     const limit = RateLimit({ name: "create", rates: [{ count: 1, perMs: 60_000 }] }) as MethodDecorator;
     decorated(Orders, { create: [Post("orders"), Idempotent(), limit], list: [Post("lists")] });
-    RateLimit({ name: "all", rates: [{ count: 3, perMs: 60_000 }] })(Orders);
+    RateLimit({ name: "all", rates: [{ count: 3, perMs: 60_000, burst: 3 }] })(Orders);
     const url = await served([Orders], locks);
     const told = async (path: string) => (await fetch(url + path, ASKED)).headers.get("ratelimit");
     expect(await told("/orders")).toBe('"create";r=0;t=60, "all";r=2;t=20');
@@ -189,7 +189,7 @@ describe("Nest", () => {
           return method(args);
         }
       }
-      const limit = RateLimit({ name: "pay", rates: [{ count: 3, perMs: 60_000 }] }) as MethodDecorator;
+      const limit = RateLimit({ name: "pay", rates: [{ count: 3, perMs: 60_000, burst: 3 }] }) as MethodDecorator;
       decorated(Payments, { pay: [limit, Idempotent()] });
       class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
       const holdfast = HoldfastModule.forRoot({ locks: inMemory(), service: "shop", caller: "none" });

@@ -10,7 +10,7 @@ import { type Framework, type LevelOptions, type Options, FRAMEWORKS, ORIGIN } f
 
 const open = closingAfterEach();
 
-const TWO_A_MINUTE = [{ count: 2, perMs: 60_000 }];
+const TWO_A_MINUTE = [{ count: 2, perMs: 60_000, burst: 2 }];
 const POLICY = '"orders";q=2;w=60';
 
 /** Serves an application that counts the calls of its route. */
@@ -56,7 +56,7 @@ describe.each(FRAMEWORKS)("$name", (framework) => {
   });
 
   it("takes from several levels, the most specific first, and tells each", async () => {
-    const total = { name: "total", rates: [{ count: 3, perMs: 60_000 }], caller: "none" } as const;
+    const total = { name: "total", rates: [{ count: 3, perMs: 60_000, burst: 3 }], caller: "none" } as const;
     const { post } = await served(framework, [{ name: "orders", rates: TWO_A_MINUTE }, total]);
     const policies = `${POLICY}, "total";q=3;w=60`;
     expect(told(await post("ann"))).toEqual([policies, '"orders";r=1;t=30, "total";r=2;t=20', null]);
@@ -116,7 +116,7 @@ describe("a limit in front of routes", () => {
   it.each<[what: string, options: Partial<RateLimitOptions<Asked>>]>([
     ["another service", { service: "stock" }],
     ["another name", { name: "refunds" }],
-    ["other rates", { rates: [{ count: 3, perMs: 60_000 }] }],
+    ["other rates", { rates: [{ count: 3, perMs: 60_000, burst: 3 }] }],
     ["another caller", { caller: () => "bob" }],
     ["all callers together", { caller: "none" }],
   ])("has nothing in common with that of %s; control: the same one has", async (_what, options) => {
@@ -147,7 +147,7 @@ describe("a limit in front of routes", () => {
   });
 
   it("takes the cost of the request: a number, or what a function makes of it; nothing for 0", async () => {
-    const rates = [{ count: 100, perMs: 60_000 }];
+    const rates = [{ count: 100, perMs: 60_000, burst: 100 }];
     const left = async (options: Partial<RateLimitOptions<Asked>>, asked: Asked = {}) =>
       (await limit(createLockClient(), { rates, ...options })(asked)).headers;
     expect(await left({ cost: 10 })).toMatchObject({ RateLimit: '"orders";r=90;t=1' });
@@ -160,7 +160,7 @@ describe("a limit in front of routes", () => {
     "answers 400 to a request whose cost is %s, and takes nothing",
     async (tokens) => {
       const locks = createLockClient();
-      const rates = [{ count: 100, perMs: 60_000 }];
+      const rates = [{ count: 100, perMs: 60_000, burst: 100 }];
       const limiting = limit(locks, { rates, cost: ({ tokens: cost = 0 }) => cost });
       const { refused } = await limiting({ tokens: tokens as number });
       expect(refused?.answer.statusCode).toBe(400);
@@ -184,8 +184,8 @@ describe("a limit in front of routes", () => {
   });
 
   it.each<[what: string, rates: RateLimitOptions<Asked>["rates"], policy: string, state: string]>([
-    ["a day", [{ count: 1000, perMs: 86_400_000 }], '"orders";q=1000;w=86400', '"orders";r=999;t=87'],
-    ["a second and a half, rounded up to whole seconds", [{ count: 3, perMs: 1500 }], '"orders";q=4;w=2', '"orders";r=2;t=1'],
+    ["a day", [{ count: 1000, perMs: 86_400_000, burst: 1000 }], '"orders";q=1000;w=86400', '"orders";r=999;t=87'],
+    ["a second and a half, rounded up to whole seconds", [{ count: 3, perMs: 1500, burst: 3 }], '"orders";q=4;w=2', '"orders";r=2;t=1'],
     [
       "two times",
       [...TWO_A_MINUTE, { count: 5, perMs: 1000, burst: 3 }],

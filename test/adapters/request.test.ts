@@ -94,7 +94,7 @@ describe("the key of an event without a caller", () => {
 });
 
 describe("with a client that prepends a prefix to every key", () => {
-  const rates = [{ count: 2, perMs: 60_000 }];
+  const rates = [{ count: 2, perMs: 60_000, burst: 2 }];
 
   it.each(["", "billing:"])("the longest header and the longest name of a caller fit: %j", async (prefix) => {
     const locks = createLockClient({ prefix });

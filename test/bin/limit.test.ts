@@ -13,19 +13,19 @@ const LONG_MS = 3_600_000;
 describe("a command under a limit", () => {
   it.each(["service", "table"])("takes from each rate what it costs, and ends it with its status, by the %s", async (way) => {
     const env = way === "table" ? service.tableEnv : service.env;
-    const options = ["--rate", "10/1h", "--rate", "8/30m/4", "--cost", "3"];
+    const options = ["--rate", "20/1h", "--rate", "8/30m/4", "--cost", "3"];
     expect(await run(["limit", `cost-${way}`, ...options, "--", "sh", "-c", "echo ran; exit 3"], env)).toEqual({
       status: 3,
       stdout: "ran\n",
       stderr: "",
     });
     const rates = [
-      { count: 10, perMs: LONG_MS, burst: 10 },
+      { count: 16, perMs: LONG_MS, burst: 5 },
       { count: 8, perMs: LONG_MS / 2, burst: 4 },
     ];
     // The table tells its time to the second, so a take there may be dated that much later.
     await vi.waitFor(
-      async () => expect((await service.locks.limits.list({ prefix: `cost-${way}` })).items).toMatchObject([{ rates, remaining: [7, 1] }]),
+      async () => expect((await service.locks.limits.list({ prefix: `cost-${way}` })).items).toMatchObject([{ rates, remaining: [2, 1] }]),
       5000,
     );
   });
@@ -37,12 +37,12 @@ describe("a command under a limit", () => {
   });
 
   it("is not run without room in time: 75, or the status that was asked for, and when to try again", async () => {
-    await takeOne("full", 5, LONG_MS, 5);
+    await takeOne("full", 5, LONG_MS, 2);
     expect(await limit("full", "--rate", "5/1h", "--wait", "2s", "--", "echo", "ran")).toEqual({
       status: 75,
       stdout: "",
       stderr: expect.stringMatching(
-        /^holdfast: full has no room under 5 in 1h within 2s: try again in 1[12]m( \d+s)?\nThe command was not run\. Wait longer by --wait, or look: holdfast limits full\n$/,
+        /^holdfast: full has no room under 5 in 1h within 2s: try again in 1[45]m( \d+s)?\nThe command was not run\. Wait longer by --wait, or look: holdfast limits full\n$/,
       ),
     });
     const asked = await limit("full", "--json", "--rate", "5/1h", "-n", "-E", "3", "--", "echo", "ran");
@@ -51,7 +51,7 @@ describe("a command under a limit", () => {
   });
 
   it("by other rates than others use is refused for good", async () => {
-    await takeOne("rates", 5, LONG_MS, 5);
+    await takeOne("rates", 5, LONG_MS, 1);
     const { status, stderr } = await limit("rates", "--rate", "6/1h", "--", "true");
     expect({ status, stderr }).toEqual({
       status: 65,

@@ -322,11 +322,11 @@ describe("ticks", () => {
 describe("limits", () => {
   beforeAll(async () => {
     const rates = [
-      { count: 100, perMs: LONG_MS },
+      { count: 100, perMs: LONG_MS, burst: 100 },
       { count: 5, perMs: 90_000, burst: 2 },
     ];
     await service.locks.limiter("limits:partner", { rates }).take({ cost: 2 });
-    await service.locks.limiter("limits:short", { rates: [{ count: 9, perMs: LONG_MS }] }).take();
+    await service.locks.limiter("limits:short", { rates: [{ count: 9, perMs: LONG_MS, burst: 9 }] }).take();
   });
 
   it("lists those in use, with their rates in words and what is left of each", async () => {
@@ -334,21 +334,21 @@ describe("limits", () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(words(stdout)).toEqual([
       ["KEY", "LIMITS", "LEFT", "ALL BACK IN"],
-      ["limits:partner", "100 in 10m, 5 in 90s (bursts of 2)", "98 of 100, 0 of 2", A_WHILE],
-      ["limits:short", "9 in 10m", "8 of 9", A_WHILE],
+      ["limits:partner", "199 in 10m (bursts of 100), 6 in 90s (bursts of 2)", "98 of 100, 0 of 2", A_WHILE],
+      ["limits:short", "17 in 10m (bursts of 9)", "8 of 9", A_WHILE],
     ]);
     expect(words((await holdfast("limits", "limits:", "--max", "1")).stdout)).toHaveLength(2);
   });
 
   it("says when one can be taken of a limit with nothing left, if it has one rate", async () => {
-    await service.locks.limiter("next:none", { rates: [{ count: 2, perMs: LONG_MS }] }).take({ cost: 2 });
-    await service.locks.limiter("next:some", { rates: [{ count: 2, perMs: LONG_MS }] }).take();
+    await service.locks.limiter("next:none", { rates: [{ count: 2, perMs: LONG_MS, burst: 2 }] }).take({ cost: 2 });
+    await service.locks.limiter("next:some", { rates: [{ count: 2, perMs: LONG_MS, burst: 2 }] }).take();
     const five = expect.stringMatching(/^(4m \d+s|5m)$/) as string;
     const ten = expect.stringMatching(/^(9m \d+s|10m)$/) as string;
     expect(words((await holdfast("limits", "next:")).stdout)).toEqual([
       ["KEY", "LIMITS", "LEFT", "NEXT IN", "ALL BACK IN"],
-      ["next:none", "2 in 10m", "0 of 2", five, ten],
-      ["next:some", "2 in 10m", "1 of 2", "-", five],
+      ["next:none", "3 in 10m (bursts of 2)", "0 of 2", five, ten],
+      ["next:some", "3 in 10m (bursts of 2)", "1 of 2", "-", five],
     ]);
   });
 
@@ -356,7 +356,7 @@ describe("limits", () => {
     await using _one = await service.locks.acquire("permits:a", { limit: 3, permits: 3, leaseMs: LONG_MS });
     await using _two = await service.locks.acquire("permits:b", { limit: 2, leaseMs: LONG_MS });
     await using _lock = await service.locks.acquire("permits:c", { leaseMs: LONG_MS });
-    await service.locks.limiter("permits:b", { rates: [{ count: 9, perMs: LONG_MS }] }).take();
+    await service.locks.limiter("permits:b", { rates: [{ count: 9, perMs: LONG_MS, burst: 9 }] }).take();
     const giveUp = new AbortController();
     const waiting = service.locks.acquire("permits:a", { limit: 3, signal: giveUp.signal }).catch(() => undefined);
     while ((await service.locks.inspect("permits:a")).waiters.length === 0);
@@ -367,7 +367,7 @@ describe("limits", () => {
     expect(words(stdout)).toEqual([
       ["KEY", "LIMITS", "LEFT", "ALL BACK IN", "WAITING"],
       ["permits:a", "3 at once", "0 of 3", "-", "1"],
-      ["permits:b", "9 in 10m, 2 at once", "8 of 9, 1 of 2", A_WHILE, "0"],
+      ["permits:b", "17 in 10m (bursts of 9), 2 at once", "8 of 9, 1 of 2", A_WHILE, "0"],
     ]);
     expect(items).toEqual([{ key: "permits:a", permits: { out: 3, of: 3, waiting: 1 } }]);
   });

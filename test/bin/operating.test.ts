@@ -140,7 +140,9 @@ describe("limits reset", () => {
       stdout: "partner is all back: the next take may bring other rates\n",
       stderr: "",
     });
-    expect(await service.locks.limiter("partner", { rates: [{ count: 2, perMs: LONG_MS }] }).take()).toMatchObject({ remaining: [1] });
+    expect(await service.locks.limiter("partner", { rates: [{ count: 2, perMs: LONG_MS, burst: 2 }] }).take()).toMatchObject({
+      remaining: [1],
+    });
     expect(await json("limits", "reset", "partner", "--reason", "again")).toEqual({ key: "partner", reset: true });
     expect(service.lines).toContainEqual(expect.objectContaining({ event: "reset", kind: "limit", id: "partner", reason: "wrong rates" }));
   });

@@ -20,7 +20,7 @@ const VIEWS: readonly (readonly [args: readonly string[], says: RegExp, advice: 
   [["runs", "DONE"], /\nDONE +succeeded/, LOOKS],
   [["runs", "NEVER"], /^holdfast: there are no such runs\n$/, LOOKS],
   [["ticks", "NEVER", "--within", "1h"], /no occurrence of NEVER was done within 1h/, LOOKS],
-  [["limits", "RATE"], /\nRATE +5 in 1h/, LOOKS],
+  [["limits", "RATE"], /\nRATE +5 in 1h \(bursts of 2\)/, LOOKS],
   [["limits", "NEVER"], /^holdfast: no limit that begins with NEVER is in use/, LOOKS],
   [["break", "FREE", "--reason", "a test"], /nobody holds FREE/, NOTHING],
   [["break", "FREE", "--reason", "a test", "--token", "1"], /Nobody holds FREE/, CHANGES],

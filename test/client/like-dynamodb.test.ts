@@ -10,7 +10,7 @@ async function takes(options: TestClientOptions) {
   let throttled = 0;
   const log = ({ reason = "" }: { readonly reason?: string }): void => void (throttled += reason.startsWith("throttled") ? 1 : 0);
   const { clock, ...locks } = createLockClient({ ...options, log });
-  const limiter = locks.limiter("api", { rates: [{ count: 10_000, perMs: 1000 }] });
+  const limiter = locks.limiter("api", { rates: [{ count: 10_000, perMs: 1000, burst: 10_000 }] });
   const taken = await clock.settle(Promise.all(Array.from({ length: MANY }, () => limiter.take())));
   return { granted: taken.length, throttled };
 }

@@ -4,7 +4,7 @@ import { type Limiter, type LimiterOptions, type TakeOptions, limitAll, LimitExc
 import { createLockClient } from "../../lib/testing.js";
 import { createHarness } from "./harness.js";
 
-const TEN: LimiterOptions = { rates: [{ count: 10, perMs: 1000 }] };
+const TEN: LimiterOptions = { rates: [{ count: 10, perMs: 1000, burst: 10 }] };
 
 /** A client whose requests are counted from the last `forget` on. */
 function counted() {
@@ -37,7 +37,7 @@ describe("a client that was refused", () => {
 
   it("asks for another cost and for other rates, whose answers are their own", async () => {
     const { asked, forget, locks } = counted();
-    const hourly: LimiterOptions = { rates: [{ count: 100, perMs: 3_600_000 }] };
+    const hourly: LimiterOptions = { rates: [{ count: 100, perMs: 3_600_000, burst: 100 }] };
     const take = (cost: number, options = hourly) => locks.limiter("partner", options).take({ cost });
     await take(100);
     await expect(take(1)).rejects.toMatchObject({ retryAfterMs: 36_000 });

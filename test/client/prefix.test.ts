@@ -7,7 +7,7 @@ const PREFIX = "billing:";
 const NAME = "invoice_7";
 const KEY = PREFIX + NAME;
 const AT_3 = new Date("2027-01-01T03:00:00Z");
-const RATES = { rates: [{ count: 2, perMs: 60_000 }] };
+const RATES = { rates: [{ count: 2, perMs: 60_000, burst: 2 }] };
 const REASON = { reason: "a test" };
 const noWork = (): void => undefined;
 

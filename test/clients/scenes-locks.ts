@@ -296,15 +296,15 @@ const WAITS: readonly Scene[] = [
     mistake: "It ended the wait with an error, lease-id-time.",
   },
   {
-    name: "a take waits for its start",
+    name: "of eight in a time two start at once, and the third take waits for its start",
     property: "waits",
     play: [
       ...[
-        ask("take l 2/2s wait 0s", "taken"),
-        ask("take l 2/2s wait 0s", "taken"),
-        ask("take l 2/2s wait 0s", "refused rate-limited definite"),
+        ask("take l 8/8s wait 0s", "taken"),
+        ask("take l 8/8s wait 0s", "taken"),
+        ask("take l 8/8s wait 0s", "refused rate-limited definite"),
       ],
-      askSlowly(500, "take l 2/2s wait 5s", "taken"),
+      askSlowly(500, "take l 8/8s wait 5s", "taken"),
     ],
     mistake: "None of those that were tried fails it.",
   },

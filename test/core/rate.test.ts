@@ -1,10 +1,20 @@
 /** The decision on a take, cell by cell. */
 import { describe, expect, it } from "vitest";
-import { type LimitRecord, type Rate, type Take, bucketsOf, decideTake, fillMs, refuseRates, viewOfLimit } from "../../lib/core/rate.js";
+import {
+  type LimitRecord,
+  type RateWithBurst,
+  type Take,
+  bucketsOf,
+  decideTake,
+  fillMs,
+  refuseRates,
+  viewOfLimit,
+  withBurst,
+} from "../../lib/core/rate.js";
 
 const NOW_MS = Date.UTC(2027, 0, 1);
 /** 10 a second: one flows in every 100 ms. */
-const TEN: Rate = { count: 10, perMs: 1000 };
+const TEN: RateWithBurst = { count: 10, perMs: 1000, burst: 10 };
 const at = (ms: number, apartMs = 0) => ({ earliestMs: NOW_MS + ms, latestMs: NOW_MS + ms + apartMs });
 
 /** Ten a millisecond, five at once. */
@@ -101,7 +111,7 @@ describe("a take", () => {
   });
 
   it("fits all rates, or takes from none", () => {
-    const rates = [TEN, { count: 3, perMs: 60_000 }];
+    const rates = [TEN, { count: 3, perMs: 60_000, burst: 3 }];
     const take = { rates, cost: 2 };
     expect(
       taken([
@@ -122,7 +132,7 @@ describe("a take", () => {
         [0, { rates }],
       ]),
     ).toEqual([...["0 left 3", "0 left 2", "0 left 0"], "rate-limited 66667"]);
-    const thousand = [{ count: 1000, perMs: 1000 }];
+    const thousand = [{ count: 1000, perMs: 1000, burst: 1000 }];
     expect(
       taken([
         [0, { rates: thousand, cost: 1000 }],
@@ -148,7 +158,7 @@ describe("a take", () => {
   });
 
   it("at other rates is refused until every bucket is full, and then has full ones", () => {
-    const rates = [{ count: 5, perMs: 1000 }];
+    const rates = [{ count: 5, perMs: 1000, burst: 5 }];
     expect(taken([[0, { cost: 4 }], [399, { rates }], [400, { rates }], [400]])).toEqual([
       "0 left 6",
       "limit-mismatch 1",
@@ -158,12 +168,25 @@ describe("a take", () => {
   });
 });
 
+it.each([
+  [1, 1, 1],
+  [2, 1, 2],
+  [4, 1, 4],
+  [5, 2, 4],
+  [10, 3, 8],
+  [100, 25, 76],
+])("of %i in a time, %i start at once and %i flow in; control: a rate with a burst is as it says", (count, burst, flow) => {
+  const bucket = { count: flow, perMs: 60_000, burst };
+  expect(withBurst({ count, perMs: 60_000 })).toEqual(bucket);
+  expect(withBurst(bucket)).toEqual(bucket);
+});
+
 describe("rates that no take could come from are refused", () => {
-  it.each<readonly [rates: readonly Rate[], cost: number, field: string | undefined]>([
+  it.each<readonly [rates: readonly RateWithBurst[], cost: number, field: string | undefined]>([
     [[TEN], 10, undefined],
     [[TEN], 11, "cost"],
-    [[TEN, { count: 3, perMs: 1000 }], 4, "cost"],
-    [[{ count: 1, perMs: 31 * 86_400_000 }], 1, undefined],
+    [[TEN, { count: 3, perMs: 1000, burst: 3 }], 4, "cost"],
+    [[{ count: 1, perMs: 31 * 86_400_000, burst: 1 }], 1, undefined],
     [[{ count: 1, perMs: 3 * 86_400_000, burst: 10 }], 1, undefined],
     [[TEN, { count: 1, perMs: 3 * 86_400_000, burst: 11 }], 1, "rates.1.burst"],
   ])("%j, cost %i: %s", (rates, cost, field) => {

@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type LimitRecord, type Rate, decideTake } from "../../lib/core/rate.js";
+import { type LimitRecord, type RateWithBurst, decideTake } from "../../lib/core/rate.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { LimitStore } from "../../lib/store/port.js";
@@ -19,13 +19,13 @@ const HISTORIES = sized({ quick: 40, slow: 1000 });
 const HISTORIES_OF_CONTROLS = 300;
 const TAKES = 40;
 const NAME = { namespace: "limits", key: "partner" };
-const RATES: readonly (readonly Rate[])[] = [
-  [{ count: 10, perMs: 1000 }],
+const RATES: readonly (readonly RateWithBurst[])[] = [
+  [{ count: 10, perMs: 1000, burst: 10 }],
   [{ count: 7, perMs: 60_000, burst: 1 }],
   [{ count: 4, perMs: 1000, burst: 20 }],
   [
-    { count: 5, perMs: 1000 },
-    { count: 100, perMs: 60_000 },
+    { count: 5, perMs: 1000, burst: 5 },
+    { count: 100, perMs: 60_000, burst: 100 },
   ],
   [1, 2, 3, 4].map((count) => ({ count, perMs: 1000 * count, burst: 4 })),
 ];
@@ -90,7 +90,7 @@ async function play(seed: number, change: Change = unchanged) {
   async function take(by: LimitStore): Promise<void> {
     const earlyMs = random.whole(0, apartMs);
     const reading = { earliestMs: nowMs - earlyMs, latestMs: nowMs - earlyMs + random.whole(0, apartMs) };
-    const smallest = Math.min(...rates.map(({ count, burst = count }) => burst));
+    const smallest = Math.min(...rates.map(({ burst }) => burst));
     const asked = {
       rates,
       cost: random.chance(0.6) ? 1 : random.whole(1, smallest),

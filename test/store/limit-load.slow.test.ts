@@ -8,7 +8,7 @@ const LATE_MAX = 1;
 const rates = (count: number, perMs: number, burst = count): Pick<Load, "rates"> => ({ rates: [{ count, perMs, burst }] });
 const FOUR_RATES = {
   rates: [
-    { count: 20, perMs: 1000 },
+    { count: 20, perMs: 1000, burst: 20 },
     { count: 600, perMs: 60_000, burst: 300 },
     { count: 20_000, perMs: 3_600_000, burst: 2000 },
     { count: 200_000, perMs: 86_400_000, burst: 20_000 },

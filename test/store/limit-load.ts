@@ -3,7 +3,7 @@
  * each take. The figures are the same in every run.
  */
 import { Arena } from "../../bench/crowds/arena.js";
-import type { Rate } from "../../lib/core/rate.js";
+import type { RateWithBurst } from "../../lib/core/rate.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { type LimitStore, KeyContended } from "../../lib/store/port.js";
@@ -16,7 +16,7 @@ const NAME = { namespace: "limits", key: "partner" };
 
 /** Takes at random times, or all at once again and again. */
 export interface Load {
-  readonly rates: readonly Rate[];
+  readonly rates: readonly RateWithBurst[];
   /** The number of processes. "cold": a new one for each take. */
   readonly processes: number | "cold";
   readonly takes: number;
@@ -90,7 +90,7 @@ export async function play(load: Load, change: (condition: string) => string = (
 }
 
 function timesOf({ rates, perSec, takes, processes }: Load, random: Random): readonly number[] {
-  const fillMs = Math.max(...rates.map(({ count, perMs, burst = count }) => (burst * perMs) / count));
+  const fillMs = Math.max(...rates.map(({ count, perMs, burst }) => (burst * perMs) / count));
   const crowd = processes === "cold" ? 50 : processes;
   if (perSec === undefined) return Array.from({ length: takes }, (_, index) => Math.floor(index / crowd) * (fillMs + 1000));
   let atMs = 0;

@@ -9,7 +9,7 @@ import type { LimitStore } from "../../lib/store/port.js";
 import { type FreshTable, freshTable } from "../support/engine.js";
 import { dynamoStoreOn, POLICY, START_MS } from "./fixture.js";
 
-const TEN = { rates: [{ count: 10, perMs: 1000 }], cost: 1, waitMs: 0 };
+const TEN = { rates: [{ count: 10, perMs: 1000, burst: 10 }], cost: 1, waitMs: 0 };
 
 let table: FreshTable;
 beforeAll(async () => {
@@ -157,9 +157,9 @@ describe("the item", () => {
   it("has no bucket left of a rate that is no longer given", async () => {
     const scene = new Scene();
     const by = newProcess();
-    await scene.take(by, { rates: [1, 2, 3].map((seconds) => ({ count: 9, perMs: 1000 * seconds })) });
+    await scene.take(by, { rates: [1, 2, 3].map((seconds) => ({ count: 9, perMs: 1000 * seconds, burst: 9 })) });
     scene.ms += 10_000;
-    const rates = [{ count: 9, perMs: 1000 }];
+    const rates = [{ count: 9, perMs: 1000, burst: 9 }];
     expect(await scene.take(newProcess(), { rates })).toMatchObject({ ok: true, remaining: [8] });
     expect(candidatesIn(await read(scene))).toEqual([(START_MS + scene.ms + 2) * 1000 + Math.ceil(1_000_000 / 9)]);
   });

@@ -244,7 +244,8 @@ def lease_id(offset_ms: int = 0, above_ms: int = 0) -> str:
 
 @dataclass(frozen=True)
 class Rate:
-    """At most `count` in each `per` seconds, of which up to `burst` (by default `count`) at once."""
+    """At most `count` start in any `per` seconds, a quarter of them at once. With a `burst` it is a bucket of that size, to which `count` flow
+    in each `per`: at most `burst` at once, and at most `burst + count - 1` in any `per`."""
 
     count: int
     per: float

@@ -2,12 +2,11 @@
  * The takes of limits that a client was refused lately. The same take can't start sooner, so nobody needs to ask for it. Another cost or other
  * rates get an answer of their own, and after {@link REFUSED_FOR_MS} so does the same, because an operator may have reset the limit.
  */
-import type { Rate } from "../../core/rate.js";
-import { ratesText, REFUSED_FOR_MS } from "../../core/rate.js";
+import { type RateWithBurst, ratesText, REFUSED_FOR_MS } from "../../core/rate.js";
 import { type Instant, elapsedMs } from "../../core/time.js";
 
 interface AskedTake {
-  readonly rates: readonly Rate[];
+  readonly rates: readonly RateWithBurst[];
   readonly cost: number;
 }
 

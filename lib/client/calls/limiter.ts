@@ -5,7 +5,7 @@
 import { optionsAndWork } from "./options.js";
 import { brand, isA } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import type { LimitView, Rate, RateWithBurst } from "../../core/rate.js";
+import { type LimitView, type Rate, type RateWithBurst, costMaxOf, withBurst } from "../../core/rate.js";
 import * as LIMITS from "../../core/request-limits.js";
 import { elapsedMs, instantOf } from "../../core/time.js";
 import { throwIfAborted } from "../ask/fresh-id.js";
@@ -20,14 +20,14 @@ import { pause } from "../wire/retry.js";
 
 /** A limit. All users of its name give the same. */
 export interface LimiterOptions {
-  /** 1 to 4 rates, which a take must fit together: `{ count: 100, perMs: 60_000 }` is 100 a minute, and by default 100 at once. */
+  /** 1 to 4 rates, which a take must fit together: of `{ count: 100, perMs: 60_000 }` at most 100 start in any minute, and 25 of them at once. */
   readonly rates: readonly Rate[];
   /** The most calls of {@link Limiter.run} at once, 1 to 1 000. Each holds a permit with a lease. @default no limit */
   readonly concurrent?: number | undefined;
 }
 
 export interface TakeOptions {
-  /** The amount that it takes of every rate. @default 1 */
+  /** The amount that it takes of every rate, at most the smallest burst. @default 1 */
   readonly cost?: number | undefined;
   /** The longest wait until its start, in ms, at most a day; in Lambda at most the remaining time − 1 s. @default 0, which asks once */
   readonly waitMs?: number | undefined;
@@ -150,7 +150,7 @@ export class NamedLimiter implements Limiter {
   constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, session: Session, locks: () => Locks) {
     this.name = name;
     this.#key = key;
-    this.#rates = rates.map(({ count, perMs, burst = count }) => ({ count, perMs, burst }));
+    this.#rates = rates.map(withBurst);
     this.#concurrent = concurrent;
     this.#session = session;
     this.#locks = locks;
@@ -188,7 +188,7 @@ export class NamedLimiter implements Limiter {
 
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
   check(what: string, options: TakeOptions): void {
-    const cost = whole(1, Math.min(...this.#rates.map(({ burst }) => burst)));
+    const cost = whole(1, costMaxOf(this.#rates));
     checkOptions(what, options, { cost, ...TAKE });
   }
 

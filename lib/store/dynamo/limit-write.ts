@@ -83,13 +83,13 @@ function addTake(known: StoredLimit | undefined, take: Take, reading: ClockReadi
   const conditions = [SAME_RATES];
   const updates: string[] = [];
   const values: Record<string, number> = { ":now": nowUs, ":zero": 0 };
-  for (const [rate, { burst, ...given }] of take.rates.entries()) {
+  for (const [rate, given] of take.rates.entries()) {
     const names = CANDIDATES[rate] ?? [];
     const [first = "", replaced = "", source = ""] = [names[0], names[place], names[isRepeated ? (latest[rate] ?? 0) : 0]];
     const chargeOfRateUs = chargeUs(given, take.cost);
     values[`:charge${rate}`] = chargeOfRateUs;
     values[`:begun${rate}`] = nowUs + chargeOfRateUs;
-    values[`:fits${rate}`] = latestFitUs({ ...given, burst: burst ?? given.count }, take, reading);
+    values[`:fits${rate}`] = latestFitUs(given, take, reading);
     for (const name of names) {
       const charged = `if_not_exists(${name === first ? source : name}, :zero) + :charge${rate}`;
       updates.push(`${name} = ${name === replaced ? `:begun${rate}` : charged}`);

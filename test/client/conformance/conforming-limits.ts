@@ -5,7 +5,7 @@ import type { Limiter, Rate } from "../../../lib/index.js";
 import type { Fixture } from "./conformance.js";
 
 /** Three in ten minutes: nothing flows in while a test runs. */
-const SLOW: Rate = { count: 3, perMs: 600_000 };
+const SLOW: Rate = { count: 3, perMs: 600_000, burst: 3 };
 
 /** Expects this to be left. A client straight on the table knows its time to the second, so it may see a unit flow in a second late. */
 const remaining = (limiter: Limiter, left: readonly number[]): Promise<void> =>
@@ -38,7 +38,7 @@ export function describeLimits(fixture: Fixture): void {
 
     it("and how much runs at once: work holds a permit, and starts when it may", async () => {
       const name = fixture.fresh();
-      const options = { rates: [{ ...SLOW, count: 2 }], concurrent: 1 };
+      const options = { rates: [{ ...SLOW, count: 2, burst: 2 }], concurrent: 1 };
       const [limiter, rival] = [fixture.locks, fixture.rival].map((locks) => locks.limiter(name, options)) as [Limiter, Limiter];
       const course: string[] = [];
       const work = (name: string) => async (lease: { readonly key: string } | undefined) => {

@@ -212,7 +212,7 @@ describe("a client that only takes from limits, while its service is dead", () =
     const [both, alone] = (["auto", "service"] as const).map((via) =>
       createLockClient({ via, url, ...place, onEvent: (event) => void events.push(event) }),
     ) as [LockClient, LockClient];
-    const take = (locks: LockClient) => locks.limiter("partner", { rates: [{ count: 3, perMs: 3_600_000 }] }).take();
+    const take = (locks: LockClient) => locks.limiter("partner", { rates: [{ count: 3, perMs: 3_600_000, burst: 3 }] }).take();
     expect((await take(both)).remaining).toEqual([2]);
     while ((await both.health()).failover?.state !== "ready") await pass(BREATH_MS);
 

@@ -258,7 +258,7 @@ describe.each(HOLDS)("a client that holds only %s", (_what, hold) => {
 });
 
 describe("a client that only takes from limits", () => {
-  const TEN = { rates: [{ count: 10, perMs: 1000 }] };
+  const TEN = { rates: [{ count: 10, perMs: 1000, burst: 10 }] };
 
   /** A client that took once. */
   async function taking(options: TwoWaysOptions = {}) {

@@ -297,7 +297,7 @@ describe("an iterator as the result of work", () => {
   }
   /** As compilers write one for older runtimes, and as paginators and cursors are. */
   const cursor = () => ({ next: () => pages().next(), [Symbol.asyncIterator]: () => pages() });
-  const rates = [{ count: 9, perMs: 1000 }];
+  const rates = [{ count: 9, perMs: 1000, burst: 9 }];
   const context = { getRemainingTimeInMillis: () => 60_000 };
 
   it.each<[name: string, call: (locks: LockClient, work: () => unknown) => Promise<unknown>]>([

@@ -1,11 +1,11 @@
 /** A store's limits: many takes at once, resets and listings. What is decided: test/store/limit-differential. */
 import { describe, expect, it } from "vitest";
-import { type Rate } from "../../../lib/core/rate.js";
+import type { RateWithBurst } from "../../../lib/core/rate.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { freshNamespace, START_MS } from "../fixture.js";
 
-const TEN: readonly Rate[] = [{ count: 10, perMs: 1000 }];
-const MIXED: readonly (readonly Rate[])[] = [
+const TEN: readonly RateWithBurst[] = [{ count: 10, perMs: 1000, burst: 10 }];
+const MIXED: readonly (readonly RateWithBurst[])[] = [
   TEN,
   [...TEN, { count: 20, perMs: 5000, burst: 3 }],
   [1, 2, 3, 4].map((count) => ({ count, perMs: 1000 * count, burst: 4 })),
