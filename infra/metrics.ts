@@ -24,11 +24,11 @@ interface CountedLines {
 const LOST = ["taken", "expired", "broken"].map((reason) => `($.reason = "lease-lost: ${reason}")`);
 
 export const METRICS = {
-  /** Leases granted, including those of runs. */
+  /** Leases granted, including those of runs, and takes of limits. */
   Granted: { unit: Unit.COUNT, when: '$.event = "granted"', value: "1" },
   /** Requests refused, for any reason. */
   Refused: { unit: Unit.COUNT, when: '$.event = "refused"', value: "1" },
-  /** The time from the creation of a leaseId to its grant. */
+  /** The time from the creation of a leaseId to its grant; of a take, until it may start. */
   WaitedMs: { unit: Unit.MILLISECONDS, when: "$.waitedMs >= 0", value: "$.waitedMs" },
   /** The time from a lease's grant to its end. */
   HeldMs: { unit: Unit.MILLISECONDS, when: "$.heldMs >= 0", value: "$.heldMs" },

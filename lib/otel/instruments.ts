@@ -9,6 +9,7 @@ export interface Instruments {
   readonly holdSec: Histogram;
   readonly renewSec: Histogram;
   readonly runSec: Histogram;
+  readonly takeSec: Histogram;
   readonly activeLocks: UpDownCounter;
   readonly activeWaiters: UpDownCounter;
   readonly lostLocks: Counter;
@@ -28,6 +29,7 @@ export function instrumentsOf(meter: Meter): Instruments {
     holdSec: duration("holdfast.hold.duration", "Time from the grant of a lock to its release or loss"),
     renewSec: duration("holdfast.renew.duration", "Time that a heartbeat took, with its retries"),
     runSec: duration("holdfast.run.duration", "Time of a call of runOnce, with its wait and its work"),
+    takeSec: duration("holdfast.take.duration", "Time from asking a limit to the start or the refusal"),
     activeLocks: meter.createUpDownCounter("holdfast.lock.active", { unit: "{lock}", description: "Locks held" }),
     activeWaiters: meter.createUpDownCounter("holdfast.waiter.active", { unit: "{waiter}", description: "Calls that wait for a lock" }),
     lostLocks: meter.createCounter("holdfast.locks.lost", { unit: "{lock}", description: "Holds that ended other than by their holder" }),

@@ -1,5 +1,5 @@
 /**
- * The spans and metrics of acquires, holds and runs. A hold is followed by its signal, which aborts when it ends, and tells why. No leaseId,
+ * The spans and metrics of acquires, holds, runs and takes. A hold is followed by its signal, which aborts when it ends, and tells why. No leaseId,
  * scope, handle or message of an error gets into an attribute, and a key only as `keyAttribute` reduces it.
  */
 import { isA } from "../core/brand.js";
@@ -7,7 +7,7 @@ import type { Attributes, Context, MeterProvider, Span, Tracer, TracerProvider }
 import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import { VERSION } from "../core/version.js";
 import type { Clock } from "../core/time.js";
-import { type LockLostError, LockTimeoutError } from "../client/wire/errors.js";
+import { type LockLostError, LimitExceededError, LockTimeoutError } from "../client/wire/errors.js";
 import type { SetKey } from "../client/hold/lease-set.js";
 import { type Checks, checkOptions, ofType } from "../client/wire/checks.js";
 import { type Instruments, endReason, failure, instrumentsOf } from "./instruments.js";
@@ -153,6 +153,28 @@ export class Telemetry {
     } catch (error) {
       span.setStatus({ code: SpanStatusCode.ERROR });
       end(outcomeOf(error), failure(error));
+      throw error;
+    }
+  }
+
+  /** Follows a take from the limit `name`, which `ask` makes, until it may start or is refused. */
+  async take<T>(name: string, ask: () => Promise<T>): Promise<T> {
+    const attributes = this.#attributesOf({ keys: [name], waits: true });
+    const span = this.#tracer.startSpan("holdfast.take", { attributes: { ...attributes, "holdfast.transport": this.#transport } });
+    const elapsedSec = this.#stopwatch();
+    const end = (outcome: string, more: Attributes = {}): void => {
+      const ended = { "holdfast.take.outcome": outcome, ...more };
+      this.#instruments.takeSec.record(elapsedSec(), { ...attributes, ...ended });
+      span.setAttributes(ended).end();
+    };
+    try {
+      const taken = await context.with(trace.setSpan(context.active(), span), ask);
+      end("taken");
+      return taken;
+    } catch (error) {
+      const outcome = isA(error, LimitExceededError) ? "limited" : outcomeOf(error);
+      if (outcome === "failed") span.setStatus({ code: SpanStatusCode.ERROR });
+      end(outcome, failure(error));
       throw error;
     }
   }

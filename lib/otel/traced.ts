@@ -62,7 +62,11 @@ function tracedCalls(client: LockClient, telemetry: Telemetry): Traced {
       checkWork("elect", "lead", lead);
       return client.elect(key, options, (lease) => telemetry.around(useOf(key, lease, true), lease, lead));
     },
-    ...jobCalls(() => view((client as WithUnscoped)[UNSCOPED]?.() ?? client), session),
+    ...jobCalls(
+      () => view((client as WithUnscoped)[UNSCOPED]?.() ?? client),
+      session,
+      (name, ask) => telemetry.take(name, ask),
+    ),
     scope: (id) => view(client.scope(id)),
     forInvocation: (invocation) => view(client.forInvocation(invocation)),
   };

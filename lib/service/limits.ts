@@ -11,12 +11,17 @@ export function limitOperations(context: RequestContext): LimitApi {
   const { store, clocks, caller } = context;
   const { namespace } = caller;
   return {
-    take: async ({ key, rates: given, cost = 1, waitMs = 0 }) => {
-      const rates = given.map(withBurst);
-      return (
-        refuseRates({ rates, cost }) ??
-        context.carryOut({ key, kind: "limits" }, () => store.limits.take({ namespace, key }, { rates, cost, waitMs }, clocks))
-      );
+    take: async ({ key, rates, cost = 1, waitMs = 0 }) => {
+      const take = { rates: rates.map(withBurst), cost, waitMs };
+      const request = { key, kind: "limits", take } as const;
+      const impossible = refuseRates(take);
+      if (impossible) return context.refused(request, impossible);
+      return context.carryOut(request, async () => {
+        const answer = await store.limits.take({ namespace, key }, take, clocks);
+        if (!answer.ok) return context.refused(request, answer);
+        context.logTake(request, answer.startInMs);
+        return answer;
+      });
     },
     limit: ({ key }) =>
       context.carryOut({ key, kind: "limits" }, async () => {

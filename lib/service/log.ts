@@ -7,6 +7,7 @@ import type { LeaseEvent } from "../core/commands.js";
 import type { Refusal } from "../core/errors.js";
 import { leaseIdTimeMs } from "../core/lease-id.js";
 import { partsOfKey } from "../core/key.js";
+import { type Take, ratesText } from "../core/rate.js";
 import type { Kind } from "../core/api/locks.js";
 import { type Caller, digestOfPrincipal } from "./caller.js";
 
@@ -30,7 +31,7 @@ export interface LogLine {
   readonly requestId: string;
   readonly lease?: string;
   readonly fencingToken?: number;
-  /** Time from the making of the leaseId to its grant, in ms. */
+  /** Time from the making of the leaseId to its grant, in ms; of a take, the time until it may start. */
   readonly waitedMs?: number;
   readonly heldMs?: number;
   /** Time from the end of the lease to the line, in ms, if it was over before anybody saw it: a part of `heldMs` in which nothing held. */
@@ -41,6 +42,9 @@ export interface LogLine {
   readonly condition?: string;
   /** The place of a waiter that joined the queue; 1 is next. */
   readonly position?: number;
+  /** For a take of a limit: its rates, as count/perMs/burst, and what it takes of each. */
+  readonly rates?: string;
+  readonly cost?: number;
   /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];
@@ -52,6 +56,8 @@ export interface LogLine {
 interface KeyOfKind {
   readonly kind: Kind | "limits";
   readonly key: string;
+  /** Of a request to take from a limit. */
+  readonly take?: Take;
 }
 
 /** Matches leaseIds in an engine's error message, which may quote anything; as they are stored too, which begin so until 2109. */
@@ -80,6 +86,11 @@ export function eventLine(of: KeyOfKind, event: LeaseEvent, caller: Caller, oper
   };
 }
 
+/** Makes the line for a take that is granted, which starts in so many milliseconds. */
+export function takeLine(of: KeyOfKind, caller: Caller, operateAtMs: number, startInMs: number): LogLine {
+  return { event: "granted", ...common(of, caller, operateAtMs), principal: caller.principal, waitedMs: startInMs };
+}
+
 /** Makes the line for a refusal. */
 export function refusalLine(
   request: KeyOfKind & { readonly leaseId?: string; readonly owner?: string | undefined },
@@ -105,9 +116,10 @@ export function resetLine(of: KeyOfKind, caller: Caller, operateAtMs: number, re
 
 const LINE_KIND = { locks: "lock", runs: "run", limits: "limit" } as const;
 
-function common({ kind, key }: KeyOfKind, caller: Caller, operateAtMs: number) {
+function common({ kind, key, take }: KeyOfKind, caller: Caller, operateAtMs: number) {
   const { namespace, requestId } = caller;
-  return { namespace, kind: LINE_KIND[kind], ...partsOfKey(key), operateAtMs, requestId } as const;
+  const taken = take && { rates: ratesText(take.rates), cost: take.cost };
+  return { namespace, kind: LINE_KIND[kind], ...partsOfKey(key), operateAtMs, requestId, ...taken } as const;
 }
 
 /**

@@ -10,13 +10,14 @@ import { DEFAULTS, LIMITS } from "../core/limits.js";
 import type { LeaseId } from "../core/lease-id.js";
 import type { Kind, PageRequest } from "../core/api/locks.js";
 import { given } from "../core/members.js";
+import type { Take } from "../core/rate.js";
 import type { LockRecord } from "../core/record.js";
 import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../store/port.js";
 import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import { type RequestClocks, ClockSkew, guarded } from "./clocks.js";
-import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine } from "./log.js";
+import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine, takeLine } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -47,6 +48,7 @@ export interface Logging {
 export interface OtherRequest {
   readonly key?: string;
   readonly kind?: Kind | "limits" | undefined;
+  readonly take?: Take;
   /** False if it is answered even while the table isn't available. @default true */
   readonly needsTable?: boolean;
 }
@@ -121,16 +123,19 @@ export class RequestContext {
     }
   }
 
-  /** Carries out a request that changes no lease: a read, or a take of a limit. Logs only failures. */
-  async carryOut<T>({ key = HEALTH_KEY, kind = "locks", needsTable = true }: OtherRequest, task: () => Promise<T>): Promise<T | Refusal> {
+  /** Carries out a request that changes no lease: a read, or a take of a limit. Logs why it could not be. */
+  async carryOut<T>(
+    { key = HEALTH_KEY, kind = "locks", needsTable = true, take }: OtherRequest,
+    task: () => Promise<T>,
+  ): Promise<T | Refusal> {
+    const request = { kind, key: key === HEALTH_KEY ? "" : key, ...given({ take }) };
     try {
       const misplaced = await this.#prepare(this.addressOf(key, kind === "runs" ? kind : "locks"), needsTable);
-      if (misplaced) return misplaced;
+      if (misplaced) return this.refused(request, misplaced);
       this.clocks();
       return await task();
     } catch (error) {
-      if (isA(error, ClockSkew)) return error.refusal;
-      return this.#failed({ kind, key: key === HEALTH_KEY ? "" : key }, error);
+      return this.#failed(request, error);
     }
   }
 
@@ -150,6 +155,10 @@ export class RequestContext {
       const cursor = items.length < views.length ? items.at(-1)?.key : page.next;
       return { ok: true as const, items, ...given({ cursor }) };
     });
+  }
+
+  logTake(request: Logged, startInMs: number): void {
+    if (this.deps.log !== NO_LOG) this.deps.log(takeLine(request, this.caller, this.#logTimeMs(), startInMs));
   }
 
   logReset(request: Logged, reason: string): void {

@@ -52,9 +52,9 @@ const WAYS: Readonly<Record<string, readonly [hold: (locks: LockClient, key: str
   ],
   "limiter()": [
     (locks, key) => locks.limiter(key, { rates: [{ count: 1, perMs: 1000 }], concurrent: 1 }).run(() => "done"),
-    "acquire",
-    "lock",
+    ...["acquire", "lock", "take"],
   ],
+  "limiter().take": [(locks, key) => locks.limiter(key, { rates: [{ count: 1, perMs: 1000 }] }).take(), "take"],
   "mutex()": [(locks, key) => locks.mutex(key).withLock(() => "done"), "acquire", "lock"],
   "semaphore()": [async (locks, key) => (await locks.semaphore(key, { limit: 2 }).acquire()).release(), "acquire", "lock"],
   "readWrite()": [async (locks, key) => (await locks.readWrite(key).read.tryAcquire())!.release(), "acquire", "lock"],

@@ -1,4 +1,4 @@
-/** The reset of a limit: what it answers, what it changes, and its line in the log. */
+/** The reset of a limit: what it answers, what it changes, and its line in the log; and the lines of takes, by which the wrong one is found. */
 import { describe, expect, it } from "vitest";
 import { type DirectService, directService } from "../support/direct-service.js";
 
@@ -20,6 +20,27 @@ describe("a name that a take with wrong rates shut", () => {
     expect(await reset(service)).toMatchObject({ status: 200, body: { reset: true } });
     expect(await service.ask("GET /v1/limits/{key}", { key: "partner" })).toMatchObject({ body: { remaining: [1], fullInMs: 0 } });
     expect(await take(service, RIGHT)).toMatchObject({ status: 200, body: { remaining: [1] } });
+  });
+});
+
+describe("the lines of takes", () => {
+  it("say of each who took how much at which rates, and when it may start, or why it was refused", async () => {
+    const service = directService();
+    const slow = { rates: [{ count: 8, perMs: 60_000, burst: 1 }] };
+    await take(service, slow);
+    await take(service, { ...slow, waitMs: 60_000 });
+    await take(service, slow);
+    await take(service, { ...RIGHT, cost: 2 });
+    await take(service, { ...RIGHT, cost: 9 });
+    const by = { kind: "limit", id: "partner", principal: expect.any(String) as string, rates: "8/60000/1", cost: 1 };
+    const right = { ...by, rates: "4/1000/2" };
+    expect(service.lines).toMatchObject([
+      { ...by, event: "granted", waitedMs: 0 },
+      { ...by, event: "granted", waitedMs: expect.any(Number) as number },
+      { ...by, event: "refused", reason: "rate-limited" },
+      { ...right, event: "refused", reason: "limit-mismatch", cost: 2 },
+      { ...right, event: "refused", reason: "invalid-request", cost: 9 },
+    ]);
   });
 });
 

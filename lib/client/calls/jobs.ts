@@ -1,5 +1,5 @@
 /** The calls of a client for jobs: a value that is refreshed once for all, work that is done once for each occurrence of a schedule, and limits. */
-import { checkLimiter, NamedLimiter } from "./limiter.js";
+import { type FollowTake, checkLimiter, NamedLimiter } from "./limiter.js";
 import type { LockClient } from "./lock-client.js";
 import { checkWork } from "../wire/checks.js";
 import type { Session } from "./session.js";
@@ -20,8 +20,9 @@ export interface WithUnscoped {
 /**
  * Returns the calls, which are made of others of the client.
  * @param locks returns the client without a scope: under one, two processes of a request would be let in together
+ * @param follow carries out each take of a limiter; it does so alone by default
  */
-export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient, "refresh" | "tick" | "limiter"> {
+export function jobCalls(locks: () => Locks, session: Session, follow?: FollowTake): Pick<LockClient, "refresh" | "tick" | "limiter"> {
   const pending: PendingRefreshes = new Map();
   return {
     async refresh(name, options) {
@@ -43,7 +44,7 @@ export function jobCalls(locks: () => Locks, session: Session): Pick<LockClient,
     limiter(name, options) {
       const key = session.keyOf(name);
       checkLimiter(options);
-      return new NamedLimiter(name, key, options, session, locks);
+      return new NamedLimiter(name, key, options, { session, locks, follow });
     },
   };
 }

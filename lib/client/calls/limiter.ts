@@ -134,6 +134,17 @@ export async function limitAll(limiters: readonly Limiter[], options: TakeOption
   }
 }
 
+/** Carries out a take of the limit `name` by `ask`, for telemetry around it. */
+export type FollowTake = <T>(name: string, ask: () => Promise<T>) => Promise<T>;
+
+/** What a limit needs of its client. */
+interface LimiterDeps {
+  readonly session: Session;
+  /** Returns the client without a scope, under which two calls would share a permit. */
+  readonly locks: () => Locks;
+  readonly follow: FollowTake | undefined;
+}
+
 /** The limit of one name. */
 export class NamedLimiter implements Limiter {
   static {
@@ -145,15 +156,16 @@ export class NamedLimiter implements Limiter {
   readonly #concurrent: number | undefined;
   readonly #session: Session;
   readonly #locks: () => Locks;
+  readonly #follow: FollowTake;
 
-  /** @param locks returns the client without a scope, under which two calls would share a permit */
-  constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, session: Session, locks: () => Locks) {
+  constructor(name: string, key: string, { rates, concurrent }: LimiterOptions, { session, locks, follow }: LimiterDeps) {
     this.name = name;
     this.#key = key;
     this.#rates = rates.map(withBurst);
     this.#concurrent = concurrent;
     this.#session = session;
     this.#locks = locks;
+    this.#follow = follow ?? ((_name, ask) => ask());
   }
 
   async take(options: TakeOptions = {}): Promise<TakeResult> {
@@ -204,7 +216,11 @@ export class NamedLimiter implements Limiter {
     if (retryAfterMs > capWaitMs(waitMs, context)) throw new LimitExceededError(`${what}: no room for ${retryAfterMs} ms`, retryAfterMs);
   }
 
-  async #take({ cost = 1, waitMs: requestedMs = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
+  #take(options: TakeOptions): Promise<TakeResult> {
+    return this.#follow(this.name, () => this.#ask(options));
+  }
+
+  async #ask({ cost = 1, waitMs: requestedMs = 0, timeoutMs, signal }: TakeOptions): Promise<TakeResult> {
     const session = this.#session;
     const { api, clock, refusedTakes } = session.deps;
     const waitMs = capWaitMs(requestedMs, session.context);
