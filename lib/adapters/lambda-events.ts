@@ -4,7 +4,7 @@
  */
 import { isA } from "../core/brand.js";
 import { InvalidRequestError, LimitExceededError, LockError, LockUnavailableError } from "../client/wire/errors.js";
-import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf } from "../client/calls/batch.js";
+import { type BatchOptions, type BatchRecord, keyOfMessage, processBatch, recordsOf, runOf, warnOfFailure } from "../client/calls/batch.js";
 import type { OccurrenceOptions } from "../client/calls/occurrence.js";
 import { type Tick, type TickOptions, type TickResult, checkTick } from "../client/calls/tick.js";
 import { type InvocationContext, capBudgetMs } from "../client/wire/invocation.js";
@@ -119,6 +119,7 @@ function postponing<Message extends SqsMessage>(
   { changeVisibility, onFailure }: SqsHandlerOptions<Message>,
   isFifo: boolean,
 ): { readonly onFailure: (message: Message, error: unknown) => unknown; readonly postponed: readonly Promise<void>[] } {
+  const tell: (message: Message, error: unknown) => unknown = onFailure ?? warnOfFailure;
   const postponed: Promise<void>[] = [];
   let groupWaitMs: number | undefined;
 
@@ -126,7 +127,7 @@ function postponing<Message extends SqsMessage>(
     try {
       await changeVisibility?.(message, Math.min(Math.ceil(waitMs / 1000), VISIBILITY_MAX_SEC));
     } catch (error) {
-      void emitQuietly(onFailure, message, error);
+      void emitQuietly(tell, message, error);
     }
   }
 
@@ -135,7 +136,7 @@ function postponing<Message extends SqsMessage>(
       const waitMs = isA(error, LimitExceededError) ? error.retryAfterMs : groupWaitMs;
       if (isFifo) groupWaitMs = waitMs;
       if (waitMs !== undefined) postponed.push(postpone(message, waitMs));
-      return onFailure?.(message, error);
+      return tell(message, error);
     },
     postponed,
   };

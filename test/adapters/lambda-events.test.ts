@@ -2,7 +2,7 @@
  * Handlers of events that can be delivered twice. Of a queue: each message's work once, failed messages again, and a FIFO queue's order
  * preserved. Of a schedule: which occurrence an event names, and which outcomes make Lambda deliver it again.
  */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Limiter, type TickResult, key } from "../../lib/index.js";
 import { type SqsHandlerOptions, type SqsMessage, runBatch, scheduleHandler, sqsHandler } from "../../lib/middy.js";
 import { createLockClient } from "../../lib/testing.js";
@@ -24,7 +24,7 @@ describe("sqsHandler", () => {
   function deployed(...failing: readonly string[]) {
     const harness = createHarness();
     const done: string[] = [];
-    const handler = sqsHandler({ locks: harness.locks }, async ({ body }) => {
+    const handler = sqsHandler({ locks: harness.locks, onFailure: () => undefined }, async ({ body }) => {
       if (failing.includes(body)) throw new Error(`${body} fails`);
       done.push(body);
       await passed(harness.clock, 10);
@@ -81,7 +81,7 @@ describe("sqsHandler", () => {
   it.each([QUEUE, `${QUEUE}.fifo`])("lets the second of two messages with one key wait for the first: %s", async (arn) => {
     const { clock, locks } = createHarness();
     const attempts: number[] = [];
-    const handler = sqsHandler({ locks, keyFor: () => "refund_7" }, async (_message, run) => {
+    const handler = sqsHandler({ locks, keyFor: () => "refund_7", onFailure: () => undefined }, async (_message, run) => {
       attempts.push(run.attempt);
       await passed(clock, 10);
       if (run.attempt === 1) throw new Error("the bank is closed");
@@ -108,9 +108,27 @@ describe("sqsHandler", () => {
     if (attempts === 2) expect(refusal).toContain("of 2 at most: reset it, or allow more attempts (maxAttempts)");
   });
 
+  it("without onFailure tells each failure in a line of the process; control: not what has no room, nor what only follows", async () => {
+    const warned: string[] = [];
+    const warn = vi.spyOn(process, "emitWarning").mockImplementation((warning) => void warned.push(String(warning)));
+    const { clock, locks } = createHarness();
+    const limiter = locks.limiter("partner", { rates: [{ count: 1, perMs: 60_000 }] });
+    const options = { locks, limitsFor: ({ body }: SqsMessage) => (body.startsWith("c") ? [limiter] : []) };
+    const handler = sqsHandler(options, async ({ body }) => {
+      if (body.endsWith("!")) throw new Error("the bank is closed");
+    });
+    const Records = messages(`${QUEUE}.fifo`, "a1!", "a2", "b1", "c1", "c2", "c3");
+    expect(await clock.settle(handler({ Records }, invocation(clock)))).toEqual(failures("a1!", "a2", "c2", "c3"));
+    await runBatch(locks, { Records: messages(QUEUE, "d1!") }, invocation(clock), {}, () =>
+      Promise.reject(new Error("the bank is closed")),
+    );
+    warn.mockRestore();
+    expect(warned).toEqual(["a1!", "d1!"].map((name) => `message ${name} failed, and comes again: Error: the bank is closed`));
+  });
+
   it("begins no message whose turn came too late", async () => {
     const { clock, locks } = createHarness();
-    const handler = sqsHandler({ locks, keyFor: () => "refund_7" }, () => passed(clock, 1500));
+    const handler = sqsHandler({ locks, keyFor: () => "refund_7", onFailure: () => undefined }, () => passed(clock, 1500));
     const Records = messages(QUEUE, "a1", "b1");
     expect(await clock.settle(handler({ Records }, invocation(clock, 2000)))).toEqual(failures("b1"));
   });
@@ -172,7 +190,8 @@ describe("sqsHandler with limits", () => {
       await passed(clock, 10);
       changed.push([messageId, timeoutSec]);
     };
-    const handler = sqsHandler({ locks, limitsFor: () => [limiter], changeVisibility, ...options(harness, limiter) }, async ({ body }) => {
+    const given = { limitsFor: () => [limiter], changeVisibility, onFailure: () => undefined, ...options(harness, limiter) };
+    const handler = sqsHandler({ locks, ...given }, async ({ body }) => {
       if (body.endsWith("!")) throw new Error(`${body} fails`);
       done.push(body);
     });

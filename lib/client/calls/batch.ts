@@ -1,8 +1,10 @@
 /** Runs for Lambda events: requests with an idempotency key, and batches whose messages can be delivered again. */
 import { key as keyOf } from "./key.js";
-import { InvalidRequestError } from "../wire/errors.js";
+import { isA } from "../../core/brand.js";
+import { InvalidRequestError, LimitExceededError } from "../wire/errors.js";
 import { type InvocationContext, remainingMs } from "../wire/invocation.js";
 import { type Checks, boolean, checkOptions, checkWork, refused } from "../wire/checks.js";
+import { warnOfProcess } from "../wire/environment.js";
 import { emitQuietly } from "../wire/events.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
@@ -58,7 +60,10 @@ export interface BatchResponse {
 
 /** Options for processing a batch. */
 export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "payload" | "waitMs" | "largeResult" | "maxAttempts"> {
-  /** The idempotency key of a message; of two with one key, the second waits for the first. @default `key("message", messageId)` */
+  /**
+   * The idempotency key of a message, with the client's prefix before it; of two with one key, the second waits for the first. A caller that
+   * is granted keys of a prefix needs this, or a client with that prefix. @default `key("message", messageId)`
+   */
   readonly keyFor?: ((record: R) => string) | undefined;
   /** The payload of a message's run, in case two messages can have the same key. @default none: any payload matches */
   readonly payloadFor?: ((record: R) => unknown) | undefined;
@@ -70,13 +75,26 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly largeResult?: RunOptions["largeResult"];
   /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean | undefined;
-  /** Called for every message that will be delivered again, with the reason. Errors of the listener are ignored. */
+  /**
+   * Called for every message that will be delivered again, with the reason. Errors of the listener are ignored.
+   * @default a warning of the process (`process.emitWarning`), one line in the log; none for a message without room under a limit, and for
+   *   those of a FIFO queue that only follow one which failed
+   */
   readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
 
 const { payload: _payload, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
 const { isFinal: func } = RUN;
 const OPTIONS: Checks<BatchOptions<never>> = { ...OF_RUN, keyFor: func, payloadFor: func, onFailure: func, inOrder: boolean };
+
+/** The reason of a message that only follows one which failed. */
+const FOLLOWS = "a message before it failed";
+
+/** Tells a failure that nobody listens for as a warning of the process, since the response to SQS says nothing of the reason. */
+export function warnOfFailure({ messageId }: BatchRecord, error: unknown): void {
+  if (isA(error, LimitExceededError) || (error as Partial<Error> | undefined)?.message === FOLLOWS) return;
+  warnOfProcess(`message ${messageId} failed, and comes again: ${String(error)}`);
+}
 
 /** The number of messages of a batch that are processed concurrently. */
 const AT_ONCE = 10;
@@ -150,7 +168,7 @@ interface Batch<R> {
 export async function processBatch<R extends BatchRecord>(
   records: readonly R[],
   context: InvocationContext,
-  { keyFor, turns, inOrder = false, onFailure }: Batch<R>,
+  { keyFor, turns, inOrder = false, onFailure = warnOfFailure }: Batch<R>,
   process: (record: R, key: string) => Promise<unknown>,
 ): Promise<BatchResponse> {
   const waiting = [...records];
@@ -161,7 +179,7 @@ export async function processBatch<R extends BatchRecord>(
     const before = turns.get(key);
     const turn = (async () => {
       await before?.catch(() => undefined);
-      if (inOrder && failed.size > 0) throw new Error("a message before it failed");
+      if (inOrder && failed.size > 0) throw new Error(FOLLOWS);
       if (remainingMs(context) < TOO_LATE_MS) throw new Error("the invocation ends");
       await process(record, key);
     })();

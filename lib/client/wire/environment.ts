@@ -1,4 +1,4 @@
-/** The SDK's environment variables. Only this file of `lib` reads them. */
+/** The SDK's environment: its variables, and the warnings of the process. Only this file of `lib` reaches them. */
 import { InvalidRequestError } from "./errors.js";
 
 /** The variables that can replace an option. */
@@ -23,4 +23,10 @@ export function optionOrVariable(option: string, own: string | undefined, name: 
   if (value === undefined || value === "")
     throw new InvalidRequestError(`${option}: give createLockClient the option or set ${name}`, option);
   return value;
+}
+
+/** Writes a warning of the process, a line on stderr unless the application listens for `warning`; nothing where there is no process. */
+export function warnOfProcess(text: string): void {
+  const { process } = globalThis as { readonly process?: { emitWarning?(text: string, type: string): void } };
+  process?.emitWarning?.(text, "HoldfastWarning");
 }

@@ -71,7 +71,9 @@ describe("a batch in an invocation", () => {
       await passed(clock, 2000);
       seen.push(body);
     };
-    const answer = await clock.settle(runBatch(locks, { Records: RECORDS }, invocation(clock, 4500), { inOrder: true }, work));
+    const answer = await clock.settle(
+      runBatch(locks, { Records: RECORDS }, invocation(clock, 4500), { inOrder: true, onFailure: () => undefined }, work),
+    );
     expect(seen).toEqual(["a", "b"]);
     expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: "c" }] });
   });
@@ -87,7 +89,7 @@ describe("a batch in an invocation", () => {
       clock.settle(
         runBatch(locks, { Records: [record!] }, invocation(clock, 60_000), options, () => expect.unreachable("another runs it")),
       );
-    expect(await deliver({})).toEqual({ batchItemFailures: [{ itemIdentifier: "a" }] });
+    expect(await deliver({ onFailure: () => undefined })).toEqual({ batchItemFailures: [{ itemIdentifier: "a" }] });
     expect(clock.monotonicMs()).toBe(began);
     clock.after(3000, gate.open);
     expect(await deliver({ waitMs: 10_000 })).toEqual({ batchItemFailures: [] });
