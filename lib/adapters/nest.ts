@@ -12,7 +12,7 @@ import { currentRun } from "../client/calls/wrap/once.js";
 import type { AsyncMethod } from "../client/calls/wrap/wrap-method.js";
 import { type NodeRequest, partsOf, serveBuffered } from "./node-http.js";
 import { isCovered, onceRunner } from "./once.js";
-import { type HttpAnswer, problemOf } from "./problem.js";
+import { type HttpAnswer, problemAnswer, problemOf } from "./problem.js";
 import { type Limit, type RateLimitOptions, checkLimit, limitRequests } from "./rate-limit.js";
 import { type SentHeaders, addHeaders, carry, headersOfReply } from "./response.js";
 import { type IdempotentOptions, type Serve, serveOnce } from "./route.js";
@@ -109,7 +109,8 @@ export class HoldfastModule {
  * Makes a route, or all routes of a controller, run once per `Idempotency-Key`, as {@link IdempotentOptions} says. Guards come before, so
  * a request that they refuse gets nothing. A route with `@Res()` without `passthrough` is refused. So are handlers of messages and of
  * WebSockets, which have no request. A resolver of GraphQL has the request as `req` of its context: each field runs once per key, its
- * arguments are compared, and its value is replayed, which therefore is a plain object; a refusal has the problem as its `extensions`.
+ * arguments are compared, and its value is replayed, which therefore is a plain object; a refusal has the problem as its `extensions`. A
+ * field that is in an operation twice is refused under a key, at both places, before either begins.
  * @param options replace the module's for these routes
  */
 export function Idempotent<Request extends NodeRequest = NodeRequest>(
@@ -160,7 +161,31 @@ interface NestCall<Request> {
   /** Undefined if a GraphQL context has none. */
   readonly response: (NestResponse & ServerResponse & { readonly raw?: ServerResponse }) | undefined;
   /** The resolved field, its place in the response, and its arguments. */
-  readonly resolved?: { readonly field: string; readonly at: unknown; readonly args: unknown };
+  readonly resolved?: { readonly field: string; readonly at: unknown; readonly args: unknown; readonly isAlone: boolean };
+}
+
+/** What GraphQL tells a resolver of its field, and of the operation that it is in. */
+interface GraphInfo {
+  readonly fieldName: string;
+  readonly path: { readonly key: unknown };
+  readonly operation?: Selected;
+  readonly fragments?: Readonly<Record<string, Selected>>;
+}
+
+/** A part of an operation: a field with its alias, a fragment, or the operation itself. */
+interface Selected {
+  readonly kind?: string;
+  readonly name?: { readonly value: string };
+  readonly alias?: { readonly value: string };
+  readonly selectionSet?: { readonly selections: readonly Selected[] };
+}
+
+/** Returns the places in the response at which a part of an operation, and all below it, has the field. */
+function placesOf(field: string, { kind, name, alias, selectionSet }: Selected, fragments: GraphInfo["fragments"]): readonly unknown[] {
+  const own = kind === "Field" && name?.value === field ? [(alias ?? name).value] : [];
+  const spread = kind === "FragmentSpread" ? fragments?.[name?.value ?? ""] : undefined;
+  const below = [...(selectionSet?.selections ?? []), ...(spread ? [spread] : [])];
+  return [...own, ...below.flatMap((one) => placesOf(field, one, fragments))];
 }
 
 /** Returns the call that a context describes. @throws InvalidRequestError if it has no request */
@@ -173,8 +198,9 @@ function callOf<Request>(context: NestContext, decorator: string): NestCall<Requ
   const [, args, graph, info] = context.getArgs();
   const { req, res } = (graph ?? {}) as { readonly req?: Request; readonly res?: NestCall<Request>["response"] };
   if (type === "graphql" && req !== undefined) {
-    const { fieldName, path } = info as { readonly fieldName: string; readonly path: { readonly key: unknown } };
-    return { request: req, response: res, resolved: { field: fieldName, at: path.key, args } };
+    const { fieldName, path, operation = {}, fragments } = info as GraphInfo;
+    const isAlone = placesOf(fieldName, operation, fragments).every((place) => place === path.key);
+    return { request: req, response: res, resolved: { field: fieldName, at: path.key, args, isAlone } };
   }
   const why =
     type === "graphql"
@@ -312,11 +338,16 @@ export class IdempotencyInterceptor<Request extends NodeRequest = NodeRequest> {
 async function resolveOnce<Request extends NodeRequest>(
   { required, fingerprint, isRecorded: _status, replayHeaders: _headers, ...options }: IdempotentOptions<Request>,
   request: Request,
-  { field, ...content }: NonNullable<NestCall<Request>["resolved"]>,
+  { field, isAlone, ...content }: NonNullable<NestCall<Request>["resolved"]>,
   resolve: () => Promise<unknown>,
 ): Promise<unknown> {
   const parts = partsOf(request);
   if (!isCovered(parts, { required })) return resolve();
+  // Under the one key of the request, the second would be refused when the first is done.
+  if (!isAlone) {
+    const detail = `${field}: is in the operation more than once, under one Idempotency-Key; send each in a request of its own`;
+    throw graphError(problemAnswer("invalid-request", { detail }));
+  }
   const run = onceRunner<readonly [Request], unknown>({
     ...options,
     compared: fingerprint,
@@ -347,9 +378,10 @@ export class LockErrorFilter {
     metadata.defineMetadata(NEST.catches, [REFUSAL], LockErrorFilter);
   }
 
-  /** Answers a request over HTTP; throws the error again elsewhere. */
+  /** Answers a request over HTTP; in GraphQL throws an error with the problem as its `extensions`, and elsewhere the error again. */
   catch(error: unknown, host: Pick<NestContext, "getType" | "switchToHttp">): void {
     const answer = problemOf(error);
+    if (answer && host.getType() === "graphql") throw graphError(answer);
     if (!answer || host.getType() !== "http") throw error;
     const response = host.switchToHttp().getResponse() as NestResponse;
     response.status(answer.statusCode);

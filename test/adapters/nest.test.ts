@@ -183,14 +183,14 @@ describe("Nest", () => {
 
   describe("outside of HTTP", () => {
     /** An application's handler as GraphQL, a transport or a gateway of WebSockets calls it: Nest makes all of them by this creator. */
-    async function handled(type: string, method: (args: object) => unknown) {
+    async function handled(type: string, method: (args: object) => unknown, isPlain = false) {
       class Payments {
         pay(_parent: unknown, args: object): unknown {
           return method(args);
         }
       }
       const limit = RateLimit({ name: "pay", rates: [{ count: 3, perMs: 60_000, burst: 3 }] }) as MethodDecorator;
-      decorated(Payments, { pay: [limit, Idempotent()] });
+      decorated(Payments, { pay: isPlain ? [] : [limit, Idempotent()] });
       class AppModule {} // eslint-disable-line @typescript-eslint/no-extraneous-class -- so is every module of Nest
       const holdfast = HoldfastModule.forRoot({ locks: inMemory(), service: "shop", caller: "none" });
       Module({ providers: [Payments], imports: [holdfast] })(AppModule);
@@ -216,6 +216,31 @@ describe("Nest", () => {
       expect([await ask(7), await ask(7), calls]).toEqual([{ call: 1, cents: 7 }, { call: 1, cents: 7 }, 1]);
       expect(await ask(8)).toEqual(extensions("fingerprint-mismatch"));
       expect([headers.get("RateLimit"), await ask(7)]).toEqual(['"pay";r=0;t=20', extensions("rate-limited")]);
+    });
+
+    it("tells a client of GraphQL of a lock that a resolver found held by the problem, and names no key and no holder", async () => {
+      const locks = inMemory();
+      await using _held = await locks.acquire("ORDER_1231", { owner: "checkout-7" });
+      const pay = await handled("graphql", () => locks.withLock("ORDER_1231", { waitMs: 0 }, () => "paid"), true);
+      const error = (await thrownBy(pay(undefined, {}, { req }, info) as Promise<unknown>)) as Error;
+      expect(error).toEqual(extensions("locked"));
+      expect(JSON.stringify([error.message, error])).not.toMatch(/ORDER_1231|checkout-7/);
+    });
+
+    it("refuses a field that is in one operation twice, at both places; control: another field, and the same place twice, are none", async () => {
+      let calls = 0;
+      const pay = await handled("graphql", () => ++calls);
+      const field = (value: string, alias?: string) => ({ kind: "Field", name: { value }, ...(alias && { alias: { value: alias } }) });
+      const spread = { kind: "FragmentSpread", name: { value: "more" } };
+      const ask = (at: string, selections: object[], fragments = {}) => {
+        const told = { ...info, path: { key: at }, operation: { selectionSet: { selections } }, fragments };
+        return thrownBy(pay(undefined, {}, { req }, told) as Promise<unknown>);
+      };
+      const fragments = { more: { kind: "FragmentDefinition", name: { value: "pay" }, selectionSet: { selections: [field("pay", "b")] } } };
+      const refused = extensions("invalid-request");
+      expect(await ask("a", [field("pay", "a"), field("pay", "b")])).toEqual(refused);
+      expect([await ask("b", [field("pay", "a"), spread], fragments), calls]).toEqual([refused, 0]);
+      expect(await ask("pay", [field("pay"), field("pay"), field("refund", "b")])).toBe(1);
     });
 
     it("has no key in a request without one, and runs nothing then", async () => {
