@@ -42,8 +42,9 @@ export interface LogLine {
   readonly condition?: string;
   /** The place of a waiter that joined the queue; 1 is next. */
   readonly position?: number;
-  /** For a take of a limit: its rates, as count/perMs/burst, and what it takes of each. */
+  /** For a take of a limit: its rates, as count/perMs/burst. */
   readonly rates?: string;
+  /** For a take of a limit: the amount that it takes of each rate. */
   readonly cost?: number;
   /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;

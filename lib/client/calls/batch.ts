@@ -76,9 +76,9 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   /** True to process the messages one by one and stop after a failure: for a FIFO queue. @default false */
   readonly inOrder?: boolean | undefined;
   /**
-   * Called for every message that will be delivered again, with the reason. Errors of the listener are ignored.
-   * @default a warning of the process (`process.emitWarning`), one line in the log; none for a message without room under a limit, and for
-   *   those of a FIFO queue that only follow one which failed
+   * Called for every message that will be delivered again, with the reason. Errors of the listener are ignored. Without it, each is a warning
+   * of the process, which is a line in the log of a function; but not a message without room under a limit, nor one that only follows.
+   * @default `process.emitWarning`
    */
   readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
