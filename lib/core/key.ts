@@ -18,7 +18,7 @@ export function isKey(text: string): boolean {
   return KEY.test(text) && text !== "." && text !== "..";
 }
 
-/** Builds the key of these parts, as the SDK's `key()` says. @throws TypeError naming the part that is missing, empty, not a number or not text */
+/** Builds the key of these parts, as the SDK's `key()` says (decision 084 has the normal form). @throws TypeError naming the part that is missing, empty, not a number or not text */
 export function key(...parts: readonly KeyPart[]): string {
   if (parts.length === 0) throw new TypeError("key(): needs at least one part");
   const whole = parts.map((part, index) => encodePart(part, index)).join(SEPARATOR);
@@ -62,7 +62,7 @@ function encodePart(part: unknown, index: number): string {
   if (typeof text !== "string") throw new TypeError(`key(): part ${index + 1} is ${describe(part)}; a part is text or a number`);
   if (text === "") throw new TypeError(`key(): part ${index + 1} is empty`);
   if (!text.isWellFormed()) throw new TypeError(`key(): part ${index + 1} has half a surrogate pair`);
-  return text.replace(/[^A-Za-z0-9.:-]/gu, (char) => Array.from(new TextEncoder().encode(char), escapeByte).join(""));
+  return text.normalize("NFC").replace(/[^A-Za-z0-9.:-]/gu, (char) => Array.from(new TextEncoder().encode(char), escapeByte).join(""));
 }
 
 function escapeByte(byte: number): string {

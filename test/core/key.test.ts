@@ -21,6 +21,8 @@ describe("key()", () => {
     [["a~b"], "a~7Eb"],
     [["a b/c"], "a~20b~2Fc"],
     [["Käthe"], "K~C3~A4the"],
+    [["Ka\u0308the"], "K~C3~A4the"],
+    [["\u212B"], "~C3~85"],
     [["🔒"], "~F0~9F~94~92"],
     [["a\u0000b"], "a~00b"],
     [["."], "~2E"],
@@ -61,10 +63,16 @@ describe("key()", () => {
     fc.assert(fc.property(parts, (some) => isKey(key(...some))));
   });
 
+  it("is the same for a text in each of its canonical forms; control: case differs, and so do compatible characters", () => {
+    fc.assert(fc.property(text, (part) => key(part.normalize("NFD")) === key(part.normalize("NFC"))));
+    expect(new Set([key("ﬁ"), key("fi"), key("Fi")]).size).toBe(3);
+  });
+
   it("is injective: different parts never share a key", () => {
+    const normal = (some: readonly string[]): string => JSON.stringify(some.map((part) => part.normalize("NFC")));
     fc.assert(
       fc.property(parts, parts, (some, others) => {
-        const same = JSON.stringify(some) === JSON.stringify(others);
+        const same = normal(some) === normal(others);
         expect(key(...some) === key(...others)).toBe(same);
       }),
       { numRuns: 2000 },

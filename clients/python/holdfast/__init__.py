@@ -29,6 +29,7 @@ import secrets
 import socket
 import threading
 import time
+import unicodedata
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
@@ -105,7 +106,8 @@ class RunFailed(Exception):
 
 
 def key(*parts: Union[str, int, float]) -> str:
-    """Builds a key of parts, as the SDK's `key()` does: `key("ORDER", 1231)` is `ORDER_1231`, and no two lists of parts share a key."""
+    """Builds a key of parts, as the SDK's `key()` does: `key("ORDER", 1231)` is `ORDER_1231`, and no two lists of parts share a key,
+    but for the forms of one text in Unicode: a part is taken in its normal form C."""
 
     def encoded(part: Union[str, int, float]) -> str:
         if isinstance(part, bool) or not isinstance(part, (str, int, float)) or part == "":
@@ -115,7 +117,7 @@ def key(*parts: Union[str, int, float]) -> str:
         text = part if isinstance(part, str) else _number(part) if isinstance(part, float) else str(part)
         kept = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-"
         try:
-            return "".join(chr(byte) if chr(byte) in kept else f"~{byte:02X}" for byte in text.encode())
+            return "".join(chr(byte) if chr(byte) in kept else f"~{byte:02X}" for byte in unicodedata.normalize("NFC", text).encode())
         except UnicodeEncodeError:
             raise ValueError("key: a part has half a surrogate pair") from None
 
