@@ -2,7 +2,11 @@
 import { readdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/index.js";
+import { createLockClient } from "../../lib/testing.js";
 import { blocksOf, compileErrors } from "./compiled.js";
 import { readPage } from "./generated.js";
 import { ROOT } from "../tidy/tree.js";
@@ -91,7 +95,73 @@ describe("the guides", () => {
   });
 });
 
+/** The page's helper of step 1, as a module. */
+async function underBothOfThePage() {
+  const block = blocksOf(readPage("docs/migrating.md")).find((one) => one.includes("export async function underBoth"))!;
+  const { outputText } = ts.transpileModule(block, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 } });
+  const file = join(directory, "under-both.mjs");
+  await writeFile(file, outputText);
+  return (await import(pathToFileURL(file).href)) as { underBoth: UnderBoth };
+}
+
+type Node = (step: number, workMs: number) => Promise<string>;
+type UnderBoth = (
+  oldLock: () => Promise<() => Promise<void>>,
+  locks: LockClient,
+  options: { key: string; longestMs: number; onFailure: (error: unknown) => void },
+  work: () => Promise<string>,
+) => Promise<string>;
+
+/** A fleet whose nodes take the locks of their step, and the most of them that worked at once. */
+async function fleet() {
+  const { underBoth } = await underBothOfThePage();
+  const locks = createLockClient();
+  const { clock } = locks;
+  const passed = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
+  const told: unknown[] = [];
+  let [isTaken, inside, most, failing] = [false, 0, 0, false];
+  const oldLock = async () => {
+    while (isTaken) await passed(100);
+    isTaken = true;
+    return () => {
+      isTaken = false;
+      return failing ? Promise.reject(new Error("the old lock is gone")) : Promise.resolve();
+    };
+  };
+  const node: Node = async (step, workMs) => {
+    const work = async (): Promise<string> => {
+      most = Math.max(most, ++inside);
+      await passed(workMs);
+      inside--;
+      return "done";
+    };
+    if (step === 1)
+      return underBoth(oldLock, locks, { key: "report", longestMs: 20_000, onFailure: (error) => void told.push(error) }, work);
+    if (step === 2) return locks.withLock("report", work);
+    const release = await oldLock();
+    return work().finally(release);
+  };
+  const together = async (...steps: readonly number[]) =>
+    [await clock.settle(Promise.all(steps.map((step) => node(step, 19_000)))), most] as const;
+  return { together, told, failRelease: () => void (failing = true) };
+}
+
 describe("the page about migrating", () => {
+  it.each([
+    ["of steps 0 and 1 work one after the other", [0, 1], 1],
+    ["of steps 1 and 2 do too, however long the work of step 2 is", [2, 1], 1],
+    ["control: of steps 0 and 2 work at once", [0, 2], 2],
+  ])("nodes %s", async (_nodes, steps, atOnce) => {
+    const { together } = await fleet();
+    expect(await together(...steps)).toEqual([["done", "done"], atOnce]);
+  });
+
+  it("work that is done stays done if the old lock can't be released", async () => {
+    const { together, told, failRelease } = await fleet();
+    failRelease();
+    expect([await together(1), told]).toEqual([[["done"], 1], [new Error("the old lock is gone")]]);
+  });
+
   it("has code that compiles; control: a call that there is not does not", () => {
     const blocks = blocksOf(readPage("docs/migrating.md"));
     expect(blocks.length).toBeGreaterThan(4);
