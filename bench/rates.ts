@@ -1,5 +1,5 @@
 /**
- * What a rate of 100 a minute lets through, by its burst, when every call that may start does: a limit in memory that is asked every
+ * The starts that a rate of 100 a minute lets through, by its burst, when every call that may start does: a limit in memory is asked every
  * millisecond after a pause in which its bucket became full. docs/decisions/083 chooses the default burst by it.
  */
 import { type LimitRecord, type RateWithBurst, decideTake, withBurst } from "../lib/core/rate.js";

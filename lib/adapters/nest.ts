@@ -164,7 +164,7 @@ interface NestCall<Request> {
   readonly resolved?: { readonly field: string; readonly at: unknown; readonly args: unknown; readonly isAlone: boolean };
 }
 
-/** What GraphQL tells a resolver of its field, and of the operation that it is in. */
+/** The field of a resolver, and the operation that it is in, as GraphQL tells them. */
 interface GraphInfo {
   readonly fieldName: string;
   readonly path: { readonly key: unknown };

@@ -57,7 +57,7 @@ export interface LogLine {
 interface KeyOfKind {
   readonly kind: Kind | "limits";
   readonly key: string;
-  /** What is taken, if it is a request to take from a limit. */
+  /** The take, if it is a request to take from a limit. */
   readonly take?: Take;
 }
 

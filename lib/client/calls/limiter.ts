@@ -137,7 +137,7 @@ export async function limitAll(limiters: readonly Limiter[], options: TakeOption
 /** Carries out a take of the limit `name` by `ask`, for telemetry around it. */
 export type FollowTake = <T>(name: string, ask: () => Promise<T>) => Promise<T>;
 
-/** What a limit needs of its client. */
+/** The parts of a client that a limit needs. */
 interface LimiterDeps {
   readonly session: Session;
   /** Returns the client without a scope, under which two calls would share a permit. */
