@@ -166,10 +166,34 @@ function howToStart({ message }: LockError, { url }: Partial<Where> = {}): strin
   return ` Start one, which has no lock yet, with: holdfast dev${port === String(DEV_PORT) ? "" : ` --port ${port || "80"}`}`;
 }
 
-function correctionFor({ code, message }: LockError, { url, table, hasToken, namespace }: Partial<Where> = {}): string {
+/** The corrections, by what the SDK says: the first row whose words are in the message. */
+const CORRECTIONS: readonly (readonly [said: RegExp, onUrl: string, onTable: string])[] = [
+  [
+    /certificate of \S+ is not trusted/,
+    ...twice("Is it of an authority of your own, or of a proxy that opens TLS? Name the file of that authority in NODE_EXTRA_CA_CERTS."),
+  ],
+  [
+    /no answer \(\w+\) from|answer.* not one to this request|not from the service|is not DynamoDB|^\S.* answered \d+ before http/,
+    "Correct --url or HOLDFAST_URL, or the proxy before it.",
+    "Correct --region, AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL, or the proxy before the table.",
+  ],
+  [/Region is missing/, ...twice("Give --region, or set AWS_REGION.")],
+];
+
+function twice(text: string): readonly [string, string] {
+  return [text, text];
+}
+
+function correctionFor(error: LockError, where: Partial<Where> = {}): string {
+  const { code, message } = error;
+  const { url, table, hasToken, namespace } = where;
   if (code === "not-found" && namespace !== undefined) return NO_OPERATORS;
   if (/\bnamespace: "/.test(message)) return "Give the namespace by --namespace or HOLDFAST_NAMESPACE, or leave it out.";
   if (code === "not-found") return `Is ${url ?? "that"} the URL of the API? Its path is the stage, or empty.`;
+  const start = howToStart(error, where).trim();
+  if (start !== "") return start;
+  const [, onUrl, onTable] = CORRECTIONS.find(([said]) => said.test(message)) ?? [];
+  if (onUrl !== undefined && onTable !== undefined) return table === undefined ? onUrl : onTable;
   if (table === undefined) return hasToken ? OF_TOKENS : `Is the request signed (--sign), or is there a bearer token? ${AWS_SETTINGS}`;
   return WRONG_TABLE.test(message)
     ? `Is there a table ${table} for holdfast in this Region, and may these credentials use it?`

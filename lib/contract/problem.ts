@@ -1,6 +1,7 @@
 /** A refusal as a problem document (RFC 9457), and back. */
-import { type LocalCode, type Refusal, ERRORS, refuseLocally } from "../core/errors.js";
+import { type Refusal, ERRORS, refuseLocally } from "../core/errors.js";
 import { given } from "../core/members.js";
+import { GATEWAY_REFUSALS } from "../core/what-came-back.js";
 import type { ProblemBody } from "./answers.js";
 import { isProblem } from "./checks.js";
 import type { FromJson } from "./rules.js";
@@ -21,7 +22,7 @@ export function toProblem({ ok: _ok, code, ...refusal }: Refusal, instance: stri
 
 /**
  * Returns the refusal in an error response. An unknown code still carries its own `definite` and `retry`. A gateway's
- * own errors have no problem body. 401, 403, 404, 413 and 429 came before the service, so they are definite. Anything
+ * own errors have no problem body. 401, 403, 404, 407, 413 and 429 came before the service, so they are definite. Anything
  * else may have happened, and the result is undefined. The gateway's own message goes into the detail.
  * @param askAbout a question about the client's options, for the errors that these can cause
  */
@@ -31,18 +32,10 @@ export function fromProblem(status: number, body: unknown, askAbout?: string): R
     return { ...refusal, ok: false } as Refusal;
   }
   const message = messageOf(body);
-  const code = CREDENTIALS.test(message) && status === 403 ? "not-configured" : GATEWAY_ERRORS[status];
+  const code = CREDENTIALS.test(message) && status === 403 ? "not-configured" : GATEWAY_REFUSALS[status];
   const detail = `The gateway answered ${status} before the service was reached${message && `: ${message}`}${askAbout !== undefined && MISDIRECTED.includes(status) ? ` (${askAbout})` : ""}`;
-  return code && refuseLocally(code, { detail, ...(code === "not-found" && { field: "url" }) });
+  return code && refuseLocally(code, { detail, undecided: true, ...(code === "not-found" && { field: "url" }) });
 }
-
-const GATEWAY_ERRORS: Readonly<Record<number, LocalCode>> = {
-  401: "not-configured",
-  403: "forbidden",
-  404: "not-found",
-  413: "too-large",
-  429: "throttled",
-};
 
 /** A wrong URL and a missing signature get these. */
 const MISDIRECTED: readonly number[] = [403, 404];

@@ -112,6 +112,8 @@ export interface RefusalDetails {
 export interface LocalDetails extends RefusalDetails {
   /** True if a call had no answer because its invocation ends: the service may be well. */
   readonly invocationEnds?: boolean;
+  /** True if the service decided nothing: the request was not sent, or something before the service refused it. */
+  readonly undecided?: boolean;
   /** The failure from which it came. */
   readonly cause?: unknown;
 }

@@ -221,12 +221,18 @@ export class KeyContended extends StoreUnavailable {
   }
 }
 
-/** The table, the credentials or the region are wrong: no later attempt can succeed until they are corrected. */
+/** The table, the endpoint, the credentials or the region are wrong: no later attempt can succeed until they are corrected. */
 export class StoreNotConfigured extends StoreUnavailable {
   static {
     brand(this, "StoreNotConfigured");
   }
   override readonly name = "StoreNotConfigured";
+  /** True if the request may be sent again for a while: what answered is not the table, which may pass. */
+  readonly isAskedAgain: boolean;
+  constructor(message: string, definite: boolean, { isAskedAgain = false, ...options }: ErrorOptions & { readonly isAskedAgain?: boolean } = {}) {
+    super(message, definite, false, options);
+    this.isAskedAgain = isAskedAgain;
+  }
 }
 
 /** A record of the table that this version can't read, so it must not decide anything on it. It is no outage: the table answered. */

@@ -207,21 +207,18 @@ describe.concurrent("a service that doesn't answer", () => {
   it.each([
     [
       ["lock", "k", "--wait", "300ms", "--", "echo", "ran"],
-      /^holdfast: lock k: .*no answer.*\nThe command was not run\. Try again later\. Start one, which has no lock yet, with: holdfast dev --port PORT\n$/,
+      /^holdfast: lock k: .*no answer.*\nThe command was not run\. Start one, which has no lock yet, with: holdfast dev --port PORT\n$/,
     ],
-    [["ls"], /^holdfast: ls: .*no answer.*\nTry again later\. Start one, which has no lock yet, with: holdfast dev --port PORT\n$/],
-    [
-      ["break", "k", "--reason", "x", "--token", "1"],
-      /^holdfast: break k: .*no answer.*\nNothing was changed\. Try again later\. Start one/,
-    ],
-  ])("because nobody is there is 69: %j", async (args, stderr) => {
+    [["ls"], /^holdfast: ls: .*no answer.*\nStart one, which has no lock yet, with: holdfast dev --port PORT\n$/],
+    [["break", "k", "--reason", "x", "--token", "1"], /^holdfast: break k: .*no answer.*\nStart one/],
+  ])("because nobody is there is 78: %j", async (args, stderr) => {
     const unreachable = createServer().listen(0, "127.0.0.1");
     await once(unreachable, "listening");
     const { port } = unreachable.address() as AddressInfo;
     unreachable.close();
     const { status, stdout, stderr: said } = await run(args, { HOLDFAST_URL: `http://127.0.0.1:${port}` });
     expect({ status, stdout, said: said.replace(`--port ${port}\n`, "--port PORT\n") }).toEqual({
-      status: 69,
+      status: 78,
       stdout: "",
       said: expect.stringMatching(stderr),
     });
@@ -229,16 +226,41 @@ describe.concurrent("a service that doesn't answer", () => {
 });
 
 describe("a service elsewhere that nobody listens at", () => {
-  const refused = new LockError("list: no answer (ECONNREFUSED) from there", { code: "unavailable", definite: true, retry: "later" });
+  const refused = new LockError("list: no answer (ECONNREFUSED) from there", { code: "not-configured", definite: true, retry: "never" });
 
   it.each([
-    ["http://127.0.0.1:4653", "Try again later. Start one, which has no lock yet, with: holdfast dev"],
-    ["http://localhost:4653/", "Try again later. Start one, which has no lock yet, with: holdfast dev"],
-    ["http://[::1]:5000", "Try again later. Start one, which has no lock yet, with: holdfast dev --port 5000"],
-    ["https://localhost:4653", "Try again later."],
-    ["http://locks.example.com:4653", "Try again later."],
+    ["http://127.0.0.1:4653", "Start one, which has no lock yet, with: holdfast dev"],
+    ["http://localhost:4653/", "Start one, which has no lock yet, with: holdfast dev"],
+    ["http://[::1]:5000", "Start one, which has no lock yet, with: holdfast dev --port 5000"],
+    ["https://localhost:4653", "Correct --url or HOLDFAST_URL, or the proxy before it."],
+    ["http://locks.example.com:4653", "Correct --url or HOLDFAST_URL, or the proxy before it."],
   ])("is started only on this machine: %s", (url, next) => {
     expect(failureOf(refused, "reads", { url }).next).toBe(next);
+  });
+});
+
+describe("a wrong configuration", () => {
+  const AT = { url: "https://locks.example.com" };
+  const ON = { table: "locks" };
+  const CERTIFICATE = /^Is it of an authority of your own, .* in NODE_EXTRA_CA_CERTS\.$/;
+  const ENDPOINT = /^Correct --region, AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL, or the proxy before the table\.$/;
+
+  it.each<[said: string, where: typeof AT | typeof ON, next: RegExp]>([
+    ["list: The certificate of https://locks.example.com is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)", AT, CERTIFICATE],
+    ["list: …: The certificate of https://dynamodb.eu-west-1.amazonaws.com:443 is not trusted (CERT_HAS_EXPIRED)", ON, CERTIFICATE],
+    [
+      "list: …: no answer (ENOTFOUND) from https://dynamodb.nowhere.amazonaws.com:443: is the endpoint right, and does it run?",
+      ON,
+      ENDPOINT,
+    ],
+    ["list: …: What answers (200) at http://proxy:80 is not DynamoDB: is the endpoint right?", ON, ENDPOINT],
+    ["list: …: A proxy or a gateway answered 403 before http://proxy:80: Forbidden", ON, ENDPOINT],
+    ["list: the answer 200 is not one to this request", AT, /^Correct --url or HOLDFAST_URL, or the proxy before it\.$/],
+    ["list: …: Error: Region is missing", ON, /^Give --region, or set AWS_REGION\.$/],
+    ["list: …: CredentialsProviderError: Could not load credentials from any providers", ON, /^Set AWS_PROFILE, /],
+  ])("(%s) names what to correct", (said, where, next) => {
+    const error = new LockError(said, { code: "not-configured", definite: true, retry: "never" });
+    expect(failureOf(error, "reads", where).next).toMatch(next);
   });
 });
 

@@ -22,7 +22,7 @@ import { ROOT } from "../tidy/tree.js";
 
 const SEEN = {
   ...{ isHeld: true, refused: null, ended: "released", isNext: true, holder: "alice", runs: ["done", "done", true] },
-  nobody: { code: "unavailable", definite: true, isNamed: true },
+  nobody: { code: "not-configured", definite: true, isNamed: true },
 };
 /** The native binary: the command in node_modules/.bin is a wrapper that passes no descriptor on. */
 const WORKERD = join(ROOT, `node_modules/@cloudflare/workerd-${process.platform}-${process.arch.replace("x64", "64")}/bin/workerd`);

@@ -48,7 +48,7 @@ function directMode({ wallBy = 0 } = {}) {
     let result: T | undefined;
     await listener(async () => {
       result = await operation();
-      return { response: { headers: { date: new Date(truth.monotonicMs()).toUTCString() } } };
+      return { response: { headers: { "x-amzn-requestid": "R1", date: new Date(truth.monotonicMs()).toUTCString() } } };
     })({});
     return result as T;
   }

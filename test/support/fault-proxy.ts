@@ -207,5 +207,5 @@ function answer(
   }: Fault & { kind: "answer" },
 ): void {
   const body = JSON.stringify({ ...(status >= 300 && { __type: `com.amazonaws.dynamodb.v20120810#${errorName}` }), ...says(request) });
-  response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers }).end(body);
+  response.writeHead(status, { "content-type": "application/x-amz-json-1.0", "x-amzn-requestid": "R1", ...headers }).end(body);
 }

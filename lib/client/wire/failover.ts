@@ -261,7 +261,8 @@ class TwoWays {
       this.#table ??= { api: this.#deps.onTable(identity), identity };
       met = await this.#met(otherThan(this.#way), lease, COMPARED);
     } catch (error) {
-      if (!isA(error, LockError) || !FINAL.has(error.code)) throw error;
+      // What answers in the service's place may pass.
+      if (!isA(error, LockError) || !FINAL.has(error.code) || error.retry === "same") throw error;
       this.#refuse(error);
       return;
     }

@@ -15,6 +15,11 @@ export interface Sign {
    * request; otherwise each is signed by itself, in the async context of its acquire. @default false
    */
   readonly oneCaller?: boolean;
+  /**
+   * Takes the `Date` of a refusal that calls the signature too old or too new. The request is then signed and sent once more. @default none:
+   * such a refusal is final
+   */
+  readonly correctClock?: (date: string | null) => void;
 }
 
 /** The service's URL and the credentials and headers for its requests. */

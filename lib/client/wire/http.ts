@@ -13,6 +13,7 @@ import * as answers from "../../contract/checks.js";
 import { type Encoded, encode } from "../../contract/encode.js";
 import { fromProblem, PROBLEM_TYPE, STRUCK, withoutIds } from "../../contract/problem.js";
 import type { Check, CheckOf } from "../../contract/rules.js";
+import { Contact, meaningOfFailure, meaningOfStatus } from "../../core/what-came-back.js";
 import type { HttpOptions } from "./http-options.js";
 import { type HttpResponse, senderBy, socketsTo, StaleConnection, withinShare } from "./send.js";
 
@@ -21,17 +22,6 @@ interface ParsedResponse extends Omit<HttpResponse, "text"> {
   readonly askAbout?: string;
   readonly body: unknown;
 }
-
-/** The errors of a host that doesn't exist or has no listener. */
-const CONNECT_ERRORS: readonly string[] = ["ECONNREFUSED", "ENOTFOUND"];
-/** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
-const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
-/** The names that runtimes without codes have for these errors in their messages. */
-const MESSAGE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
-  [/connection refused/i, "ECONNREFUSED"],
-  [/dns error/i, "ENOTFOUND"],
-  [/certificate/i, "CERTIFICATE"],
-];
 
 /** The codes with which a runtime refuses to send a request, and what it says of code that fails by itself. */
 const UNSENDABLE = /^ERR_(?:INVALID|HTTP_INVALID|UNESCAPED)/;
@@ -42,8 +32,8 @@ const CONNECTION = /fetch|network|load failed|connect|socket|request|dns|certifi
 /** The characters of the name and of the value of a header. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** The number of attempts, about two seconds of them, after which a URL that never answered is considered wrong. */
-const ATTEMPTS_AT_NOBODY = 8;
+/** The words of a refusal that calls a signature too old, or too new. */
+const SIGNED_AT_ANOTHER_TIME = /signature (?:expired|not yet current)|RequestTimeTooSkewed/i;
 
 /** A shorter value is no credential, and may be a part of any word. */
 const CREDENTIAL_MIN_CHARS = 8;
@@ -53,13 +43,23 @@ const NO_RESULT: { readonly key?: string; readonly status: number } = { status: 
 
 /** Returns the operations of the service at `options.url`. */
 export function httpApi(options: HttpOptions): ServiceApi {
-  const send = senderOf(options);
+  const contact = new Contact();
+  const send = senderOf(options, contact);
   const call: Call = async (operation, request, callOptions = {}) => {
     const { waitMs } = request as { readonly waitMs?: number | undefined };
     const ask = (ms: number | undefined): Promise<ParsedResponse> => send(encode(operation, { ...request, waitMs: ms }), callOptions);
-    const reply = await (operation === "start" ? withinShare(socketsTo(options.url, options.fetch), waitMs ?? 0, ask) : ask(waitMs));
     const decode: Decoder<typeof operation> = DECODERS[operation];
-    return decode(reply, request);
+    try {
+      const reply = await (operation === "start" ? withinShare(socketsTo(options.url, options.fetch), waitMs ?? 0, ask) : ask(waitMs));
+      const answer = decode(reply, request);
+      if (answer.ok || !answer.undecided) contact.made();
+      return answer;
+    } catch (error) {
+      if (!isA(error, NoResponse) || !error.isStranger || !contact.missed()) throw error;
+      const detail = `${error.message}: is ${baseOf(options)} the API's URL?`;
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-assertion -- without it, the compiler unites the answers of all operations
+      return refuseLocally("not-configured", { definite: false, detail, undecided: true }) as AnswerOf<typeof operation>;
+    }
   };
   return apiBy(DECODERS, call);
 }
@@ -73,32 +73,30 @@ export function callersOf({ sign, token }: Pick<HttpOptions, "sign" | "token">):
   return typeof token === "function" ? token : undefined;
 }
 
-function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions) => Promise<ParsedResponse> {
+function baseOf({ url }: HttpOptions): string {
+  return url.replace(/\/+$/, "");
+}
+
+function senderOf(options: HttpOptions, contact: Contact): (request: Encoded, options: CallOptions) => Promise<ParsedResponse> {
   const { sign, token } = options;
   const send = senderBy(options.fetch);
-  const base = options.url.replace(/\/+$/, "");
+  const base = baseOf(options);
   const isSigned = sign !== undefined || token !== undefined;
   const askAbout = `is ${base.replace(/[?#].*/, "")} the API's URL, with its stage${isSigned ? "" : ", and does it need the option `sign`"}?`;
-  /** The number of attempts without a listener, as long as there was never an answer. */
-  let atNobody = 0;
-
-  /** Returns the refusal for a request that was not sent. A caller with a wrong URL learns that soon, and not after all waits are over. */
-  function nobody(why: string): ParsedResponse {
-    const isGivenUp = ++atNobody >= ATTEMPTS_AT_NOBODY;
-    const detail = `no answer (${why}) from ${base}${isGivenUp ? ": is the URL right, and does it run?" : ""}`;
-    return unsent("unavailable", { definite: true, detail, ...(isGivenUp && { retry: "later" }) });
-  }
-
   return async ({ method, path, body, headers: asked }, callOptions) => {
     // An error may quote the URL, whose leaseId proves a hold.
     const quotable = (cause: unknown): string => withoutIds((cause instanceof Error ? cause.message : String(cause)).replaceAll(url, base));
     const url = base + path;
     const text = body && JSON.stringify(body);
     const plain = { ...options.headers, ...asked, ...(text !== undefined && { "content-type": "application/json" }) };
-    const headers: Record<string, string> = { ...plain };
+    let headers: Record<string, string>;
+    const signed = async (): Promise<Record<string, string>> => ({
+      ...plain,
+      ...(await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) })),
+      ...(token !== undefined && { authorization: `Bearer ${typeof token === "string" ? token : await token()}` }),
+    });
     try {
-      Object.assign(headers, await sign?.({ method, url, headers: plain, ...(text !== undefined && { body: text }) }));
-      if (token !== undefined) headers["authorization"] = `Bearer ${typeof token === "string" ? token : await token()}`;
+      headers = await signed();
     } catch (cause) {
       // Nothing was sent. Fetching credentials is worth another attempt, unless there are none.
       const code = (cause as { readonly code?: unknown } | undefined)?.code === "not-configured" ? "not-configured" : "unavailable";
@@ -109,28 +107,53 @@ function senderOf(options: HttpOptions): (request: Encoded, options: CallOptions
     let answer: HttpResponse;
     try {
       answer = await send(url, { method, headers, body: text }, callOptions);
+      if (sign?.correctClock && answer.status === 403 && SIGNED_AT_ANOTHER_TIME.test(answer.text)) {
+        sign.correctClock(answer.headers.get("date"));
+        headers = await signed();
+        answer = await send(url, { method, headers, body: text }, callOptions);
+      }
     } catch (cause) {
-      const why = describe(cause);
-      if (CONNECT_ERRORS.includes(why)) return nobody(why);
-      if (UNTRUSTED.test(why))
-        return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
-      // A `fetch` of the caller's may have sent the request before it failed.
-      if (isDefect(cause))
-        return unsent("not-configured", {
-          detail: `What sends the request failed: ${quotable(cause)}`,
-          definite: false,
-          ...(quotesNothing(cause) && { cause }),
-        });
-      throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection) });
+      return unreached(cause, contact, { method, base, quotable });
     }
-    atNobody = Number.NEGATIVE_INFINITY;
     const { status, headers: received, text: raw } = answer;
     const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
     const parsed = parse(isService ? raw : withoutCredentials(raw, headers));
-    if (status >= 400 && !isAbout(path, parsed)) throw new NoResponse(`the answer ${status} is one to another request`);
+    if (status >= 400 && !isAbout(path, parsed))
+      throw new NoResponse(`the answer ${status} is one to another request`, { isStranger: true });
     const asks = status === 403 && token !== undefined ? `does the token have a scope for this call, and ${askAbout}` : askAbout;
     return { status, headers: received, askAbout: asks, body: parsed };
   };
+}
+
+/** A request whose sending failed, as an error may name it. */
+interface Failed {
+  readonly method: string;
+  readonly base: string;
+  /** Returns the message of an error without ids. */
+  readonly quotable: (cause: unknown) => string;
+}
+
+/**
+ * Returns the refusal of a request that can't be sent: a caller with a wrong URL learns that soon, and not after all waits are over.
+ * @throws NoResponse if the request may have arrived
+ */
+function unreached(cause: unknown, contact: Contact, { method, base, quotable }: Failed): ParsedResponse {
+  const { meaning, why } = meaningOfFailure(cause);
+  if (meaning === "nobody") {
+    const detail = `no answer (${why}) from ${base}`;
+    if (contact.wasMade) return unsent("unavailable", { definite: true, detail });
+    const retry = contact.missed() ? "never" : "same";
+    return unsent("not-configured", { definite: true, retry, detail: `${detail}: is the URL right, and does it run?` });
+  }
+  if (meaning === "untrusted")
+    return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
+  // A `fetch` of the caller's may have sent the request before it failed.
+  if (isDefect(cause)) {
+    const detail = `What sends the request failed: ${quotable(cause)}`;
+    return unsent("not-configured", { detail, definite: false, ...(quotesNothing(cause) && { cause }) });
+  }
+  const isStranger = meaning === "stranger";
+  throw new NoResponse(`${method} ${base}: no answer (${why})`, { cause, isStale: isA(cause, StaleConnection), isStranger });
 }
 
 /** True unless the problem document names another key than the request. */
@@ -141,7 +164,7 @@ function isAbout(path: string, body: unknown): boolean {
 
 /** Returns this side's own refusal of a request in place of a reply. */
 function unsent(code: "unavailable" | "not-configured", details: LocalDetails): ParsedResponse {
-  return { status: 503, headers: new Headers(), body: refuseLocally(code, details) };
+  return { status: 503, headers: new Headers(), body: refuseLocally(code, { undecided: true, ...details }) };
 }
 
 function isHeader(name: string, value: unknown): boolean {
@@ -243,7 +266,7 @@ function unchanged(reply: ParsedResponse, ifNoneMatch: string | undefined) {
 /** Returns the answer in the body of a success. @throws NoResponse if it isn't an answer to this request */
 function checked<Body, Result>(reply: ParsedResponse, isBody: Check<Body>, answerOf: (body: Body) => Result): Result | Refusal {
   if (!isSuccess(reply)) return refusal(reply);
-  if (!isBody(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`);
+  if (!isBody(reply.body)) throw new NoResponse(`the answer ${reply.status} is not one to this request`, { isStranger: true });
   return answerOf(reply.body);
 }
 
@@ -288,7 +311,11 @@ function refusal({ status, body, headers, askAbout }: ParsedResponse): Refusal {
   const after = headers.get("retry-after") ?? "";
   const retryAfterMs = /^\d+$/.test(after) ? 1000 * Number(after) : undefined;
   const refused = status >= 400 ? fromProblem(status, body, askAbout) : undefined;
-  if (!refused) throw new NoResponse(`the answer was ${status}, not from the service`, { retryAfterMs });
+  if (!refused)
+    throw new NoResponse(`the answer was ${status}, not from the service`, {
+      retryAfterMs,
+      isStranger: meaningOfStatus(status) === "stranger",
+    });
   return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
 }
 
@@ -298,14 +325,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Returns the code or name of a failure. The message is left out because it can quote the URL, which contains the leaseId. */
-function describe(cause: unknown): string {
-  if (!(cause instanceof Error)) return typeof cause;
-  const inner = cause.cause instanceof Error ? cause.cause : cause;
-  const { code } = inner as NodeJS.ErrnoException;
-  return code ?? MESSAGE_CODES.find(([message]) => message.test(inner.message))?.[1] ?? inner.name;
 }
 
 /** True if nothing of the error names an id. */

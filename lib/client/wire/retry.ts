@@ -44,6 +44,11 @@ export interface RetryBounds {
   readonly onSend?: ((sentAt: Instant) => void) | undefined;
   /** Called for each attempt without a usable answer. */
   readonly onFailedAttempt?: ((refusal: Refusal) => void) | undefined;
+  /**
+   * True for what must reach the service, such as an outcome: a refusal that is not the service's, of a gateway or for want of credentials, is
+   * no final answer (decision 074). @default false
+   */
+  readonly untilDecided?: boolean | undefined;
 }
 
 /** An answer, and the time at which its attempt was sent. */
@@ -70,17 +75,20 @@ const STALE_MAX = 8;
 const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
 
 /**
- * Sends `attempt` until there is a final answer or the bounds are reached. The answer is then the refusal `unavailable`, definite only if
- * every attempt was definitely refused. It says so if the time limits of an invocation alone were in the way.
+ * Sends `attempt` until there is a final answer or the bounds are reached. The answer is then the refusal `unavailable`, or `not-configured`
+ * if something else than the service answered. It is definite only if every attempt was definitely refused. It says so if the time limits of
+ * an invocation alone were in the way.
  */
 export async function retry<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
-  { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt }: RetryBounds,
+  { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt, untilDecided = false }: RetryBounds,
   { clock, random, context }: Runtime,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
   let ambiguous = false;
   let reason: string | undefined;
+  /** The last sign that the address is wrong. What only times out afterwards is no outage. */
+  let misled: Refusal | undefined;
   for (let tries = 0; ; tries++) {
     const turn = gate?.turn(tries > 0);
     if (turn) await turn;
@@ -98,13 +106,15 @@ export async function retry<A extends { readonly ok: boolean }>(
       outcome = await bounded(attempt, Math.min(attemptMs, restMs), signal, clock);
     }
     if (isA(outcome, NoResponse)) ambiguous = true;
-    else if (!isAgain(outcome)) {
+    else if (!isAgain(outcome) && !(untilDecided && isUndecided(outcome))) {
       gate?.answered();
       ambiguous ||= "definite" in outcome && !outcome.definite;
       return { answer: honest(outcome, ambiguous), sentAt, ambiguous };
     } else if (!outcome.definite) ambiguous = true;
     reason = reasonOf(outcome) ?? reason;
-    const failed = isA(outcome, NoResponse) ? unanswered(outcome, reason) : outcome;
+    let failed = isA(outcome, NoResponse) ? unanswered(outcome, reason) : outcome;
+    if (failed.code === "not-configured") misled = failed;
+    else if (misled && isTimeout(outcome)) failed = misled;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);
@@ -125,14 +135,19 @@ function isStale(outcome: unknown): boolean {
   return isA(outcome, NoResponse) && outcome.isStale;
 }
 
-function unanswered({ message, retryAfterMs }: NoResponse, detail = message): Refusal {
+function isTimeout(outcome: unknown): boolean {
+  return isA(outcome, NoResponse) && outcome.message === TIMED_OUT;
+}
+
+function unanswered({ message, retryAfterMs, isStranger }: NoResponse, detail = message): Refusal {
+  if (isStranger) return refuseLocally("not-configured", { definite: false, retry: "same", detail, undecided: true });
   return refuseLocally("unavailable", { detail, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** Returns the reason of a failed attempt; undefined if a time limit cut it off, because an earlier attempt's reason says more. */
 function reasonOf(outcome: NoResponse | Refusal): string | undefined {
-  if (isA(outcome, NoResponse)) return outcome.message === TIMED_OUT ? undefined : outcome.message;
-  return outcome.detail;
+  if (isTimeout(outcome)) return undefined;
+  return isA(outcome, NoResponse) ? outcome.message : outcome.detail;
 }
 
 /** Makes a refusal indefinite if an earlier attempt may have happened. */
@@ -184,6 +199,16 @@ export function isAgain(answer: { readonly ok: boolean }): answer is Refusal {
   if (answer.ok) return false;
   const { code, retry } = answer as Refusal;
   return retry === "same" || code === "throttled" || code === "clock-skew";
+}
+
+/**
+ * True if the service decided nothing about the lease: it asks for the request again, or it was not reached. Straight on the table, missing
+ * rights and credentials are of the second kind.
+ */
+export function isUndecided(answer: { readonly ok: boolean }): answer is Refusal {
+  if (answer.ok) return false;
+  const { code, undecided = code === "not-configured" } = answer as Refusal;
+  return undecided || isAgain(answer);
 }
 
 /** Makes one attempt and abandons it after `attemptMs`. It is then unknown if the attempt happened. */

@@ -213,9 +213,11 @@ interface Unanswered extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** True if a connection that was kept from before broke: the other side had closed it, which says nothing about the service. */
   readonly isStale?: boolean | undefined;
+  /** True if something answered that is not the service: no outage. */
+  readonly isStranger?: boolean | undefined;
 }
 
-/** No response arrived: the operation may or may not have happened. */
+/** No response of the service arrived: the operation may or may not have happened. */
 export class NoResponse extends Error {
   static {
     brand(this, "NoResponse");
@@ -223,10 +225,12 @@ export class NoResponse extends Error {
   override readonly name = "NoResponse";
   readonly retryAfterMs: Unanswered["retryAfterMs"];
   readonly isStale: boolean;
+  readonly isStranger: boolean;
 
-  constructor(message: string, { retryAfterMs, isStale = false, ...options }: Unanswered = {}) {
+  constructor(message: string, { retryAfterMs, isStale = false, isStranger = false, ...options }: Unanswered = {}) {
     super(message, options);
     this.retryAfterMs = retryAfterMs;
     this.isStale = isStale;
+    this.isStranger = isStranger;
   }
 }

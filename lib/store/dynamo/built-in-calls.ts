@@ -4,7 +4,9 @@
  * clock by the `Date` of answers.
  */
 import { type Clock, systemClock } from "../../core/time.js";
+import { Contact } from "../../core/what-came-back.js";
 import { plainItem } from "./attribute-value.js";
+import { HAS_ALL, NotDynamo, REQUEST_ID, judged } from "./contact.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
 import { type Endpoint, type Reply, type SendBounds, TABLE_CALLS, send } from "./http-sender.js";
@@ -46,10 +48,18 @@ export function builtInCalls(settings: TransportSettings, clock: Clock = systemC
   return new BuiltInCalls(settings, clock);
 }
 
+type Members = Readonly<Record<string, unknown>>;
+
+/** True if DynamoDB gave this answer. Its engines send these headers too; not each has a checksum, so that is not asked for. */
+function isDynamo({ headers }: Reply): boolean {
+  return headers[REQUEST_ID] !== undefined && headers["content-type"]?.startsWith("application/x-amz-json-1.0") === true;
+}
+
 /** The operations. All of them share the signing clock, so an answer to one corrects it for the next. */
 class BuiltInCalls implements AllCalls {
   readonly #settings: TransportSettings;
   readonly #clock: Clock;
+  readonly #contact = new Contact();
   /** The offset of the signing clock from the machine's clock. */
   #clockOffsetMs = 0;
 
@@ -58,17 +68,20 @@ class BuiltInCalls implements AllCalls {
     this.#clock = clock;
   }
 
-  async #attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Readonly<Record<string, unknown>>> {
+  async #attempt({ endpoint, sign }: Destination, operation: string, body: string): Promise<Members> {
     const { bounds = BOUNDS, userAgent, watcher } = this.#settings;
     const offsetMs = this.#clockOffsetMs;
     const sentAtMs = this.#clock.wallMs();
     const headers = [...sign(`${SERVICE}.${operation}`, body, sentAtMs + offsetMs), "user-agent", userAgent];
     const answered = watcher?.sending();
     const reply = await send(endpoint, headers, body, bounds, this.#clock);
-    answered?.(reply.headers.date);
+    // Anybody else's time is none of the table's.
+    if (isDynamo(reply)) answered?.(reply.headers.date);
     const isCorrected = this.#correctClock(reply, sentAtMs, offsetMs);
     try {
-      return bodyOf(reply);
+      const members = bodyOf(reply);
+      if (!isDynamo(reply)) throw new NotDynamo(reply.status);
+      return members;
     } catch (error) {
       const { $metadata } = error as { readonly $metadata?: ErrorMetadata };
       if (isCorrected && $metadata) $metadata.clockSkewCorrected = true;
@@ -87,16 +100,30 @@ class BuiltInCalls implements AllCalls {
     return Math.abs(correctedMs) >= SKEWED_MS && correctedMs !== offsetMs;
   }
 
-  /** Sends an operation as often as its retry strategy allows. */
-  async #call(operation: string, tables: readonly string[], body: string): Promise<Readonly<Record<string, unknown>>> {
+  /** Sends an operation as often as its retry strategy allows. @param hasAll true of an answer with the attributes that were asked for */
+  async #call(
+    operation: string,
+    tables: readonly string[],
+    body: string,
+    hasAll: (members: Members) => boolean = () => true,
+  ): Promise<Members> {
     // This is outside the attempts: the provider has already searched long enough for a region or credentials.
     const destination = await this.#settings.destination(tables);
     const retries = await this.#settings.retries();
-    return sendUntilAnswered(() => this.#attempt(destination, operation, body), retries, this.#clock);
+    try {
+      const members = await sendUntilAnswered(() => this.#attempt(destination, operation, body), retries, this.#clock);
+      if (!hasAll(members)) throw new NotDynamo(200);
+      this.#contact.made();
+      return members;
+    } catch (error) {
+      const { protocol, hostname, port } = destination.endpoint;
+      throw judged(error, `${protocol}//${hostname}:${port}`, this.#contact);
+    }
   }
 
   async updateItem(input: UpdateInput): ReturnType<TableCalls["updateItem"]> {
-    const { Attributes } = await this.#call("UpdateItem", [input.TableName], conditionalText(input));
+    const hasAll = (members: Members): boolean => HAS_ALL.updateItem(input, members);
+    const { Attributes } = await this.#call("UpdateItem", [input.TableName], conditionalText(input), hasAll);
     return { Attributes: itemIn(Attributes) };
   }
 
@@ -110,9 +137,11 @@ class BuiltInCalls implements AllCalls {
     return { Item: itemIn(Item) };
   }
 
-  async query({ ExpressionAttributeValues, ...input }: QueryInput): ReturnType<TableCalls["query"]> {
-    const body = `${JSON.stringify(input).slice(0, -1)},"ExpressionAttributeValues":${itemText(ExpressionAttributeValues)}}`;
-    const { Items = [], LastEvaluatedKey } = await this.#call("Query", [input.TableName], body);
+  async query(input: QueryInput): ReturnType<TableCalls["query"]> {
+    const { ExpressionAttributeValues: values, ...rest } = input;
+    const body = `${JSON.stringify(rest).slice(0, -1)},"ExpressionAttributeValues":${itemText(values)}}`;
+    const hasAll = (members: Members): boolean => HAS_ALL.query(input, members);
+    const { Items, LastEvaluatedKey } = await this.#call("Query", [input.TableName], body, hasAll);
     return { Items: (Items as readonly WireItem[]).map(plainItem), LastEvaluatedKey: itemIn(LastEvaluatedKey) };
   }
 

@@ -7,6 +7,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DEFAULTS } from "../../core/limits.js";
 import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
+import { REQUEST_ID } from "./contact.js";
 
 /** Bounds of the table's present time. */
 export interface TableTime {
@@ -97,7 +98,8 @@ function atLeast(ms: number): number {
   return Math.max(0, ms) / (1 + DEFAULTS.clockRateError);
 }
 
+/** Returns the date of an answer of DynamoDB. Anybody else's time is none of the table's. */
 function dateOf(response: unknown): string | undefined {
   const { headers } = (response ?? {}) as { readonly headers?: Readonly<Record<string, string>> };
-  return headers?.["date"];
+  return headers?.[REQUEST_ID] === undefined ? undefined : headers["date"];
 }

@@ -34,7 +34,7 @@ interface SdkError {
   readonly errors?: readonly Error[];
   /** One for each item of a cancelled transaction. */
   readonly CancellationReasons?: readonly { readonly Code?: string; readonly Message?: string }[];
-  readonly $metadata?: { readonly attempts?: number };
+  readonly $metadata?: { readonly attempts?: number; readonly httpStatusCode?: number };
 }
 
 /**
@@ -46,10 +46,10 @@ export function isWriteConflict(error: unknown): boolean {
   return CONFLICTS.has(name) || (CancellationReasons.some(({ Code }) => Code === "TransactionConflict") && !isThrottled(error));
 }
 
-/** True if the table asked for fewer requests. This attempt was certainly not carried out. */
+/** True if the table, or a proxy before it, asked for fewer requests. This attempt was certainly not carried out. */
 export function isThrottled(error: unknown): boolean {
-  const { name = "", CancellationReasons = [] } = error as SdkError;
-  return THROTTLED.has(name) || CancellationReasons.some(({ Code }) => THROTTLED_PARTS.has(Code));
+  const { name = "", CancellationReasons = [], $metadata } = error as SdkError;
+  return THROTTLED.has(name) || $metadata?.httpStatusCode === 429 || CancellationReasons.some(({ Code }) => THROTTLED_PARTS.has(Code));
 }
 
 /** The table of a store, and its Region as far as known. */
@@ -72,7 +72,7 @@ export async function tableUnavailable(error: unknown, place: TablePlace): Promi
   const told = storeUnavailable(error);
   const hasOtherKeys = OTHER_KEYS.test(told.message);
   if (!isA(told, StoreNotConfigured) || (!hasOtherKeys && (error as SdkError).name !== NO_TABLE)) return told;
-  return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, false, { cause: error });
+  return new StoreNotConfigured(told.message + (await whatIsMissing(place, hasOtherKeys)), told.definite, { cause: error });
 }
 
 /** Reads from the table. @throws StoreUnavailable or UnreadableRecord */
@@ -84,8 +84,9 @@ export async function readFrom<T>(place: TablePlace, read: () => Promise<T>): Pr
   }
 }
 
-/** Converts `error` to the store's own: definite only if the SDK sent the request at most once and it was refused. */
+/** Converts `error` to the store's own, unless it is one already (contact.ts): definite only if the SDK sent the request at most once and it was refused. */
 export function storeUnavailable(error: unknown): StoreUnavailable {
+  if (isA(error, StoreUnavailable)) return error;
   const { name = "Error", errors = [], message: whole = "", CancellationReasons = [], $metadata } = error as SdkError;
   const message = whole || errors.map((one) => one.message).join(", ");
   const isConflict = isWriteConflict(error);
@@ -95,7 +96,7 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const said = `${name}: ${otherKeys ?? message}`;
   const notSent = NOT_SENT.test(said);
   if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined) {
-    return new StoreNotConfigured(said, notSent || sentOnce, false, { cause: error });
+    return new StoreNotConfigured(said, notSent || sentOnce, { cause: error });
   }
   if (isConflict && sentOnce) return new KeyContended(said, { cause: error });
   return new StoreUnavailable(said, (throttled || name === REFUSED) && sentOnce, throttled, { cause: error });

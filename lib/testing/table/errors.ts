@@ -4,7 +4,7 @@ import { ServiceError } from "../../store/dynamo/service-error.js";
 
 /** An error of the service, with its own fields in `more`. `httpStatusCode` says if the request may be sent again. */
 export function serviceError(name: string, message: string, httpStatusCode = 400, more: object = {}): Error {
-  return new ServiceError(name, { message, ...more }, { attempts: 1, httpStatusCode });
+  return new ServiceError(name, { message, ...more }, { attempts: 1, httpStatusCode, requestId: "R1" });
 }
 
 /** The request is invalid, regardless of the table's content. */

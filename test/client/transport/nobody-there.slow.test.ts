@@ -30,8 +30,8 @@ describe("where nobody ever answered", () => {
       return fetch(...args);
     };
     const error: unknown = await ask(createLockClient({ url, fetch: counting })).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error).toMatchObject({ definite: true, retry: "later" });
+    expect(error).not.toBeInstanceOf(LockUnavailableError);
+    expect(error).toMatchObject({ code: "not-configured", definite: true, retry: "never" });
     expect((error as Error).message).toContain(`no answer (ECONNREFUSED) from ${url}`);
     expect((error as Error).message).toContain("does it run?");
     expect(attempts).toBe(8);

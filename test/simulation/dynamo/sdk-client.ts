@@ -24,7 +24,7 @@ export function sdkClientOf(table: DynamoTable, config: DynamoDBClientConfig = {
       JSON.parse(body ? new TextDecoder().decode(body) : "{}") as Input,
     );
     const text = new TextEncoder().encode(JSON.stringify(answer));
-    return { response: { statusCode, headers: { "content-type": "application/x-amz-json-1.0" }, body: text } };
+    return { response: { statusCode, headers: { "content-type": "application/x-amz-json-1.0", "x-amzn-requestid": "R1" }, body: text } };
   };
   return new DynamoDBClient({
     region: "local",

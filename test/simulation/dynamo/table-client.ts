@@ -157,10 +157,11 @@ export class TableClient {
     }
   }
 
-  #answer(output: object): Answer {
+  #answer(members: object): Answer {
+    const output = { ...members, $metadata: { requestId: "R1" } };
     if (this.#middlewares.length === 0) return { output, response: { headers: {} } };
     const { world, clockErrorMs } = this.#shared;
-    return { output, response: { headers: { date: new Date(world.nowMs + clockErrorMs).toUTCString() } } };
+    return { output, response: { headers: { "x-amzn-requestid": "R1", date: new Date(world.nowMs + clockErrorMs).toUTCString() } } };
   }
 
   #wait(ms: number): Promise<void> {

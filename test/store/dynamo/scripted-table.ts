@@ -53,7 +53,7 @@ export async function startScriptedTable(): Promise<ScriptedTable> {
         return response.write("{", () => request.socket.destroy());
       }
       const { status, body: answer = "", headers = {} } = step;
-      response.writeHead(status, { "content-type": "application/x-amz-json-1.0", ...headers });
+      response.writeHead(status, { "content-type": "application/x-amz-json-1.0", "x-amzn-requestid": "R1", ...headers });
       response.end(typeof answer === "string" ? answer : JSON.stringify(answer));
     });
   });

@@ -118,7 +118,7 @@ const refused = (name: string, status = 400, more: object = {}): Step => ({
 });
 const OK: Step = {
   status: 200,
-  body: { Attributes: { v: { N: "1" }, h: { M: { a: { S: "é" } } }, q: { L: [{ BOOL: true }, { NULL: true }] } } },
+  body: { Items: [], Attributes: { v: { N: "1" }, h: { M: { a: { S: "é" } } }, q: { L: [{ BOOL: true }, { NULL: true }] } } },
 };
 const ITEM = { v: { N: "2" }, h: { M: { a: { S: "b" } } } };
 
@@ -134,7 +134,6 @@ const ROWS: readonly Row[] = [
   { when: "an empty answer", steps: [{ status: 200, body: "" }] },
   { when: "a condition that failed", steps: [refused("ConditionalCheckFailedException", 400, { Item: ITEM })] },
   { when: "a condition that failed without an item", steps: [refused("ConditionalCheckFailedException")] },
-  { when: "429 of a proxy", steps: [{ status: 429, body: "slow down" }] },
   { when: "a transaction on the item", steps: [refused("TransactionConflictException")] },
   { when: "no such table", steps: [refused("ResourceNotFoundException")] },
   { when: "a request that is wrong", steps: [refused("ValidationException")] },
@@ -194,6 +193,7 @@ describe("a throttled request, which certainly did nothing", () => {
     ["ThrottlingException", [refused("ThrottlingException"), OK], 1],
     ["too little throughput", [refused("ProvisionedThroughputExceededException"), OK], 1],
     ["a limit on requests", [refused("RequestLimitExceeded"), OK], 1],
+    ["429 of a proxy", [{ status: 429, body: "slow down", headers: { "x-amzn-requestid": "" } }, OK], 1],
     ["a lost answer, then throttling", ["reset", refused("ThrottlingException"), OK], 2],
   ] satisfies [string, Step[], number][])(
     "is not sent again by the built-in transport, as the SDK does: %s",
@@ -226,11 +226,11 @@ describe("with both transports the caller is told the same, and the table is ask
     ]);
   });
 
-  it("nobody listens: every attempt is told by the network's name", async () => {
+  it("nobody listens, and the table never answered: it is not configured", async () => {
     const gone = await startScriptedTable();
     await gone.close();
     const { builtIn, sdk } = await both(update, [], { endpoint: gone.endpoint });
-    expect(builtIn).toMatchObject({ attempts: 3, asked: 0, definite: false });
+    expect(builtIn).toMatchObject({ kind: "StoreNotConfigured", asked: 0, definite: false });
     expect(builtIn).toEqual(sdk);
   });
 
@@ -331,6 +331,10 @@ describe("credentials", () => {
 describe("the built-in transport alone", () => {
   it("takes no answer that is larger than any of DynamoDB's", async () => {
     table.script({ status: 200, body: "x".repeat(17 * 1024 * 1024) });
-    await expect((await callsBy("built-in", { maxAttempts: 1 })).updateItem(UPDATE)).rejects.toThrow(/longer than/);
+    const cause = { message: expect.stringContaining("longer than") as string };
+    await expect((await callsBy("built-in", { maxAttempts: 1 })).updateItem(UPDATE)).rejects.toMatchObject({
+      name: "StoreNotConfigured",
+      cause,
+    });
   });
 });
