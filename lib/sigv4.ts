@@ -34,10 +34,12 @@ const FUNCTION_URL_HOST = /^[a-z0-9]+\.lambda-url\.([a-z]+(?:-[a-z]+)+-\d+)\./;
 
 /**
  * Returns a signer for `createLockClient({ sign: sigv4() })`. It signs each attempt separately, so an attempt sent after the process was
- * frozen doesn't carry an old signature.
+ * frozen doesn't carry an old signature. If a signature is refused as too old or too new, the next ones have the time of that answer.
  * @throws LockError `not-configured` at the first request if no region or no credentials can be found.
  */
 export function sigv4({ region, service, credentials = foundCredentials() }: SigV4Options = {}): Sign {
+  /** The offset of the signing clock from the machine's clock, in ms. */
+  let offsetMs = 0;
   const sign: Sign = async (request) => {
     const url = new URL(request.url);
     const functionUrl = FUNCTION_URL_HOST.exec(url.hostname);
@@ -49,9 +51,15 @@ export function sigv4({ region, service, credentials = foundCredentials() }: Sig
     if (where === undefined) throw notConfigured("sigv4: no region; give one or set AWS_REGION");
     const keys = typeof credentials === "function" ? await fetched(credentials) : credentials;
     const scope = { region: where, service: service ?? (functionUrl ? "lambda" : "execute-api") };
-    return signedHeaders({ ...request, url }, keys, scope, systemClock.wallMs());
+    return signedHeaders({ ...request, url }, keys, scope, systemClock.wallMs() + offsetMs);
   };
-  return Object.assign(sign, { oneCaller: true });
+  return Object.assign(sign, {
+    oneCaller: true,
+    correctClock(date: string | null) {
+      const dateMs = Date.parse(date ?? "");
+      if (!Number.isNaN(dateMs)) offsetMs = dateMs - systemClock.wallMs();
+    },
+  });
 }
 
 /** Returns the environment's credentials at each call; those of the AWS SDK's chain if it has none, or names a profile, which comes first. */

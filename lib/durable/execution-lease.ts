@@ -12,7 +12,7 @@ import { errorOf, InvalidRequestError, LockLostError } from "../client/wire/erro
 import type { Lease } from "../client/hold/lease-types.js";
 import { refused } from "../client/wire/checks.js";
 import { type Session, CALL_BUDGET_MS } from "../client/calls/session.js";
-import { type Answered, boundsFor, retry } from "../client/wire/retry.js";
+import { type Answered, boundsFor, isUndecided, retry } from "../client/wire/retry.js";
 import { type KeyUse, runHolding } from "../client/calls/surrounding.js";
 import type { CallOptions, Kind, LeaseRef } from "../core/api/locks.js";
 import type { LeaseState } from "../core/commands.js";
@@ -125,17 +125,19 @@ export class ExecutionLease<C extends Context> {
 
   /**
    * Sends a request in a step. Returns the answer, also a refusal that is final or has the code `decided`.
+   * @param untilDecided true for an outcome: a refusal that is not the service's is not final
    * @throws LockError if a later attempt of the step may get another answer, and there is one
    */
   async send<A extends { readonly ok: true }>(
     request: (options: CallOptions) => Promise<A | Refusal>,
     attempt: number,
-    decided?: Refusal["code"],
+    { decided, untilDecided = false }: { readonly decided?: Refusal["code"]; readonly untilDecided?: boolean } = {},
   ): Promise<A | Refusal> {
-    const { answer } = await this.retried(request);
+    const { answer } = await this.retried(request, untilDecided);
     if (answer.ok || answer.code === decided) return answer;
     if (answer.retry === "new-lease") this.session.deps.ids.correct(answer);
-    else if (answer.retry !== "never" && attempt < RETRIES.attempts) throw errorOf(answer, this.key);
+    else if ((answer.retry !== "never" || (untilDecided && isUndecided(answer))) && attempt < RETRIES.attempts)
+      throw errorOf(answer, this.key);
     return answer;
   }
 
@@ -202,7 +204,7 @@ export class ExecutionLease<C extends Context> {
     const { key } = this;
     try {
       return await this.ctx.step(`${key}: ${what}`, async () => {
-        const { answer } = await this.retried((options) => this.session.deps.api.release(this.ref, options));
+        const { answer } = await this.retried((options) => this.session.deps.api.release(this.ref, options), what === "release");
         if (answer.ok) return answer.state;
         if (answer.retry === "never") return undefined;
         throw errorOf(answer, `${what} ${key}`);
@@ -217,8 +219,11 @@ export class ExecutionLease<C extends Context> {
   }
 
   /** Sends a request until it is answered, for as long as a call may take. */
-  retried<A extends { readonly ok: true }>(attempt: (options: CallOptions) => Promise<A | Refusal>): Promise<Answered<A | Refusal>> {
-    return retry(attempt, boundsFor(this.#settings.leaseMs, CALL_BUDGET_MS), this.session.deps);
+  retried<A extends { readonly ok: true }>(
+    attempt: (options: CallOptions) => Promise<A | Refusal>,
+    untilDecided = false,
+  ): Promise<Answered<A | Refusal>> {
+    return retry(attempt, { ...boundsFor(this.#settings.leaseMs, CALL_BUDGET_MS), untilDecided }, this.session.deps);
   }
 
   #retryOf(attempt: number) {

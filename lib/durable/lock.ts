@@ -143,7 +143,7 @@ async function request(lease: ExecutionLease<Context>, options: Settings, more: 
   const { ctx, key, ref, session } = lease;
   const tie = options.tied && { tie: { executionArn: ctx.executionContext.durableExecutionArn } };
   const params = { ...session.acquireParams(key, options), leaseId: ref.leaseId, ...more, ...tie };
-  const answer = await lease.send((call) => session.deps.api.acquire(params, call), attempt, "locked");
+  const answer = await lease.send((call) => session.deps.api.acquire(params, call), attempt, { decided: "locked" });
   if (answer.ok) return "state" in answer ? (answer.asleep ? "asleep" : "locked") : { fencingToken: answer.lease.fencingToken };
   if (answer.code === "locked") return "locked";
   return answer.retry === "new-lease" ? { stale: answer } : { refusal: answer };

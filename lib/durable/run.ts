@@ -144,7 +144,7 @@ async function start(lease: ExecutionLease<Context>, options: Settings, attemptO
   const { leaseMs, owner } = session.acquireParams(key, options);
   const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
   const params = { ...ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
-  const answer = await lease.send((call) => session.deps.api.start(params, call), attemptOfStep, "run-in-progress");
+  const answer = await lease.send((call) => session.deps.api.start(params, call), attemptOfStep, { decided: "run-in-progress" });
   if (answer.ok && answer.state !== "running") return { replay: answer };
   if (answer.ok) return { attempt: answer.attempt, takeover: answer.takeover, fencingToken: answer.lease.fencingToken };
   if (answer.code === "run-in-progress") return { isRunning: true };
@@ -183,7 +183,7 @@ async function look(lease: ExecutionLease<Context>): Promise<Omit<Waited, "secon
 function record(lease: ExecutionLease<Context>, outcome: OutcomeInput): Promise<Recorded | Refusal> {
   const { ctx, key, ref, session } = lease;
   return ctx.step(`${key}: outcome`, ({ attempt }) =>
-    lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt),
+    lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt, { untilDecided: true }),
   );
 }
 

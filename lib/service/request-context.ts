@@ -215,7 +215,8 @@ function storeRefusal(error: unknown, isHolders: boolean): Refusal {
     return refuse(code, { detail, ...again, ...(!definite && { definite, retry: "same" }) });
   }
   if (!isA(error, StoreUnavailable)) throw error;
-  if (isA(error, StoreNotConfigured)) return refuse("not-configured", { definite: error.definite, ...(error.isAskedAgain && { retry: "same" }) });
+  if (isA(error, StoreNotConfigured))
+    return refuse("not-configured", { definite: error.definite, ...(error.isAskedAgain && { retry: "same" }) });
   if (isA(error, KeyContended)) return refuse("contended", { retryAfterMs: 500 });
   if (error.definite && error.throttled)
     return refuse("throttled", { retryAfterMs: isHolders ? AFTER_THROTTLE_MS.holder : AFTER_THROTTLE_MS.other });

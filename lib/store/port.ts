@@ -229,7 +229,11 @@ export class StoreNotConfigured extends StoreUnavailable {
   override readonly name = "StoreNotConfigured";
   /** True if the request may be sent again for a while: what answered is not the table, which may pass. */
   readonly isAskedAgain: boolean;
-  constructor(message: string, definite: boolean, { isAskedAgain = false, ...options }: ErrorOptions & { readonly isAskedAgain?: boolean } = {}) {
+  constructor(
+    message: string,
+    definite: boolean,
+    { isAskedAgain = false, ...options }: ErrorOptions & { readonly isAskedAgain?: boolean } = {},
+  ) {
     super(message, definite, false, options);
     this.isAskedAgain = isAskedAgain;
   }

@@ -176,7 +176,8 @@ export function transferHold(
  */
 export async function cancel({ kind, key, leaseId }: LeaseRef, deps: AskDeps, isOutage = false): Promise<void> {
   const budgetMs = capBudgetMs(CANCEL_BUDGET_MS, deps.context);
-  const cancelled = retry((options) => deps.api.release({ kind, key, leaseId }, options), { attemptMs: budgetMs / 2, budgetMs }, deps);
+  const bounds = { attemptMs: budgetMs / 2, budgetMs, untilDecided: true };
+  const cancelled = retry((options) => deps.api.release({ kind, key, leaseId }, options), bounds, deps);
   deps.track(cancelled);
   if (!isOutage) await atMost(CANCEL_HOLDS_MS, cancelled, deps.clock);
 }

@@ -197,7 +197,7 @@ async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what
 
 /** Cancels the place. The answer tells whether it held the key. */
 async function cancelPlace({ place, bounds, deps }: WaitParts): Promise<Ended | Refusal> {
-  return (await retry((call) => deps.api.release(place, call), bounds, deps)).answer;
+  return (await retry((call) => deps.api.release(place, call), { ...bounds, untilDecided: true }, deps)).answer;
 }
 
 /** Ends a wait that the service refused, and returns its error. The lease goes on, unless it is lost or nobody answered. */

@@ -313,7 +313,11 @@ export class HeldLease implements Lease, WaitingLease {
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";
-      const released = await retry((call) => this.#deps.api.release(this.#ref, call), this.#bounds(RELEASE_BUDGET_MS), this.#deps);
+      const released = await retry(
+        (call) => this.#deps.api.release(this.#ref, call),
+        { ...this.#bounds(RELEASE_BUDGET_MS), untilDecided: true },
+        this.#deps,
+      );
       const { answer } = released;
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
       this.wasReleaseRepeated = released.ambiguous;

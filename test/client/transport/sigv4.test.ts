@@ -171,6 +171,39 @@ describe("sigv4", () => {
     await rm(directory, { recursive: true });
   });
 
+  describe("whose time is refused by the gateway", () => {
+    const HOUR_MS = 3_600_000;
+    const LEASE = { ...REF, owner: "", mode: "exclusive", permits: 1, holdCount: 1, fencingToken: 7, version: 1 };
+    const TIMES = { leaseMs: 3000, remainingMs: 2990, renewAfterMs: 1000, serverTimeMs: 1 };
+    const signedAtMs = ({ headers }: Received): number =>
+      Date.parse(String(headers["x-amz-date"]).replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
+    /** A gateway whose clock differs by `offMs`, and which takes no signature of another time. */
+    const gateway = (offMs: number, date = () => new Date(Date.now() + offMs).toUTCString()) =>
+      server.answer((request) => {
+        const isOld = Math.abs(signedAtMs(request) - (Date.now() + offMs)) > 300_000;
+        if (!isOld) return { status: 200, body: { ...LEASE, ...TIMES } };
+        return { status: 403, headers: { date: date() }, body: { message: "Signature expired: it is now earlier than that" } };
+      });
+
+    it.each([HOUR_MS, -HOUR_MS])("is signed once more with the time of the refusal, %d ms off, and from then on at once", async (offMs) => {
+      gateway(offMs);
+      const api = client();
+      expect(await api.check(REF)).toMatchObject({ ok: true });
+      expect(await api.check(REF)).toMatchObject({ ok: true });
+      expect(server.received.map((request) => Math.round((signedAtMs(request) - Date.now()) / HOUR_MS) * HOUR_MS + 0)).toEqual([
+        0,
+        offMs,
+        offMs,
+      ]);
+    });
+
+    it("is signed once more without a Date too: a frozen process sent an old signature. If that is refused, it is final", async () => {
+      gateway(HOUR_MS, () => "");
+      expect(await client().check(REF)).toMatchObject({ ok: false, code: "not-configured", retry: "never" });
+      expect(server.received).toHaveLength(2);
+    });
+  });
+
   it.each([
     ["https://abc123.execute-api.ap-southeast-2.amazonaws.com/v1/health", "/ap-southeast-2/execute-api/"],
     ["https://abc123.lambda-url.ap-southeast-2.on.aws/v1/health", "/ap-southeast-2/lambda/"],

@@ -4,7 +4,7 @@
  * 1. The work's hold ends, and its signal aborts. The service's lease stays: heartbeats keep it.
  * 2. The outcome is sent for as long as the caller waits. Only the lease that still holds the run can record it; one that was lost tries too,
  *    because nobody may have taken over.
- * 3. Without an answer, the caller is told so. The outcome is sent on in the background until the lease is over, because somebody else would
+ * 3. Without an answer of the service, the caller is told so. The outcome is sent on in the background until the lease is over, because somebody else would
  *    do the work again after that. Closing the client ends it.
  */
 import { type Backoff, backoffMs } from "../../../core/backoff.js";
@@ -18,7 +18,7 @@ import { capBudgetMs } from "../../wire/invocation.js";
 import type { HeldLease } from "../../hold/lease.js";
 import type { Session } from "../session.js";
 import type { LazyAbort } from "../../wire/lazy-abort.js";
-import { type Answered, isAgain, pause, retry } from "../../wire/retry.js";
+import { type Answered, isUndecided, pause, retry } from "../../wire/retry.js";
 
 /** The time for which the caller waits, in ms. It is longer than that of a release, because an outcome carries a result. */
 const CALLER_WAITS_MS = 10_000;
@@ -37,7 +37,7 @@ export async function record(lease: HeldLease, outcome: OutcomeInput, { deps, re
   const { kind, key, leaseId } = lease;
   const recording = lease.conclude();
   const send: SendOutcome = (options) => deps.api.complete({ kind, key, leaseId, outcome }, options);
-  const first = retry(send, { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(CALLER_WAITS_MS, deps.context) }, deps);
+  const first = retry(send, { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(CALLER_WAITS_MS, deps.context), untilDecided: true }, deps);
   const last = registry
     .run(undefined, (giveUp) => sendUntilOver(recording, send, first, giveUp, deps))
     .finally(() => {
@@ -61,13 +61,13 @@ async function sendUntilOver(
   const runtime = { random, clock: context ? clock : backgroundClock(clock) };
   const began = instantOf(clock);
   let { answer } = await first;
-  for (let tries = 0; isAgain(answer) && recording.isHeld(); tries++) {
+  for (let tries = 0; isUndecided(answer) && recording.isHeld(); tries++) {
     // A service that takes heartbeats and no outcome must not keep the key for ever.
     if (elapsedMs(began, instantOf(clock)) >= recording.leaseMs) recording.keeper?.end();
     await pause(Math.min(backoffMs(PAUSES, tries) * (0.5 + 0.5 * random()), recording.remainingMs()), runtime.clock, giveUp);
     if (giveUp.aborted) break;
     const before = answer;
-    const bounds = { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(ATTEMPT_MS, context), signal: giveUp };
+    const bounds = { attemptMs: ATTEMPT_MS, budgetMs: capBudgetMs(ATTEMPT_MS, context), signal: giveUp, untilDecided: true };
     ({ answer } = await retry(send, bounds, runtime));
     if (!answer.ok) answer = { ...answer, definite: answer.definite && before.definite };
   }
