@@ -93,7 +93,10 @@ export async function askOnce(
   const { signal, ...request } = params;
   const bounds = remaining({ ...within, signal }, deps);
   const ask = (leaseId: LeaseId, options: CallOptions) => acquire({ ...request, leaseId }, options);
-  return untilFresh(() => withFreshLeaseId(params, bounds(), deps, ask), bounds, deps);
+  return untilFresh(
+    () => withFreshLeaseId(params, bounds(), deps, ask),
+    (granted) => ensureFresh(granted, bounds(), deps),
+  );
 }
 
 /** Asks once, as `askOnce` does. @throws LockError for any refusal but `locked`, or if every grant was nearly over */
@@ -104,17 +107,16 @@ export async function tryOnce(...asked: Parameters<typeof askOnce>): Promise<Ans
   return answered;
 }
 
-/** Asks until there is a refusal, or a grant with enough of the lease left. */
-export async function untilFresh(
-  ask: () => Promise<Answered<Held | Refusal>>,
-  bounds: () => RetryBounds,
-  deps: AskDeps,
-): Promise<Answered<Held | Refusal>> {
+/** Asks until there is a refusal, or a grant of which `ensure` finds enough left. */
+export async function untilFresh<A extends { readonly ok: true }>(
+  ask: () => Promise<Answered<A | Refusal>>,
+  ensure: (granted: Answered<A>) => Promise<Answered<A | Refusal>>,
+): Promise<Answered<A | Refusal>> {
   for (let tries = 1; ; tries++) {
     const answered = await ask();
     const { answer } = answered;
     if (!answer.ok) return answered;
-    const fresh = await ensureFresh({ ...answered, answer }, bounds(), deps);
+    const fresh = await ensure({ ...answered, answer });
     if (fresh.answer.ok || tries === NEW_ID_TRIES) return fresh;
   }
 }

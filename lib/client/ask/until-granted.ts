@@ -15,7 +15,7 @@ import type { Held, Waiting } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
-import { type AskDeps, type AcquireParams, cancel, throwIfAborted, untilFresh, withFreshLeaseId } from "./fresh-id.js";
+import { type AskDeps, type AcquireParams, cancel, ensureFresh, throwIfAborted, untilFresh, withFreshLeaseId } from "./fresh-id.js";
 import { type Answered, retry } from "../wire/retry.js";
 import { isUnanswered } from "../wire/errors.js";
 import type { Wait } from "./wait.js";
@@ -50,8 +50,7 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: AskD
     // One place after another, until the key is granted with enough of the lease left. A refusal means that there is no place.
     const answered = await untilFresh(
       () => ownTurn(params, wait, deps),
-      () => wait.bounds(params.leaseMs, signal),
-      deps,
+      (granted) => ensureFresh(granted, wait.bounds(params.leaseMs, signal), deps),
     );
     const { answer } = answered;
     if (answer.ok) return { ...answered, answer };

@@ -51,7 +51,17 @@ describe("an answer that was lost to a start", () => {
     expect(wire.of("renew")).toHaveLength(1);
   });
 
-  it("that came so late that it could not be renewed: given up as if it had never started", async () => {
+  it("that came so late that it could not be renewed: asked for again, and the work begins once, as the first attempt", async () => {
+    const { clock, locks, wire } = createHarness();
+    wire.next("start", { replyMs: 2900 });
+    wire.next("renew", { lost: "request" }, { lost: "request" }, { lost: "request" }, { lost: "request" }, { lost: "request" });
+    let calls = 0;
+    const running = locks.runOnce(KEY, { leaseMs: LEASE_MS, waitMs: 20_000 }, (run) => [++calls, run.isHeld()]);
+    expect(await clock.settle(running)).toMatchObject({ value: [1, true], attempt: 1 });
+    expect(new Set(wire.of("start").map(({ request }) => request.leaseId)).size).toBe(2);
+  });
+
+  it("that came so late that it could not be renewed before the wait's end: given up as if it had never started", async () => {
     const { clock, locks, rival, wire } = createHarness();
     wire.always("start", { lost: "reply" });
     wire.always("renew", { lost: "request" });

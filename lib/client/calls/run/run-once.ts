@@ -13,8 +13,10 @@ import { type Backoff, backoffMs } from "../../../core/backoff.js";
 import { brand, isA } from "../../../core/brand.js";
 import * as LIMITS from "../../../core/request-limits.js";
 import type { Replayed, Started } from "../../../core/api/runs.js";
+import type { Held } from "../../../core/commands.js";
+import type { Refusal } from "../../../core/errors.js";
 import { elapsedMs, instantOf } from "../../../core/time.js";
-import { ensureFresh, throwIfAborted, withFreshLeaseId } from "../../ask/fresh-id.js";
+import { ensureFresh, throwIfAborted, untilFresh, withFreshLeaseId } from "../../ask/fresh-id.js";
 import type { Answered, RetryBounds } from "../../wire/retry.js";
 import type { Stoppable } from "../../wire/lazy-abort.js";
 import { awaited, runHolding } from "../surrounding.js";
@@ -123,14 +125,17 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const wait = new Wait(session.waitMsOf(options), deps);
   for (let polls = 0; ; polls++) {
     const askedAt = instantOf(clock);
-    // A long poll takes less than the rest of the wait, so that its answer arrives in time.
-    const waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
-    const started = await withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
-      deps.api.start({ ...request, leaseId, waitMs }, attempt),
-    );
+    let waitMs = 0;
+    const start = (): Promise<Answered<Started | Replayed | Refusal>> => {
+      // A long poll takes less than the rest of the wait, so that its answer arrives in time.
+      waitMs = Math.max(0, Math.min(wait.leftMs() - ANSWER_MS, LIMITS.serverWaitMs));
+      return withFreshLeaseId({ kind: "runs", key, signal }, wait.bounds(leaseMs, signal, waitMs), deps, (leaseId, attempt) =>
+        deps.api.start({ ...request, leaseId, waitMs }, attempt),
+      );
+    };
+    const started = await untilFresh(start, (begun) => fresh(begun, wait.bounds(leaseMs, signal), deps));
     const { answer } = started;
-    if (answer.ok && answer.state !== "running") return { ...started, answer };
-    if (answer.ok) return await fresh({ ...started, answer }, wait.bounds(leaseMs, signal), session);
+    if (answer.ok) return { ...started, answer };
     if (answer.code !== "run-in-progress") throw wait.endedBy(answer, what);
     wait.answered(answer);
     if (wait.isEnding()) throw wait.over(what);
@@ -141,12 +146,16 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   }
 }
 
-/** Returns the start with at least one renewal interval left, so that no work starts under a lease that is nearly over. */
-async function fresh(started: Answered<Started>, bounds: RetryBounds, { deps }: Session): Promise<Answered<Started>> {
-  const { lease } = started.answer;
-  const held = await ensureFresh({ ...started, answer: { ok: true, how: "granted", lease } }, bounds, deps, "runs");
-  if (!held.answer.ok) throw errorOf(held.answer, `run ${lease.key}`, { key: lease.key });
-  return { ...held, answer: { ...started.answer, lease: held.answer.lease } };
+/** Returns a result as it is, and a start with at least one renewal interval left: no work starts under a lease that is nearly over. */
+async function fresh(
+  { answer, ...when }: Answered<Started | Replayed>,
+  bounds: RetryBounds,
+  deps: Session["deps"],
+): Promise<Answered<Started | Replayed | Refusal>> {
+  if (answer.state !== "running") return { answer, ...when };
+  const granted: Answered<Held> = { answer: { ok: true, how: "granted", lease: answer.lease }, ...when };
+  const held = await ensureFresh(granted, bounds, deps, "runs");
+  return { ...held, answer: held.answer.ok ? { ...answer, lease: held.answer.lease } : held.answer };
 }
 
 /** Runs the work. An error is recorded here and thrown again. */
