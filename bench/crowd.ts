@@ -11,7 +11,7 @@ import type { LockClient } from "../lib/client/calls/lock-client.js";
 import { systemRuntime } from "../lib/client/runtime.js";
 import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
-import { gatewayClocks } from "../lib/service/clocks.js";
+import { oneClock } from "../lib/service/clocks.js";
 import { lockService } from "../lib/service/service.js";
 import { createMemoryStore } from "../lib/store/memory-store.js";
 import type { Report, Sizes } from "./report/report.js";
@@ -85,7 +85,7 @@ function heapBytes(): number {
 function clientInMemory(): LockClient {
   const store = createMemoryStore({ policy: createPolicy(), clock: systemClock });
   const deps = { store, log: () => undefined, clock: systemClock };
-  const service = () => lockService(deps, CALLER, gatewayClocks(systemClock, undefined));
+  const service = () => lockService(deps, CALLER, oneClock(systemClock));
   const operations = Object.keys(service()) as (keyof ReturnType<typeof service>)[];
   const api = Object.fromEntries(
     operations.map((operation) => [operation, (request: never, options: never) => service()[operation](request, options)]),

@@ -11,7 +11,7 @@ import { createClient } from "./client/client.js";
 import { createPolicy } from "./core/policy.js";
 import { randomBytes } from "./core/random.js";
 import { type Clock, backgroundClock } from "./core/time.js";
-import { gatewayClocks } from "./service/clocks.js";
+import { oneClock } from "./service/clocks.js";
 import { serviceOnEachCall } from "./service/service.js";
 import type { Log } from "./service/log.js";
 import type { LockStore } from "./store/port.js";
@@ -55,7 +55,7 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
   const { store = storeIn(clock, likeDynamodb) } = options;
   const faults = new Faults();
   const caller = { principal, namespace: "test", requestId: "test" };
-  const api = faults.inFrontOf(serviceOnEachCall({ store, log, clock }, caller, () => gatewayClocks(trueClock(clock), undefined)));
+  const api = faults.inFrontOf(serviceOnEachCall({ store, log, clock }, caller, () => oneClock(trueClock(clock))));
   const ids = new LeaseIds(clock, randomBytes);
   const client = createClient({ api, clock, random: () => 0.5, ids, transport: "memory" }, options);
   return Object.assign(client, { clock, faults, store });

@@ -7,7 +7,7 @@ import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { ROUTES } from "../../lib/contract/routes.js";
 import { systemClock } from "../../lib/core/time.js";
 import { sweep } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import type { Log } from "../../lib/service/log.js";
 import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import type { GatewayOptions } from "./gateway.js";
@@ -30,7 +30,7 @@ export function sweepInMemory(
   log: Log,
   onFailure: (error: unknown) => void,
 ): () => Promise<unknown> {
-  const clocks = gatewayClocks(systemClock, undefined);
+  const clocks = oneClock(systemClock);
   const aws = { tell: awsTell(env, systemClock), isRunning: awsIsRunning(env, systemClock, () => 1) };
   return () => sweep({ ...records, ...aws, clocks, clock: systemClock, log, onFailure });
 }

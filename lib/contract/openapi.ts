@@ -30,6 +30,7 @@ export const ALWAYS: readonly ErrorCode[] = [
   "throttled",
   "not-configured",
   "internal",
+  "clock-unknown",
   "clock-skew",
   "unavailable",
   "newer-format",

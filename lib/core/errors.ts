@@ -65,6 +65,7 @@ export const ERRORS = {
   },
   "unreadable-record": { status: 500, definite: true, retry: "never", title: "The record is damaged" },
   internal: { status: 500, definite: false, retry: "same", title: "Something went wrong in the service" },
+  "clock-unknown": { status: 500, definite: true, retry: "never", title: "There is no second clock to decide by" },
   "clock-skew": { status: 503, definite: true, retry: "later", title: "The server clocks disagree too much to decide" },
   "newer-format": { status: 503, definite: true, retry: "later", title: "The record was written by a newer version" },
   unavailable: { status: 503, definite: false, retry: "same", title: "The table could not be reached" },

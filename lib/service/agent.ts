@@ -43,7 +43,7 @@ import { isInRecord, placeOf } from "../core/lock/queue.js";
 import type { Hold, LockRecord } from "../core/record.js";
 import { type Clock, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore, Sleeper, SleeperStore, TiedLease } from "../store/port.js";
-import { type RequestClocks, guarded } from "./clocks.js";
+import { type RequestClocks, guarded, known } from "./clocks.js";
 import { type Log, eventLine } from "./log.js";
 
 /** The failure that a target is told of: the lease will never have the key. */
@@ -138,7 +138,7 @@ export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Re
   if (place.after !== undefined) fail(new NoTime("the rest of the list"));
 
   const left = await askAll(inTurn(due), deps, beganMs + SWEEP_MS, count);
-  const nextEndsMs = deps.clocks().earliestMs + SWEEP_EACH_MS;
+  const nextEndsMs = known(deps.clocks)().earliestMs + SWEEP_EACH_MS;
   for (const { hold } of left)
     if (hold.expiresAtMs > nextEndsMs) count("left");
     else fail(new NoTime("a tied lease, which ends before the next sweep does"));
@@ -310,6 +310,6 @@ async function untie(tied: TiedLease, deps: AgentDeps): Promise<"untied"> {
 async function apply<C extends Command>(address: Address, command: C, { store, clocks, log }: AgentDeps): Promise<AnswerTo<C>> {
   const caller = { namespace: address.namespace, principal: "agent", requestId: "agent" };
   const { answer, events } = await store.apply(address, command, guarded(clocks));
-  for (const event of events) log(eventLine(address, event, caller, clocks().latestMs));
+  for (const event of events) log(eventLine(address, event, caller, known(clocks)().latestMs));
   return answer;
 }

@@ -4,7 +4,7 @@
  * in 2419 of 3000 simulated histories, two clocks in none.
  */
 import { brand } from "../core/brand.js";
-import type { Refusal } from "../core/errors.js";
+import { type Refusal, refuse } from "../core/errors.js";
 import { isSkewed, refuseBySkew } from "../core/lock/expiry.js";
 import { type Clock, type ClockReading, elapsedMs, instantOf } from "../core/time.js";
 import type { ReadClocks } from "../store/port.js";
@@ -15,21 +15,23 @@ export interface ClockBounds {
   readonly highMs: number;
 }
 
-/** The clocks of a request. They are stale while a read of the table would narrow their interval. */
-export type RequestClocks = ReadClocks & { readonly isStale?: () => boolean };
+/**
+ * The clocks of a request; no reading while its second clock is unknown. They are stale while a read of the table would narrow their interval.
+ */
+export type RequestClocks = (() => ClockReading | undefined) & { readonly isStale?: () => boolean };
 
 /** The second clock is read again before a decision if its bounds are further apart than this, in ms. */
 const STALE_MS = 2500;
 
 /**
  * Makes the clocks of one request to a function: its own, and the gateway's time at the request's arrival plus the time
- * elapsed since. A direct invocation has no gateway, and its clock interval has no width.
+ * elapsed since. Without a readable time of the gateway they have no reading.
  */
-export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): ReadClocks {
+export function gatewayClocks(clock: Clock, gatewayTimeMs: unknown): RequestClocks {
   const arrived = instantOf(clock);
   return () => {
+    if (typeof gatewayTimeMs !== "number" || !Number.isFinite(gatewayTimeMs)) return undefined;
     const now = instantOf(clock);
-    if (gatewayTimeMs === undefined) return readingOf(now.wallMs, undefined);
     const leastMs = Math.max(0, Math.min(now.monotonicMs - arrived.monotonicMs, now.wallMs - arrived.wallMs));
     const mostMs = Math.max(0, elapsedMs(arrived, now));
     return readingOf(now.wallMs, { lowMs: gatewayTimeMs + leastMs, highMs: gatewayTimeMs + mostMs });
@@ -38,18 +40,29 @@ export function gatewayClocks(clock: Clock, gatewayTimeMs: number | undefined): 
 
 /**
  * Makes the clocks of a direct client: its own, and the table's from its responses. They are stale before the first
- * response, and after a long silence or a freeze. Nothing is written by stale clocks.
+ * response, and after a long silence or a freeze. Nothing is written by stale clocks. Without a response that had a time they have no reading.
  */
 export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefined): RequestClocks {
   const isStale = (): boolean => {
     const bounds = tableTime();
     return !bounds || bounds.highMs - bounds.lowMs > STALE_MS;
   };
-  return Object.assign(() => readingOf(clock.wallMs(), tableTime()), { isStale });
+  const read = (): ClockReading | undefined => {
+    const bounds = tableTime();
+    return bounds && readingOf(clock.wallMs(), bounds);
+  };
+  return Object.assign(read, { isStale });
 }
 
-function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading {
-  if (!second) return { earliestMs: ownMs, latestMs: ownMs };
+/** Makes the clocks where all parts share one clock, as those in one process do. */
+export function oneClock(clock: Clock): ReadClocks {
+  return () => {
+    const ms = clock.wallMs();
+    return { earliestMs: ms, latestMs: ms };
+  };
+}
+
+function readingOf(ownMs: number, second: ClockBounds): ClockReading {
   return {
     earliestMs: Math.floor(Math.min(ownMs, second.lowMs)),
     latestMs: Math.ceil(Math.max(ownMs, second.highMs)),
@@ -57,27 +70,39 @@ function readingOf(ownMs: number, second: ClockBounds | undefined): ClockReading
   };
 }
 
-/** The two clocks disagree by more than the guard. Only the end of a lease may be decided by them. */
-export class ClockSkew extends Error {
+/** Nothing is decided by these clocks: the second one is unknown, or the two disagree by more than the guard. */
+export class UnfitClocks extends Error {
   static {
-    brand(this, "ClockSkew");
+    brand(this, "UnfitClocks");
   }
-  override readonly name = "ClockSkew";
+  override readonly name = "UnfitClocks";
   /** The answer to the request that needed them. */
   readonly refusal: Refusal;
 
-  constructor(reading: ClockReading) {
-    const refusal = refuseBySkew(reading);
+  constructor(refusal: Refusal) {
     super(refusal.detail);
     this.refusal = refusal;
   }
 }
 
-/** Guards `clocks`: a reading throws {@link ClockSkew} if the clocks disagree. Each decision uses a reading that was checked. */
-export function guarded(clocks: ReadClocks): ReadClocks {
+const UNKNOWN =
+  "The time of the gateway, or the Date of DynamoDB's answers, is missing or can't be read, and one clock alone decides nothing";
+
+/** Returns clocks that are known. A reading throws {@link UnfitClocks} otherwise. Only the end of a lease may be decided by them: they may disagree. */
+export function known(clocks: RequestClocks): ReadClocks {
   return () => {
     const reading = clocks();
-    if (isSkewed(reading)) throw new ClockSkew(reading);
+    if (!reading) throw new UnfitClocks(refuse("clock-unknown", { detail: UNKNOWN }));
+    return reading;
+  };
+}
+
+/** Guards `clocks`: a reading throws {@link UnfitClocks} if one is unknown or they disagree. Each decision uses a reading that was checked. */
+export function guarded(clocks: RequestClocks): ReadClocks {
+  const read = known(clocks);
+  return () => {
+    const reading = read();
+    if (isSkewed(reading)) throw new UnfitClocks(refuseBySkew(reading));
     return reading;
   };
 }

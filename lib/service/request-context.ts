@@ -16,7 +16,7 @@ import type { Clock } from "../core/time.js";
 import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port.js";
 import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../store/port.js";
 import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
-import { type RequestClocks, ClockSkew, guarded } from "./clocks.js";
+import { type RequestClocks, UnfitClocks, guarded, known } from "./clocks.js";
 import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine, takeLine } from "./log.js";
 
 /** The parts of the service. */
@@ -68,7 +68,7 @@ export class RequestContext {
   readonly caller: Caller;
   /** The caller's principal, in the form of commands and records. */
   readonly principal: string;
-  /** The request's clocks, which throw {@link ClockSkew} if they disagree. So every decision and answer uses a checked reading. */
+  /** The request's clocks, which throw {@link UnfitClocks} if one is unknown or they disagree. So every decision and answer uses a checked reading. */
   readonly clocks: ReadClocks;
   readonly #unguarded: RequestClocks;
 
@@ -94,7 +94,11 @@ export class RequestContext {
       const misplaced = await this.#prepare(address);
       if (misplaced) return this.refused(request, misplaced);
       const atMs = this.#logTimeMs();
-      const { answer, events } = await this.store.apply(address, command, command.type === "release" ? this.#unguarded : this.clocks);
+      const { answer, events } = await this.store.apply(
+        address,
+        command,
+        command.type === "release" ? known(this.#unguarded) : this.clocks,
+      );
       if (this.deps.log !== NO_LOG) for (const event of events) this.deps.log(eventLine(address, event, this.caller, atMs, reason));
       return answer.ok || answer.code === deferLog ? answer : this.refused(request, answer);
     } catch (error) {
@@ -171,9 +175,9 @@ export class RequestContext {
     return refusal;
   }
 
-  /** Converts an error to a refusal: a failure of the store, which is logged with its message, or skewed clocks. */
+  /** Converts an error to a refusal: a failure of the store, which is logged with its message, or unfit clocks. */
   #failed(request: Logged, error: unknown): Refusal {
-    if (isA(error, ClockSkew)) return this.refused(request, error.refusal);
+    if (isA(error, UnfitClocks)) return this.refused(request, error.refusal);
     const refusal = storeRefusal(error, HOLDERS.has(request.type));
     const cause = printableMessage((error as Error).message);
     this.refused(request, refusal, cause);
@@ -183,6 +187,7 @@ export class RequestContext {
   /** Returns the time for a line in the log. If the clocks disagree, the latest may be days ahead, where nobody would look for the line. */
   #logTimeMs(): number {
     const reading = this.#unguarded();
+    if (!reading) return this.deps.clock.wallMs();
     return isSkewed(reading) ? reading.earliestMs : reading.latestMs;
   }
 

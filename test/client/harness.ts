@@ -12,7 +12,7 @@ import { randomBytes } from "../../lib/core/random.js";
 import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
@@ -87,5 +87,5 @@ function timersOf(clock: VirtualClock): Pick<Clock, "after" | "inBackground"> {
 /** The service's operations. Each reads the clock itself, like a function for every request. */
 function serviceOn(store: LockStore, clock: Clock): ServiceApi {
   const caller = { principal: "test/client", namespace: "test", requestId: "test" };
-  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
+  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => oneClock(clock));
 }

@@ -40,6 +40,8 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "not-configured":
     "Correct the part that the message names: the table and its keys, the region, the credentials and their permissions, or the namespace. No wrapper proceeds past it",
   internal: "Send the same request again, with the same leaseId. If it repeats, the service's log has the cause",
+  "clock-unknown":
+    "Let the `Date` of DynamoDB's answers through, which a proxy may remove or send twice; in a function, the event's `requestContext.timeEpoch`. By one clock alone nothing is decided, so no wrapper proceeds past it",
   "clock-skew": "Wait. If it persists, a server's clock is wrong, or the process's own if the client is straight on the table",
   "older-format":
     "Let the work of the older version end, then deploy this one with a new table, or go back to the older version ([upgrading](operating.md#upgrading-and-back))",

@@ -13,7 +13,7 @@ import { httpApi } from "../../lib/client/wire/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { type Tell, LOST_PLACE, sweep } from "../../lib/service/agent.js";
 import type { Log, LogLine } from "../../lib/service/log.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import type { LockStore, SleeperStore } from "../../lib/store/port.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
@@ -111,7 +111,7 @@ export class Scene {
     const { store, sleepers = createMemorySleepers() } = this.#stores;
     const onFailure = (error: unknown): void => void this.failures.push(error);
     const isRunning = async (arn: string): Promise<boolean> => this.lambda.statusOf(arn) === "RUNNING";
-    return sweep({ store, sleepers, tell, isRunning, clock, clocks: gatewayClocks(clock, undefined), log: this.#log, onFailure });
+    return sweep({ store, sleepers, tell, isRunning, clock, clocks: oneClock(clock), log: this.#log, onFailure });
   }
 
   /** Lets minutes pass. Each begins with the agent's sweep, and all that is due runs. */

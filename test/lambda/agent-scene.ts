@@ -7,7 +7,7 @@ import { awsIsRunning, awsTell } from "../../lambda/executions.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { systemClock } from "../../lib/core/time.js";
 import { type AgentDeps, sweep } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
@@ -106,7 +106,7 @@ export class AgentScene {
   agent(more: Partial<AgentDeps> = {}): AgentDeps {
     return {
       ...{ store: this.stores.other, sleepers: this.stores.sleepers, ...this.#calls, clock: this.clock },
-      clocks: gatewayClocks(this.clock, undefined),
+      clocks: oneClock(this.clock),
       log: (line) => void this.lines.push(line),
       onFailure: (error) => void this.failures.push(String(error)),
       ...more,

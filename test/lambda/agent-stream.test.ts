@@ -10,7 +10,7 @@ import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
 import type { Sleeper } from "../../lib/store/port.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { engineCalls, freshTable } from "../support/engine.js";
 import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
@@ -78,7 +78,7 @@ it("hears of a release straight on the table, and of no heartbeat, and wakes the
   expect(before.filter(passes)).toEqual([]);
 
   const principal = Object.values((await store.read(ADDRESS))!.holds)[0]!.principal;
-  await store.apply(ADDRESS, { type: "release", key: "ORDER_1", leaseId: a, principal }, gatewayClocks(service.clock, undefined));
+  await store.apply(ADDRESS, { type: "release", key: "ORDER_1", leaseId: a, principal }, oneClock(service.clock));
   const offered = (await records()).filter(passes);
   expect(offered).toHaveLength(1);
   const agent = composeAgent(env, { log: () => undefined });

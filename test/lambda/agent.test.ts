@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 import { type Tell, wake } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE } from "../support/direct-service.js";
 import { type WakeTargets, startWakeTargets } from "../support/wake-targets.js";
@@ -233,7 +233,7 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     const { principal } = (await its.stores.sleepers.list()).sleepers[0]!.acquire;
     const address = { namespace: "default", kind: "locks", key: "ORDER_1" } as const;
     const release = { type: "release", key: "ORDER_1", leaseId: its.a, principal } as const;
-    await its.stores.other.apply(address, release, gatewayClocks(its.clock, undefined));
+    await its.stores.other.apply(address, release, oneClock(its.clock));
     expect(await its.sweep()).toEqual({ woken: 1 });
   });
 

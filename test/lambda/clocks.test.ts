@@ -170,12 +170,19 @@ describe("a clock that goes astray during a wait", () => {
   });
 });
 
-it("one clock has to do where there is no gateway, through a wait as well", async () => {
-  const { ask, newId, clock } = directService();
-  const leaseId = newId();
-  await ask(START, { leaseId, timeEpoch: null });
-  const waiting = ask(START, { leaseId: newId(), timeEpoch: null, ...WAIT });
-  await clock.advance(1_000);
-  await ask(COMPLETE_RUN, { leaseId, timeEpoch: null, body: { state: "succeeded", result: 1 } });
-  expect((await clock.settle(waiting)).body).toEqual({ state: "succeeded", attempt: 1, result: 1 });
+describe("a gateway whose time is missing or can't be read", () => {
+  it.each([null, Number.NaN, "2027-01-01T00:00:00Z"])("(%j): nothing is decided by the function's clock alone", async (timeEpoch) => {
+    const { ask, newId, clock, lines } = directService();
+    const leaseId = newId();
+    await ask(ACQUIRE, { leaseId });
+    await ask(START, { leaseId });
+    for (const [routeKey, body] of [...DECISIONS, [RELEASE] as const, [CANCEL_START] as const, ["GET /v1/health"] as const]) {
+      const { body: problem } = await ask(routeKey, { leaseId, body, ...WAIT, timeEpoch: timeEpoch as number });
+      expect(problem, routeKey).toMatchObject({ status: 500, code: "clock-unknown", definite: true, retry: "never" });
+    }
+    expect(lines.filter(({ event }) => event !== "refused")).toHaveLength(2);
+    expect(lines.at(-1)).toMatchObject({ operateAtMs: clock.wallMs() });
+    // Control: with the gateway's time, the lease is there and ends.
+    expect((await ask(RELEASE, { leaseId })).headers["lease-state"]).toBe("released");
+  });
 });

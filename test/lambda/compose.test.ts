@@ -106,7 +106,7 @@ it("prints one JSON object a line past the console, and what went wrong inside, 
       : Promise.reject(new Error("inside"));
     const handler = compose({}, { store: { apply, tenancy: async (mine) => mine } });
     const leaseId = "01a1fadb-2b13-71b0-b423-0517604dd9ad";
-    for (let n = 0; n < 2; n++) await handler(httpEvent("DELETE /v1/locks/{key}/leases/{leaseId}", { key: "ORDER_1", leaseId, timeEpoch: null }));
+    for (let n = 0; n < 2; n++) await handler(httpEvent("DELETE /v1/locks/{key}/leases/{leaseId}", { key: "ORDER_1", leaseId, timeEpoch: Date.now() }));
   `;
   const printed = execFileSync(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", program], {
     encoding: "utf8",

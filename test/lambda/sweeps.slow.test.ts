@@ -5,7 +5,7 @@ import type { Acquire } from "../../lib/core/commands.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Clock } from "../../lib/core/time.js";
 import { sweep } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import type { Address } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
@@ -37,7 +37,7 @@ async function swept(tenants: Readonly<Record<string, { readonly leases: number;
   const clock = new VirtualClock();
   const store = createMemoryStore({ policy: createPolicy(), clock });
   const sleepers = createMemorySleepers();
-  const clocks = gatewayClocks(clock, undefined);
+  const clocks = oneClock(clock);
   const held: { readonly address: Address; readonly leaseId: string }[] = [];
   for (const [namespace, { leases, leaseMs }] of Object.entries(tenants))
     for (let number = 0; number < leases; number++) {

@@ -22,8 +22,13 @@ const HOUR_MS = 3_600_000;
 type Next = (args: object) => Promise<unknown>;
 type Listener = (next: Next) => Next;
 
+/** The header `Date` of a response at this time, as DynamoDB sends it. */
+function dateAt(ms: number): string | undefined {
+  return new Date(ms).toUTCString();
+}
+
 /** The service in this process, on a table that dates each of its responses with the true time, in whole seconds. */
-function directMode({ wallBy = 0 } = {}) {
+function directMode({ wallBy = 0, dateOf = dateAt } = {}) {
   const truth = new VirtualClock();
   const machine = { wallBy, stoppedMs: 0 };
   const clock: Clock = {
@@ -48,7 +53,7 @@ function directMode({ wallBy = 0 } = {}) {
     let result: T | undefined;
     await listener(async () => {
       result = await operation();
-      return { response: { headers: { "x-amzn-requestid": "R1", date: new Date(truth.monotonicMs()).toUTCString() } } };
+      return { response: { headers: { "x-amzn-requestid": "R1", date: dateOf(truth.monotonicMs()) } } };
     })({});
     return result as T;
   }
@@ -73,6 +78,7 @@ function directMode({ wallBy = 0 } = {}) {
     table,
     told,
     service,
+    newId,
     acquire: (key = KEY) => service.acquire({ key, leaseId: newId(), leaseMs: LEASE_MS }),
     /** A process that has just had a response from the table: its clocks were right until now. */
     async warm() {
@@ -103,6 +109,47 @@ describe("a client whose own clock is hours off at its first request", () => {
     await acquire();
     expect(told.looks).toBe(1);
     machine.wallBy = 0;
+    expect(await acquire()).toMatchObject({ ok: true, how: "granted" });
+  });
+});
+
+describe("a client whose table's time can't be read, such as behind a proxy that changes Date", () => {
+  const DATES: readonly (readonly [what: string, dateOf: (ms: number) => string | undefined])[] = [
+    ["is missing", () => undefined],
+    ["is sent twice", (ms) => `${dateAt(ms)}, ${dateAt(ms)}`],
+    ["is no date", () => "soon"],
+  ];
+
+  it.each(DATES)("(it %s) decides nothing by its own clock alone, and health says so", async (_what, dateOf) => {
+    const { service, newId, told, table } = directMode({ dateOf, wallBy: 10 * 60_000 });
+    const leaseId = newId();
+    const asked = { key: KEY, leaseId };
+    const answers = await Promise.all([
+      service.acquire({ ...asked, leaseMs: LEASE_MS }),
+      service.renew(asked),
+      service.check(asked),
+      service.release(asked),
+      service.breakHold({ key: KEY, reason: "x", fencingToken: 1 }),
+      service.inspect({ key: KEY }),
+      service.list({}),
+      service.acquireSet({ locks: [{ key: KEY }], leaseId }),
+      service.releaseSet({ keys: [KEY], leaseId }),
+      service.start(asked),
+      service.complete({ ...asked, outcome: { state: "succeeded" } }),
+      service.take({ key: KEY, rates: [{ count: 1, perMs: 1000 }] }),
+      service.health({}),
+    ]);
+    for (const answer of answers) expect(answer).toMatchObject({ ok: false, code: "clock-unknown", definite: true, retry: "never" });
+    expect(told.writes).toBe(0);
+    expect([...table.entries()]).toEqual([]);
+  });
+
+  it("decides by the bounds that it has, if an earlier answer had a date", async () => {
+    let isDated = true;
+    const { acquire, warm, truth } = directMode({ dateOf: (ms) => (isDated ? dateAt(ms) : undefined) });
+    await warm();
+    isDated = false;
+    await truth.advance(60_000);
     expect(await acquire()).toMatchObject({ ok: true, how: "granted" });
   });
 });

@@ -9,7 +9,7 @@ import type { ServiceApi } from "../../lib/core/api/runs.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Timer } from "../../lib/core/time.js";
 import { LockTimeoutError } from "../../lib/index.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import { createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
@@ -41,7 +41,7 @@ it.each((["acquire", "acquireAll"] as const).flatMap((call) => [0, 0.5, 1, 2].ma
     const clock = new EarlyClock(earlyMs);
     const store = createMemoryStore({ policy: createPolicy(), clock });
     const caller = { principal: "test/client", namespace: "test", requestId: "test" };
-    const service = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
+    const service = lockService({ store, log: () => undefined, clock }, caller, oneClock(clock));
     const holder = createClient(systemRuntime(service, clock));
     for (let waitMs = 300; waitMs < 320; waitMs++) {
       const key = `key-${waitMs}`;

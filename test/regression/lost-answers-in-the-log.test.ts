@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { type LockStore, StoreUnavailable } from "../../lib/store/port.js";
@@ -33,11 +33,7 @@ async function losingAnswers() {
   };
   const lines: LogLine[] = [];
   const as = (principal: string) =>
-    lockService(
-      { store, log: (line) => void lines.push(line), clock },
-      { principal, namespace: "app", requestId: "r" },
-      gatewayClocks(clock, undefined),
-    );
+    lockService({ store, log: (line) => void lines.push(line), clock }, { principal, namespace: "app", requestId: "r" }, oneClock(clock));
   const service = as(HOLDER);
   const leaseId = leaseIdAt(clock.wallMs());
   /** Sends the request twice, with the first response lost. Returns the log lines of the second. */

@@ -13,7 +13,7 @@ import { systemRuntime } from "../../lib/client/runtime.js";
 import { httpApi } from "../../lib/client/wire/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { type Tell, LOST_PLACE, sweep } from "../../lib/service/agent.js";
-import { gatewayClocks } from "../../lib/service/clocks.js";
+import { oneClock } from "../../lib/service/clocks.js";
 import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { all } from "../infra/resources.js";
@@ -124,7 +124,7 @@ export class Scene {
   };
 
   sweep(tell: Tell = this.tell) {
-    const clocks = gatewayClocks(this.clock, undefined);
+    const clocks = oneClock(this.clock);
     const onFailure = (error: unknown): void => void this.failures.push(error);
     const isRunning = async (arn: string): Promise<boolean> => this.machine.statusOf(arn) === "RUNNING";
     const { clock } = this;

@@ -8,7 +8,7 @@ import { createClient } from "../../../lib/client/client.js";
 import { randomBytes } from "../../../lib/core/random.js";
 import { createPolicy } from "../../../lib/core/policy.js";
 import { wrapped } from "../../../lib/core/api/call.js";
-import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { oneClock } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
@@ -47,7 +47,7 @@ async function contendOnce({ clients, workMs }: Contention, seed: number) {
 
   function client(order: number) {
     const caller = { namespace: "n", principal: `p${order}`, requestId: "r" };
-    const service = lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
+    const service = lockService({ store, log: () => undefined, clock }, caller, oneClock(clock));
     const api = wrapped(service, (next) => async (...asked) => {
       requests++;
       await sleep(2 * LATENCY_MS * unit());

@@ -11,7 +11,7 @@ import { type FailoverDeps, failover } from "../../../lib/client/wire/failover.j
 import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { createPolicy } from "../../../lib/core/policy.js";
-import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
@@ -118,5 +118,5 @@ export function rivalOn(store: LockStore, clock: VirtualClock): LockClient {
 /** Returns the operations of one caller. Each reads the clock itself, like a function for every request. */
 function serviceOf(store: LockStore, clock: VirtualClock, { namespace, principal }: typeof CALLER): ServiceApi {
   const caller = { namespace, principal, requestId: "test" };
-  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => gatewayClocks(clock, undefined));
+  return serviceOnEachCall({ store, log: () => undefined, clock }, caller, () => oneClock(clock));
 }

@@ -11,7 +11,7 @@ import { failover } from "../../../lib/client/wire/failover.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
-import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { oneClock } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
@@ -43,7 +43,7 @@ export async function checkComparedWays(seed: number, bench: Pick<Bench, "covera
 
   function on(store: LockStore, principal: string): ServiceApi {
     const caller = { principal, namespace: NAMESPACE, requestId: "simulated" };
-    return lockService({ store, log: () => undefined, clock }, caller, gatewayClocks(clock, undefined));
+    return lockService({ store, log: () => undefined, clock }, caller, oneClock(clock));
   }
 
   /** The service as `principal` reaches it. */

@@ -12,7 +12,7 @@ import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { NoResponse } from "../../../lib/core/api/locks.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
-import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { MemoryTable } from "../../../lib/store/memory-store.js";
 import type { LockRecord } from "../../../lib/core/record.js";
@@ -77,7 +77,7 @@ export async function checkConditions(seed: number, bench: Pick<Bench, "coverage
 
   /** The service as `of` reaches it. A process that has ended sends nothing and hears nothing. */
   function apiFor(of: Consumer): ServiceApi {
-    const service = serviceOnEachCall({ store, log: () => undefined, clock: server }, caller, () => gatewayClocks(server, undefined));
+    const service = serviceOnEachCall({ store, log: () => undefined, clock: server }, caller, () => oneClock(server));
     return wrapped(service, (carryOut) => async (operation, request) => {
       of.asked++;
       await world.sleep(random.between(1, 60));

@@ -8,7 +8,7 @@ import { createClient } from "../../../lib/client/client.js";
 import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
-import { gatewayClocks } from "../../../lib/service/clocks.js";
+import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
 import { createMemoryStore } from "../../../lib/store/memory-store.js";
 import { NAMESPACE, POLICY } from "../backend.js";
@@ -117,7 +117,7 @@ function clientsIn(world: World, random: Random): (name: string) => LockClient {
   const unit = (): number => random.unit();
   const store = createMemoryStore({ policy: POLICY, clock: server, random: unit });
   const caller = { principal: `${NAMESPACE}/waits`, namespace: NAMESPACE, requestId: "simulated" };
-  const service = serviceOnEachCall({ store, log: () => undefined, clock: server }, caller, () => gatewayClocks(server, undefined));
+  const service = serviceOnEachCall({ store, log: () => undefined, clock: server }, caller, () => oneClock(server));
   const api = wrapped(service, (next) => async (...asked) => {
     await world.sleep(random.between(0, LEG_MS));
     const answer = await next(...asked);

@@ -8,7 +8,7 @@
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
 import { type AgentDeps, type WakeMessage, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
-import { gatewayClocks, tableClocks } from "../../../lib/service/clocks.js";
+import { oneClock, tableClocks } from "../../../lib/service/clocks.js";
 import { createMemorySleepers } from "../../../lib/store/memory-store.js";
 import type { SleeperStore } from "../../../lib/store/port.js";
 import { watchTableClock } from "../../../lib/store/dynamo/table-clock.js";
@@ -202,7 +202,7 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
   const { backend, dynamo, oracle, targets } = scene;
   const made = dynamo?.clientFor(process);
   const store = made?.store ?? backend.storeFor(process);
-  const clocks = made ? tableClocks(process, watchTableClock(made.client, process)) : gatewayClocks(process, undefined);
+  const clocks = made ? tableClocks(process, watchTableClock(made.client, process)) : oneClock(process);
   const step = <T>(what: () => Promise<T>): Promise<T> => arrive(scene, process).then(what);
   return {
     store: {
