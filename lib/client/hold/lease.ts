@@ -313,14 +313,10 @@ export class HeldLease implements Lease, WaitingLease {
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";
-      const released = await retry(
-        (call) => this.#deps.api.release(this.#ref, call),
-        { ...this.#bounds(RELEASE_BUDGET_MS), untilDecided: true },
-        this.#deps,
-      );
-      const { answer } = released;
+      const bounds = { ...this.#bounds(RELEASE_BUDGET_MS), untilDecided: true };
+      const { answer, ambiguous } = await retry((call) => this.#deps.api.release(this.#ref, call), bounds, this.#deps);
       if (!answer.ok) throw errorOf(answer, `release ${this.key}`);
-      this.wasReleaseRepeated = released.ambiguous;
+      this.wasReleaseRepeated = ambiguous;
       return answer.state;
     } finally {
       handoff?.over();
