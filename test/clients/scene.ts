@@ -12,6 +12,7 @@ export const PROPERTIES = {
   waits: "A wait waits, and ends",
   secrets: "Secrets stay",
   sameNames: "One payload has one fingerprint, and one name one key",
+  processes: "A hold belongs to the process and the thread that took it",
 } as const;
 
 export type Property = keyof typeof PROPERTIES;
@@ -37,6 +38,13 @@ export type Step =
   /** Does something straight at the service, as another client. */
   | { readonly other: (service: ScriptedService) => unknown };
 
+/** A text in one file of the SDK, and what stands there in the client with the mistake. */
+export interface Control {
+  readonly file: string;
+  readonly text: string;
+  readonly mistaken: string;
+}
+
 /** One row of the table. */
 export interface Scene {
   /** A sentence about the client. */
@@ -51,6 +59,8 @@ export interface Scene {
   readonly sent?: (exchanges: readonly Exchange[]) => readonly string[];
   /** The mistake of a client that fails it. */
   readonly mistake: string;
+  /** The mistake as a changed line of the SDK: it must fail the scene. Without one, the client in `examples/python` of commit 73eaab57 failed it. */
+  readonly control?: Control;
   /** Why a client can't play it, by the name of its driver. */
   readonly cannot?: Readonly<Record<string, string>>;
   /** The mistake that a client still makes, by the name of its driver. */

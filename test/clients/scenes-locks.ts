@@ -261,18 +261,23 @@ const WAITS: readonly Scene[] = [
     play: [ask("acquire k 3s wait 10s", "granted"), ask("release k", "released")],
     mistake: "It ended the wait with an error.",
   },
-  ...[3000, 9900].map((aheadMs): Scene => ({
+  // The wait is shorter than what the clock is ahead.
+  ...[5000, 9900].map((aheadMs): Scene => ({
     name: `a key that was used by a caller whose clock is ${aheadMs / 1000} s ahead is granted`,
     property: "waits",
     play: [
       other(async (service) => {
-        const path = `/v1/locks/k/leases/${idAhead(aheadMs)}`;
-        await service.other("PUT", path, { leaseMs: 60_000, owner: "other" });
-        await service.other("DELETE", path);
+        // The key remembers eight ids, and refuses those before the oldest of more.
+        for (let earlierMs = 10; earlierMs >= 0; earlierMs--) {
+          const path = `/v1/locks/k/leases/${idAhead(aheadMs - earlierMs)}`;
+          await service.other("PUT", path, { leaseMs: 60_000, owner: "other" });
+          await service.other("DELETE", path);
+        }
       }),
-      ...[ask("acquire k 3s wait 20s", "granted"), ask("held? k", "yes"), ask("release k", "released")],
+      ...[ask(`acquire k 3s wait ${aheadMs / 1000 - 1}s`, "granted"), ask("held? k", "yes"), ask("release k", "released")],
     ],
-    mistake: "It ended the wait with an error, lease-over.",
+    mistake: "A client that makes its next id by its own clock alone is refused, lease-over, until that clock has gone so far.",
+    control: { file: "lib/client/ask/fresh-id.ts", text: "aboveMs = answer.leaseIdAboveMs ?? aboveMs", mistaken: "aboveMs = aboveMs" },
   })),
   {
     name: "an id that is over is replaced by one above the time that the answer names",
@@ -289,7 +294,8 @@ const WAITS: readonly Scene[] = [
     name: "a caller whose own clock is 15 s ahead is granted",
     property: "waits",
     play: [ask("clock 15s", "ok"), ask("acquire k 3s wait 10s", "granted"), ask("held? k", "yes"), ask("release k", "released")],
-    mistake: "It ended the wait with an error, lease-id-time.",
+    mistake: "A client that makes each id by its own clock ends the wait with an error, lease-id-time.",
+    control: { file: "lib/client/ask/lease-ids.ts", text: "this.#correctionMs = serverTimeMs - this.#clock.wallMs()", mistaken: "void 0" },
   },
   {
     name: "of eight in a time two start at once, and the third take waits for its start",
@@ -337,4 +343,78 @@ const ONE_REQUEST: readonly Scene[] = [
   },
 ];
 
-export const LOCK_SCENES: readonly Scene[] = [...RENEWED, ...GRANTED, ...BELIEVED, ...RELEASED, ...NOTHING_LEFT, ...WAITS, ...ONE_REQUEST];
+const NO_FORK = { typescript: "A process of Node doesn't fork.", java: "A process of Java doesn't fork." };
+const NO_THREADS = {
+  typescript: "A lease is an object of its own: who has it holds it.",
+  java: "A lock is an object of its own: who has it holds it.",
+  asyncio: "Tasks of one thread share a lock object, as in redis-py.",
+};
+
+/** Returns a sentence for each release that was sent after those that are right. */
+const releasedOnce = (exchanges: readonly Exchange[]): readonly string[] =>
+  exchanges
+    .filter(({ operation }) => operation === "release")
+    .slice(1)
+    .map(() => "a release was sent for a hold of another process or thread");
+
+const PROCESSES: readonly Scene[] = [
+  {
+    name: "a lock isn't held in a child process, and isn't released by it",
+    property: "processes",
+    cannot: NO_FORK,
+    play: [
+      ask("acquire k 60s wait 0s", "granted"),
+      ...[ask("in_child held? k", "no"), ask("in_child release k", "lost", "refused"), ask("in_child close", "ok")],
+      ...[ask("held? k", "yes"), ask("release k", "released"), free("k")],
+    ],
+    sent: releasedOnce,
+    mistake: "Its child believed in the lock, and released it: the parent worked on without.",
+  },
+  {
+    name: "a client that was made before a fork names the child, and holds for it",
+    property: "processes",
+    cannot: NO_FORK,
+    play: [
+      ...[
+        ask("acquire k 60s wait 0s", "granted"),
+        ask("in_child acquire j 2s wait 0s", "granted"),
+        ask("in_child acquire k 2s wait 0s", "busy"),
+      ],
+      ...[ask("held? k", "yes"), ask("release k", "released")],
+    ],
+    sent: (exchanges) => {
+      const owners = new Map(
+        exchanges
+          .filter(({ operation }) => operation === "acquire")
+          .map(({ key, body }) => [key, (body as { readonly owner: string }).owner]),
+      );
+      const asked = exchanges
+        .filter(({ operation }) => operation === "acquire")
+        .map(({ body }) => (body as { readonly owner: string }).owner);
+      return new Set(asked).size === 3 && owners.size === 2 ? [] : ["two processes have one owner"];
+    },
+    mistake: "A client that makes its owner at its start names the parent in every child.",
+  },
+  {
+    name: "a lock object that threads share is each thread's own",
+    property: "processes",
+    cannot: NO_THREADS,
+    play: [
+      ...[ask("acquire k 60s wait 0s", "granted"), ask("in_thread held? k", "no"), ask("in_thread release k", "refused")],
+      ...[ask("held? k", "yes"), ask("release k", "released"), free("k")],
+    ],
+    sent: releasedOnce,
+    mistake: "Any thread released the lock of another, which worked on without.",
+  },
+];
+
+export const LOCK_SCENES: readonly Scene[] = [
+  ...PROCESSES,
+  ...RENEWED,
+  ...GRANTED,
+  ...BELIEVED,
+  ...RELEASED,
+  ...NOTHING_LEFT,
+  ...WAITS,
+  ...ONE_REQUEST,
+];

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import queue
 import sys
 import threading
@@ -121,13 +122,41 @@ def run_once(name: str, words: List[str], line: str) -> str:
     return reply.get()
 
 
+def replied(carry_out: Callable[..., str], line: str) -> str:
+    try:
+        return carry_out(*split(line), line)
+    except BaseException as error:
+        return refused(error)
+
+
+def in_child(carry_out: Callable[..., str], line: str) -> str:
+    """Carries a command out in a child process, which has all that this one has, and ends."""
+    fork = multiprocessing.get_context("fork")
+    replies = fork.SimpleQueue()
+    child = fork.Process(target=lambda: replies.put(replied(carry_out, line)))
+    child.start()
+    child.join(30)
+    child.kill()
+    return str(replies.get())
+
+
+def in_thread(line: str) -> str:
+    replies: "queue.Queue[str]" = queue.Queue()
+    threading.Thread(target=lambda: replies.put(replied(carry_out, line))).start()
+    return replies.get()
+
+
 def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
+    if verb == "in_child":
+        return in_child(carry_out, line.split(" ", 1)[1])
+    if verb == "in_thread":
+        return in_thread(line.split(" ", 1)[1])
     if verb == "open":
         State.client = Client(name, token=opened(words))
     elif verb in ("token", "clock", "key"):
         return at_once(verb, name, line)
     elif verb == "acquire":
-        lock = State.client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")), thread_local=False)
+        lock = State.client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")))
         if not lock.acquire():
             return "busy"
         State.holds[name] = lock
@@ -169,12 +198,11 @@ def main() -> None:
     while True:
         try:
             line = sys.stdin.readline().rstrip("\n")
-            if not line:
-                break
-            reply = carry_out(*split(line), line)
-        except BaseException as error:
-            reply = refused(error)
-        print(reply, flush=True)
+        except KeyboardInterrupt:
+            continue
+        if not line:
+            break
+        print(replied(carry_out, line), flush=True)
 
 
 if __name__ == "__main__":

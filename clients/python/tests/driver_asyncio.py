@@ -1,12 +1,12 @@
 """The driver of the Python client for asyncio (docs/write-a-client.md)."""
 
 import asyncio
+import os
 import signal
-import sys
 import threading
 from typing import Any, Dict, List
 
-from driver import State, Thrown, after, at_once, given, opened, refused, result, returned, seconds, split
+from driver import State, Thrown, after, at_once, given, in_child, opened, refused, result, returned, seconds, split
 from holdfast import AsyncClient, AsyncLock, Rate
 
 client: AsyncClient
@@ -42,6 +42,8 @@ async def run_once(name: str, words: List[str], line: str) -> str:
 
 async def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     global client
+    if verb == "in_child":
+        return in_child(lambda *command: asyncio.run(carry_out(*command)), line.split(" ", 1)[1])
     if verb == "open":
         client = AsyncClient(name, token=opened(words))
     elif verb in ("token", "clock", "key"):
@@ -83,8 +85,10 @@ async def main() -> None:
     lines: "asyncio.Queue[str]" = asyncio.Queue()
 
     def read() -> None:
-        for line in iter(sys.stdin.readline, ""):
-            loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
+        # Not sys.stdin: a child closes it at its end, and would wait for this thread of its parent.
+        with open(os.dup(0)) as stdin:
+            for line in stdin:
+                loop.call_soon_threadsafe(lines.put_nowait, line.rstrip("\n"))
         loop.call_soon_threadsafe(lines.put_nowait, "")
 
     threading.Thread(target=read, daemon=True).start()
