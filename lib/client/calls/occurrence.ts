@@ -16,11 +16,14 @@ export interface OccurrenceOptions {
   /** The time that the schedule's event names. */
   readonly occurrence?: Date | undefined;
   /**
-   * The interval in ms, from 1 s to 365 d: the occurrence is the last multiple of it since the epoch, by this process's clock. A day begins
-   * at midnight UTC.
+   * The interval in ms, from 1 s to 365 d: the occurrence is the last multiple of it since the epoch, by this process's clock, or the next
+   * one from 10 ms before it. A day begins at midnight UTC.
    */
   readonly everyMs?: number | undefined;
-  /** A schedule, of which the last occurrence is meant, by this process's clock: `cron("0 3 * * *")` of `holdfast/cron`. */
+  /**
+   * A schedule, of which the last occurrence is meant, by this process's clock, or the next one from 10 ms before it: `cron("0 3 * * *")` of
+   * `holdfast/cron`.
+   */
   readonly cron?: Schedule | undefined;
 }
 
@@ -33,6 +36,11 @@ export interface Occurrence {
   readonly intervalMs: number;
 }
 
+/**
+ * A call that comes this early, in ms, is for the coming occurrence. Node's timers end up to 2 ms early, and clocks are corrected by some ms:
+ * a call of the occurrence before would be done already, and nobody would call again before the one after.
+ */
+const EARLY_MS = 10;
 /** A name of an occurrence has four digits for the year. */
 const LAST_YEAR = 9999;
 const WAYS = ["occurrence", "everyMs", "cron"] as const;
@@ -54,10 +62,10 @@ export function checkOccurrence(options: OccurrenceOptions): void {
     throw new InvalidRequestError(`occurrence: tick needs one of ${WAYS.join(", ")}, not ${ways.join(" and ") || "none"}`, "occurrence");
 }
 
-/** Returns the occurrence that is due at the time `nowMs`, of checked options. */
+/** Returns the occurrence that is due at the time `nowMs`, or just after it, of checked options. */
 export function occurrenceOf({ occurrence, everyMs = 0, cron = multiplesOf(everyMs) }: OccurrenceOptions, nowMs: number): Occurrence {
   if (occurrence !== undefined) return { at: occurrence, lateMs: nowMs - occurrence.getTime(), intervalMs: 0 };
-  const at = cron.last(new Date(nowMs));
+  const at = cron.last(new Date(nowMs + EARLY_MS));
   const next = cron.next(at);
   const intervalMs = next === null ? Number.POSITIVE_INFINITY : next.getTime() - at.getTime();
   return { at, lateMs: nowMs - at.getTime(), intervalMs };

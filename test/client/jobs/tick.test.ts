@@ -1,8 +1,12 @@
 /** An occurrence of a schedule is worked on once, whoever delivers it; two occurrences never overlap; nothing is skipped by its own remains. */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cron } from "../../../lib/cron.js";
 import type { LockClient, RunningBefore, Schedule, Tick, TickOptions, TickResult } from "../../../lib/index.js";
 import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../lib/index.js";
+import { scheduleHandler } from "../../../lib/middy.js";
 import { type TestLockClient, createLockClient } from "../../../lib/testing.js";
+import { invocation } from "../../support/invocation.js";
 import { createHarness } from "../harness.js";
 import { cutOff } from "./provider.js";
 
@@ -95,9 +99,9 @@ describe("an occurrence", () => {
     const month = { everyMs: 30 * DAY_MS, maxLateMs: 30 * DAY_MS };
     const began = clock.wallMs();
     expect((await clock.settle(first.tick("monthly", month, () => "done"))).how).toBe("ran");
-    await clock.advance(30 * DAY_MS - (began % (30 * DAY_MS)) - 1);
+    await clock.advance(30 * DAY_MS - (began % (30 * DAY_MS)) - SECOND_MS);
     expect((await clock.settle(first.tick("monthly", month, () => "done"))).how).toBe("done-before");
-    await clock.advance(1);
+    await clock.advance(SECOND_MS);
     expect((await clock.settle(first.tick("monthly", month, () => "done"))).how).toBe("ran");
   });
 
@@ -122,6 +126,48 @@ const daily: Schedule = {
   last: (time) => new Date(Math.floor((time.getTime() - 3 * HOUR_MS) / DAY_MS) * DAY_MS + 3 * HOUR_MS),
   next: (time) => new Date(daily.last(time).getTime() + DAY_MS),
 };
+
+/** The calls that name an occurrence by the time at which they are made, and the handler of events that name it themselves. */
+const TIMED: readonly (readonly [
+  what: string,
+  deliver: (locks: TestLockClient, dueMs: number, work: (tick: Tick) => void) => Promise<unknown>,
+])[] = [
+  ["everyMs", (locks, _dueMs, work) => locks.tick("hourly", { everyMs: HOUR_MS }, work)],
+  ["cron", (locks, _dueMs, work) => locks.tick("hourly", { cron: cron("0 * * * *") }, work)],
+  [
+    "scheduleHandler",
+    (locks, dueMs, work) =>
+      scheduleHandler({ locks, name: "hourly" }, work)({ scheduledTime: new Date(dueMs).toISOString() }, invocation(locks.clock, HOUR_MS)),
+  ],
+];
+
+describe("a timer of each hour", () => {
+  const FIRST_MS = AT_3.getTime();
+  /** Returns the occurrences that ran when the timers end so many ms after each, or before it. */
+  async function ran(offsetsMs: readonly number[], [, deliver]: (typeof TIMED)[number]): Promise<readonly number[]> {
+    const { first, clock } = fleet();
+    const seen: number[] = [];
+    for (const [index, offsetMs] of offsetsMs.entries()) {
+      const dueMs = FIRST_MS + index * HOUR_MS;
+      await clock.advance(dueMs + offsetMs - clock.wallMs());
+      await clock.settle(deliver(first, dueMs, ({ occurrence }) => void seen.push(occurrence.getTime())));
+    }
+    return seen;
+  }
+  const each = (offsetsMs: readonly number[]): readonly number[] => offsetsMs.map((_offset, index) => FIRST_MS + index * HOUR_MS);
+
+  it.each(TIMED)("that ends some ms early, or late, runs each occurrence once: %s", async (...way) => {
+    const offset = fc.oneof(fc.integer({ min: -10, max: 10 }), fc.integer({ min: 0, max: 30 * MINUTE_MS }));
+    const property = fc.asyncProperty(fc.array(offset, { minLength: 2, maxLength: 6 }), async (offsetsMs) => {
+      expect(await ran(offsetsMs, way)).toEqual(each(offsetsMs));
+    });
+    await fc.assert(property, { numRuns: 50, examples: [[[2, -2, 2]], [[-2, -2, -2]], [[-10, 10, 0]]] });
+  });
+
+  it.each(TIMED.slice(0, 2))("control: one that ends earlier than that is for the occurrence before: %s", async (...way) => {
+    expect(await ran([2, -11, 2], way)).toEqual([FIRST_MS, FIRST_MS + 2 * HOUR_MS]);
+  });
+});
 
 describe("an occurrence that nobody began in time", () => {
   const nightly = (locks: TestLockClient, options: Partial<TickOptions> = {}, work = (): unknown => "done") =>
