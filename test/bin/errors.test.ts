@@ -112,7 +112,11 @@ describe("a command line that breaks a rule", () => {
         [["limit", "k", "--rate", rate, "--", "true"], `option '--rate <rate>' argument '${rate}' is invalid. ${why}`, SEE_HELP] as const,
     ),
     [["limit", "k", "--rate", "1/500ms", "--", "true"], "--rate: 500ms given; it must be a duration from 1s to 31d", SEE_HELP],
-    [["limit", "k", "--rate", "9/1m", "--cost", "10", "--", "true"], "--cost: 10 given; it must be a whole number from 1 to 3", SEE_HELP],
+    [
+      ["limit", "k", "--rate", "9/1m", "--cost", "10", "--", "true"],
+      "--cost: 10 given; it takes at most the smallest burst of the rates: a whole number from 1 to 3",
+      SEE_HELP,
+    ],
     [["limit", "k", "--rate", "9/1m", "--lease", "5s", "--", "true"], "--lease: needs --concurrent: without it nothing is held", ""],
     [
       ["limit", "k", "--rate", "9/1m", "--concurrent", "2", "--lease", "2d", "--", "true"],

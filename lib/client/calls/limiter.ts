@@ -200,7 +200,7 @@ export class NamedLimiter implements Limiter {
 
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
   check(what: string, options: TakeOptions): void {
-    const cost = whole(1, costMaxOf(this.#rates));
+    const cost = whole(1, costMaxOf(this.#rates), "it takes at most the smallest burst of the rates: a whole number");
     checkOptions(what, options, { cost, ...TAKE });
   }
 

@@ -68,7 +68,9 @@ export function describeLimits(fixture: Fixture): void {
       await remaining(total!, [0]);
       // A cost that one of them never allows charges none.
       const narrow = fixture.locks.limiter(fixture.fresh(), { rates: [{ ...SLOW, burst: 1 }] });
-      await expect(limitAll([fresh, narrow], { cost: 2 })).rejects.toThrow("cost: 2 given; it must be a whole number from 1 to 1");
+      await expect(limitAll([fresh, narrow], { cost: 2 })).rejects.toThrow(
+        "cost: 2 given; it takes at most the smallest burst of the rates: a whole number from 1 to 1",
+      );
       await remaining(fresh, [2]);
     });
 
