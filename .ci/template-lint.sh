@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The template for accounts without the CDK under cfn-lint, which knows CloudFormation's own schemas, with the page's
-# templates for SAM and Terraform, and the zip under Python's reader of zip files.
+# examples for SAM, the Serverless Framework and Terraform, and the zip under Python's reader of zip files.
 #
 #   .ci/template-lint.sh fetch DIR    installs cfn-lint from PyPI into DIR, prints its version
 #   .ci/template-lint.sh run DIR      builds the template and checks all of it, and a control that must fail
@@ -37,6 +37,10 @@ run() {
 
   block yaml > "$made/sam.yaml"
   "$dir/bin/cfn-lint" --ignore-checks $KNOWN_OF_SAM --template "$made/sam.yaml"
+  block yml > "$made/serverless.yml"
+  "$dir/bin/python" -c 'import json, sys; from cfnlint.decode import cfn_yaml; print(json.dumps(cfn_yaml.load(sys.argv[1])["resources"]))' \
+    "$made/serverless.yml" > "$made/serverless.template.json"
+  "$dir/bin/cfn-lint" --template "$made/serverless.template.json"
   block hcl > "$made/main.tf"
   "$dir/bin/python" -c 'import hcl2, sys; print("Terraform:", ", ".join(sorted(hcl2.load(open(sys.argv[1])))))' "$made/main.tf"
 

@@ -154,14 +154,17 @@ describe("the page about it", () => {
     expect(Object.keys(template.Outputs)).toEqual(expect.arrayContaining(["Url", "ApiArn"]));
   });
 
-  it("grants the function of the SAM example what that policy grants, and no break, list or reset", () => {
+  it.each([
+    ["SAM", "yaml", "AWS::Serverless::Function"],
+    ["Serverless Framework", "yml", "handler: dist/checkout.handler"],
+  ])("grants the function of the example for the %s what that policy grants, and no break, list or reset", (_tool, language, marks) => {
     const [json = ""] = page.blocks("json");
     const { Statement } = JSON.parse(json) as { readonly Statement: readonly [{ readonly Resource: readonly string[] }] };
-    const sam = page.blocks("yaml").find((block) => block.includes("AWS::Serverless::Function")) ?? "";
-    const [, granted = ""] = /"(\$\{Api\}[^"]*)"/.exec(sam) ?? [];
+    const example = page.blocks(language).find((block) => block.includes(marks)) ?? "";
+    const [, granted = ""] = /"(\$\{Api\}[^"]*)"/.exec(example) ?? [];
     const api = /^.*\/\$default/.exec(Statement[0].Resource[0] ?? "")?.[0] ?? "";
     expect(granted.replaceAll("${Api}", () => api).split(",")).toEqual(Statement[0].Resource);
-    expect(sam).not.toMatch(/Resource: !GetAtt .*ApiArn/);
+    expect(example).not.toMatch(/Resource: !GetAtt .*ApiArn/);
   });
 
   it("has a policy that allows a client's calls for its keys, and no others", () => {
