@@ -47,7 +47,7 @@ served() {
 
 # asked DIR: the tests of the Python client that ask a service.
 asked() {
-  "$1/bin/pytest" -p no:cacheprovider clients/python/tests/test_client.py
+  "$1/bin/pytest" -p no:cacheprovider clients/python/tests/test_client.py clients/python/tests/test_pages.py
   # With nothing installed, under every Python that is there.
   local python
   for python in "$1/bare/bin/python" python3.9 python3.10 python3.12 python3.13 python3.14 pypy3; do

@@ -178,6 +178,17 @@ class Locks(unittest.TestCase):
             self.assertEqual(seen, [not thread_local])
             lock.release()
 
+    def test_a_semaphore_has_its_permits_and_shared_locks_exclude_the_others(self) -> None:
+        for options, more, refused in [
+            ({"limit": 3}, {"limit": 3, "permits": 2}, {"limit": 3}),
+            ({"shared": True}, {"shared": True}, {}),
+        ]:
+            self.key = fresh("KIND")
+            first, second = self.held(**options), self.held(**more)
+            self.assertFalse(self.locks.lock(self.key, **refused).acquire(blocking=False))
+            first.release()
+            second.release()
+
     def test_extends_the_lease(self) -> None:
         lock = self.held(timeout=2)
         lock.extend(60)
