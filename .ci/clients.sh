@@ -3,7 +3,7 @@
 #
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
 #   .ci/clients.sh python DIR    its lint and types, its tests from outside, redis-py's own of its locks, and the scenes of every client
-#   .ci/clients.sh java          ShedLock's own kit of tests against the Java client; gets the kit from Maven Central
+#   .ci/clients.sh java [DIR]    ShedLock's own kit of tests against the Java client, its own tests, and the scenes; gets the kit from Maven Central
 #   .ci/clients.sh generator NAME DIR    installs a generator of clients into DIR, and prints its version
 #   .ci/clients.sh generated NAME DIR    generates a client from the served document, which takes a lock, a run and a limit
 #
@@ -146,7 +146,21 @@ case ${1-} in
     HOLDFAST_DRIVER="python=$2/bin/python $drivers/driver.py;asyncio=$2/bin/python $drivers/driver_asyncio.py" \
       npx vitest run --project waiting test/clients
     ;;
-  java) served mvn --batch-mode --quiet --file .ci/shedlock/pom.xml test ;;
+  java)
+    mkdir -p "${2-.engine/java}"
+    dir=$(cd "${2-.engine/java}" && pwd)
+    (served mvn --batch-mode --quiet --file clients/java/pom.xml -Dbuild.dir="$dir/build" test)
+    # All of them passed. The file is what docs/evidence.md tells.
+    node -e '
+      const { readFileSync, writeFileSync } = require("node:fs");
+      const [report, file] = process.argv.slice(1);
+      const [, passed] = /<testsuite [^>]* tests="(\d+)"/.exec(readFileSync(report, "utf8"));
+      const [, version] = /<shedlock.version>([^<]+)</.exec(readFileSync("clients/java/pom.xml", "utf8"));
+      const kits = { ...JSON.parse(readFileSync(file, "utf8")), "ShedLock'"'"'s kit for a provider": { version, passed: Number(passed), cannot: {} } };
+      writeFileSync(file, `${JSON.stringify(Object.fromEntries(Object.entries(kits).sort()), null, 2)}\n`);' \
+      "$dir/build/surefire-reports/TEST-holdfast.HoldfastLockProviderTest.xml" test/support/kits.json
+    HOLDFAST_DRIVER="java=java -XX:TieredStopAtLevel=1 -cp $dir/build/classes:$dir/build/test-classes holdfast.Driver" npx vitest run --project waiting test/clients
+    ;;
   generator) generator "$2" "$3" && echo "$2" ;;
   generated) served .ci/clients.sh generate "$2" "$3" ;;
   # With HOLDFAST_URL.

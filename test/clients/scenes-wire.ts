@@ -102,6 +102,9 @@ const SAME: readonly Scene[] = [
     property: "sameNames",
     play: [ask(`key ${inAscii(parts)}`, `key ${key}`)],
     mistake: "It wrote 10²¹ with all its digits.",
+    ...(parts.some((part) => typeof part === "number" && !Number.isSafeInteger(part)) && {
+      cannot: { java: "Its parts are texts and whole numbers: Java writes other numbers in ways of its own." },
+    }),
   })),
 ];
 

@@ -4,4 +4,23 @@ import { RUN_SCENES } from "./scenes-runs.js";
 import type { Scene } from "./scene.js";
 import { WIRE_SCENES } from "./scenes-wire.js";
 
-export const SCENES: readonly Scene[] = [...LOCK_SCENES, ...RUN_SCENES, ...WIRE_SCENES];
+/** The commands that a client doesn't have, by the name of its driver, and why. */
+const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  java: {
+    run_once: "It has locks alone: ShedLock and the clients that people come from have no runs.",
+    take: "It has locks alone: ShedLock and the clients that people come from have no limits.",
+  },
+};
+
+/** Returns the scene with the reasons of the clients that lack one of its commands. */
+function withReasons(scene: Scene): Scene {
+  const asked = scene.play.flatMap((step) => ("ask" in step ? [step.ask] : "begin" in step ? [step.begin] : []));
+  const reasons = Object.entries(LACKS).flatMap(([name, lacks]) =>
+    Object.entries(lacks).flatMap(([verb, reason]) => (asked.some((command) => command.startsWith(`${verb} `)) ? [[name, reason]] : [])),
+  );
+  return reasons.length === 0
+    ? scene
+    : { ...scene, cannot: { ...scene.cannot, ...(Object.fromEntries(reasons) as Record<string, string>) } };
+}
+
+export const SCENES: readonly Scene[] = [...LOCK_SCENES, ...RUN_SCENES, ...WIRE_SCENES].map(withReasons);

@@ -1,0 +1,100 @@
+package holdfast;
+
+import java.net.URI;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
+import net.javacrumbs.shedlock.core.AbstractSimpleLock;
+import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.support.LockException;
+
+/**
+ * ShedLock's locks in holdfast's HTTP API, so that {@code @SchedulerLock} needs no database.
+ *
+ * <pre>{@code
+ * @Bean
+ * LockProvider lockProvider(Signer signer) {
+ *   return new HoldfastLockProvider(URI.create(System.getenv("HOLDFAST_URL")), signer);
+ * }
+ * }</pre>
+ *
+ * {@code lockAtMostFor} is the lease. It may be up to 24 h; one below a second is raised to that. A process that died is replaced about a
+ * second after it. An {@code extend} never makes the lease shorter. An {@code unlock} that the service refuses or doesn't answer is sent until
+ * the lease is over, and after 5 s throws {@link LockException}.
+ */
+public final class HoldfastLockProvider implements ExtensibleLockProvider {
+  private static final Duration SHORTEST = Duration.ofSeconds(1);
+
+  private final Requests requests;
+
+  /** @param signer proves who asks: for a deployment a signature or a token, for a service on this machine {@link Signer#none} */
+  public HoldfastLockProvider(URI url, Signer signer) {
+    requests = new Requests(url, signer, System::currentTimeMillis);
+  }
+
+  /** Returns the lock, or nothing while another has it. @throws LockException if the service can't be reached or refuses */
+  @Override
+  public Optional<SimpleLock> lock(LockConfiguration configuration) {
+    var hold = new Hold(requests, Key.of(configuration.getName()));
+    try {
+      hold.acquire(leaseMs(configuration), 0);
+      return Optional.of(new Lock(configuration, hold));
+    } catch (Problem problem) {
+      if (problem.isBusy()) return Optional.empty();
+      throw failed("lock", configuration, problem);
+    } catch (InterruptedException interrupted) {
+      Thread.currentThread().interrupt();
+      throw failed("lock", configuration, interrupted);
+    }
+  }
+
+  private static final class Lock extends AbstractSimpleLock {
+    private final Hold hold;
+
+    private Lock(LockConfiguration configuration, Hold hold) {
+      super(configuration);
+      this.hold = hold;
+    }
+
+    /** Frees the lock, or as late as {@code lockAtLeastFor} says. */
+    @Override
+    protected void doUnlock() {
+      long left = Duration.between(Instant.now(), lockConfiguration.getLockAtLeastUntil()).toMillis();
+      try {
+        if (left > 0) hold.releaseAfter(left);
+        else hold.release();
+      } catch (Problem | LockLostException problem) {
+        throw failed("unlock", lockConfiguration, problem);
+      }
+    }
+
+    @Override
+    protected Optional<SimpleLock> doExtend(LockConfiguration extended) {
+      try {
+        hold.extend(leaseMs(extended));
+        return Optional.of(new Lock(extended, hold));
+      } catch (Problem problem) {
+        if (problem.isLost()) return Optional.empty();
+        throw failed("extend", extended, problem);
+      } catch (InterruptedException interrupted) {
+        Thread.currentThread().interrupt();
+        throw failed("extend", extended, interrupted);
+      }
+    }
+  }
+
+  private static LockException failed(String what, LockConfiguration configuration, Exception cause) {
+    return new LockException(what + " " + configuration.getName() + ": " + cause.getMessage(), cause);
+  }
+
+  private static long leaseMs(LockConfiguration configuration) {
+    var length = configuration.getLockAtMostFor();
+    try {
+      return HoldfastLocks.leaseMs(length.compareTo(SHORTEST) < 0 ? SHORTEST : length);
+    } catch (IllegalArgumentException tooLong) {
+      throw new IllegalArgumentException("lockAtMostFor of " + configuration.getName() + ", " + tooLong.getMessage());
+    }
+  }
+}

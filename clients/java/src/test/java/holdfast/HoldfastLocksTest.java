@@ -1,0 +1,75 @@
+package holdfast;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.URI;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The lock for those who come from a client of DynamoDB locks. The scenes have the rest. */
+class HoldfastLocksTest {
+  private static final Duration LEASE = Duration.ofSeconds(5);
+
+  private final HoldfastLocks locks = new HoldfastLocks(URI.create(System.getenv("HOLDFAST_URL")), Signer.none());
+  private final List<String> told = new ArrayList<>();
+
+  @AfterEach
+  void freeAll() {
+    locks.close();
+  }
+
+  @Test
+  void everyGrantHasALargerToken() throws Exception {
+    long before;
+    try (var lock = locks.tryLock("tokens", LEASE).orElseThrow()) {
+      before = lock.fencingToken();
+      assertThat(locks.tryLock("tokens", LEASE)).isEmpty();
+    }
+    assertThat(locks.tryLock("tokens", LEASE).orElseThrow().fencingToken()).isGreaterThan(before);
+  }
+
+  @Test
+  void aRenewalMakesALeaseLongerAndNeverShorter() throws Exception {
+    var lock = locks.tryLock("renewed", LEASE).orElseThrow();
+    lock.renew(Duration.ofMinutes(10));
+    assertThat(lock.remaining()).isGreaterThan(Duration.ofMinutes(9));
+    lock.renew(LEASE);
+    assertThat(lock.remaining()).isGreaterThan(Duration.ofMinutes(9));
+  }
+
+  @Test
+  void workIsDoneUnderBothTheOldLockFirst() throws Exception {
+    var result = locks.underBoth(() -> old("both"), "both", LEASE, Duration.ZERO, lock -> {
+      told.add("work " + locks.tryLock("both", LEASE).isPresent());
+      return 7;
+    });
+    assertThat(result).isEqualTo(7);
+    assertThat(told).containsExactly("took both", "work false", "freed both");
+    assertThat(locks.tryLock("both", LEASE)).isPresent();
+  }
+
+  @Test
+  void workUnderBothThatIsDoneIsNotHiddenByTheOldLock() throws Exception {
+    AutoCloseable fails = () -> {
+      throw new IllegalStateException("the old table is gone");
+    };
+    assertThat(locks.<String>underBoth(() -> fails, "hidden", LEASE, Duration.ZERO, lock -> "done")).isEqualTo("done");
+  }
+
+  @Test
+  void workUnderBothIsNotDoneWhileAnotherHasTheKey() throws Exception {
+    locks.tryLock("other", LEASE).orElseThrow();
+    assertThatThrownBy(() -> locks.underBoth(() -> old("other"), "other", LEASE, Duration.ZERO, lock -> told.add("work")))
+        .isInstanceOfSatisfying(HoldfastException.class, error -> assertThat(error.code()).isEqualTo("locked"));
+    assertThat(told).containsExactly("took other", "freed other");
+  }
+
+  private AutoCloseable old(String name) {
+    told.add("took " + name);
+    return () -> told.add("freed " + name);
+  }
+}

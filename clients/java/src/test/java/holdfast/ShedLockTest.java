@@ -1,0 +1,94 @@
+package holdfast;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.net.URI;
+import java.time.Duration;
+import java.time.Instant;
+import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.support.LockException;
+import org.junit.jupiter.api.Test;
+
+/** What ShedLock's own kit doesn't ask. */
+class ShedLockTest {
+  private final HoldfastLockProvider provider = new HoldfastLockProvider(URI.create(HoldfastLockProviderTest.URL), Signer.none());
+
+  private static LockConfiguration config(String name, Duration atMost, Duration atLeast) {
+    return new LockConfiguration(Instant.now(), name, atMost, atLeast);
+  }
+
+  private static void assertFree(String key) {
+    assertThat(HoldfastLockProviderTest.inspected(key)).contains("\"holders\":[]");
+  }
+
+  @Test
+  void raisesALeaseBelowASecondToThat() {
+    var lock = provider.lock(config("short", Duration.ofMillis(2), Duration.ZERO)).orElseThrow();
+    assertThat(HoldfastLockProviderTest.inspected("short")).contains("\"leaseMs\":1000");
+    lock.unlock();
+  }
+
+  @Test
+  void refusesLeasesThatAreTooLong() {
+    assertThatThrownBy(() -> provider.lock(config("long", Duration.ofHours(25), Duration.ZERO)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("lockAtMostFor of long, lease: 90000000 ms given; it is 1 s to 24 h long");
+    assertFree("long");
+  }
+
+  @Test
+  void keepsTheLockOfAProcessThatEndsAsLongAsAtLeastForAndNoLonger() {
+    var lock = provider.lock(config("at-least", Duration.ofHours(1), Duration.ofSeconds(2))).orElseThrow();
+    lock.unlock();
+    assertThat(HoldfastLockProviderTest.inspected("at-least")).matches(".*\"remainingMs\":1?\\d{1,3}[,}].*");
+    assertThat(provider.lock(config("at-least", Duration.ofHours(1), Duration.ZERO))).isEmpty();
+  }
+
+  @Test
+  void makesAnotherKeyOfEachName() {
+    var one = provider.lock(config("nightly report/ä", Duration.ofSeconds(5), Duration.ZERO)).orElseThrow();
+    assertThat(HoldfastLockProviderTest.inspected("nightly~20report~2F~C3~A4")).contains("\"holders\":[{");
+    assertThat(provider.lock(config("nightly report/ä", Duration.ofSeconds(5), Duration.ZERO))).isEmpty();
+    one.unlock();
+    assertFree("nightly~20report~2F~C3~A4");
+  }
+
+  /** The key remembers eight leases by name, and refuses every id below the latest of all earlier ones. */
+  @Test
+  void isGrantedAKeyThatCallersUsedWhoseClockIsAhead() {
+    var time = String.format("%012x", System.currentTimeMillis() + 1500);
+    for (int order = 0; order < 12; order++) {
+      var id = String.format("%s-%s-7000-8000-%012x", time.substring(0, 8), time.substring(8), order);
+      HoldfastLockProviderTest.asked("PUT", "ahead/leases/" + id);
+      HoldfastLockProviderTest.asked("DELETE", "ahead/leases/" + id);
+    }
+    provider.lock(config("ahead", Duration.ofSeconds(5), Duration.ZERO)).orElseThrow().unlock();
+  }
+
+  @Test
+  void tellsThatNobodyAnswers() {
+    var nobody = new HoldfastLockProvider(URI.create("http://127.0.0.1:9"), Signer.none());
+    assertThatThrownBy(() -> nobody.lock(config("any", Duration.ofSeconds(5), Duration.ZERO)))
+        .isInstanceOf(LockException.class)
+        .hasMessageContaining("no answer of http://127.0.0.1:9");
+  }
+
+  @Test
+  void releasesInAThreadThatWasInterrupted() {
+    var lock = provider.lock(config("interrupted", Duration.ofHours(1), Duration.ZERO)).orElseThrow();
+    Thread.currentThread().interrupt();
+    lock.unlock();
+    assertThat(Thread.interrupted()).isTrue();
+    assertFree("interrupted");
+  }
+
+  @Test
+  void keepsForAtLeastSoLongInAThreadThatWasInterrupted() {
+    var lock = provider.lock(config("kept", Duration.ofHours(1), Duration.ofSeconds(2))).orElseThrow();
+    Thread.currentThread().interrupt();
+    lock.unlock();
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(HoldfastLockProviderTest.inspected("kept")).matches(".*\"remainingMs\":1?\\d{1,3}[,}].*");
+  }
+}
