@@ -110,7 +110,7 @@ function engines(): string {
   );
 }
 
-/** What a client's kit of tests by others said at its latest run (`.ci/clients.sh`): what passed, and how many tests can't, by reason. */
+/** The latest run of a kit of tests that others wrote for a client (`.ci/clients.sh`): what passed, and how many tests can't, by reason. */
 interface Kit {
   readonly version: string;
   readonly passed: number;
