@@ -67,7 +67,7 @@ export const STORE_BUGS: readonly Bug[] = [
     why: "a decision is written over whatever the record has become since it was read",
     file: "lib/store/dynamo/dynamo-store.ts",
     breaks: "S11",
-    edits: [['[seen ? "v = :seen" : "attribute_not_exists(v)", ', '[seen ? "v >= :seen" : "attribute_not_exists(v)", ']],
+    edits: [['const condition = seen ? ["v = :seen", ', 'const condition = seen ? ["v >= :seen", ']],
   },
   {
     name: "nothing-seen-lately",
