@@ -41,9 +41,17 @@ interface Surrounding extends HeldKeys {
   isOver: boolean;
 }
 
-/** The sentences that a timeout adds if this side holds the key. */
-const OWN = "; this client holds it itself, and a scope makes it reentrant";
-const AROUND = "; a call around this one seems to hold it: pass its lease on, or use a scope; in a pool, bind each job to its context";
+/** Returns the sentence that a timeout adds if this side holds the keys. A scope makes locks reentrant, and neither permits nor runs. */
+function hintOf(uses: readonly KeyUse[], isAround: boolean): string {
+  const ofRun = uses.some(({ kind }) => kind === "runs");
+  const ofPermits = uses.some(({ limit = 1 }) => limit > 1);
+  const isReentrant = !ofRun && !ofPermits;
+  if (!isAround) {
+    const holds = ofRun ? "runs it" : ofPermits ? "holds permits of it" : "holds it";
+    return `; this client ${holds} itself${isReentrant ? ", and a scope makes it reentrant" : ""}`;
+  }
+  return `; a call around this one seems to hold it: ${ofRun ? "" : `pass its lease on${isReentrant ? ", or use a scope" : ""}; `}in a pool, bind each job to its context`;
+}
 
 const surroundings = /* @__PURE__ */ sharedStorage<readonly Surrounding[]>("holdfast.held/1");
 
@@ -86,8 +94,8 @@ export async function awaited<T>(session: Session, uses: readonly KeyUse[], wait
   try {
     return await wait();
   } catch (error) {
-    const hint = isAround ? AROUND : uses.some(({ key }) => session.registry.has(key)) ? OWN : "";
     if (!isA(error, LockTimeoutError)) throw error;
+    const hint = isAround || uses.some(({ key }) => session.registry.has(key)) ? hintOf(uses, isAround) : "";
     const key = uses.map((use) => use.key).join(" ");
     throw new LockTimeoutError(error.message + hint, Object.assign({}, error, { cause: error.cause, key }));
   }

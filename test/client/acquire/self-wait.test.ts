@@ -257,6 +257,39 @@ describe("an acquire that waited in vain for a lease of its own client", () => {
     await rival.acquire(KEY);
     expect(await inVain()).not.toContain("this client");
   });
+
+  /** Work beside which the same call waits in vain: within it, and beside it by the same client. */
+  const KINDS: readonly (readonly [
+    what: string,
+    begin: (locks: LockClient, work: () => Promise<unknown>) => Promise<unknown>,
+    own: string,
+  ])[] = [
+    ["a lock", (locks, work) => locks.withLock(KEY, WAIT, work), "this client holds it itself, and a scope makes it reentrant"],
+    [
+      "a semaphore",
+      (locks, work) => locks.withLock(KEY, { ...WAIT, limit: 1000, permits: 600 }, work),
+      "this client holds permits of it itself",
+    ],
+    ["a run", (locks, work) => locks.runOnce(KEY, WAIT, work), "this client runs it itself"],
+  ];
+
+  it.each(KINDS)("offers a scope only where one helps: of %s", async (what, begin, own) => {
+    const { clock, locks } = createHarness();
+    const message = (): Promise<string> =>
+      begin(locks, () => expect.unreachable()).catch((error: unknown) => (error as Error).message) as never;
+    let end = (): void => undefined;
+    let within: Promise<string> | undefined;
+    const outer = begin(locks, () => {
+      within = message();
+      return new Promise<void>((resolve) => (end = resolve));
+    });
+    await clock.advance(1000);
+    expect(await clock.settle(message())).toMatch(new RegExp(`; ${own}$`));
+    expect(await within).toContain(HINT);
+    expect((await within!).includes("use a scope")).toBe(what === "a lock");
+    end();
+    await clock.settle(outer);
+  });
 });
 
 describe("it is no wait for oneself", () => {
