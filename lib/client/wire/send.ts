@@ -5,6 +5,7 @@
 import type { LookupFunction } from "node:net";
 import { brand } from "../../core/brand.js";
 import type { CallOptions } from "../../core/api/locks.js";
+import { closeIdle } from "../../core/idle-connections.js";
 import { nodeModules } from "../../core/node-modules.js";
 import { stopSignalOf } from "./lazy-abort.js";
 
@@ -103,7 +104,7 @@ const LOOPBACK_NAME = /^https?:\/\/[\w.-]+\.localhost(?=[:/?#]|$)/i;
 function byNode(load: typeof process.getBuiltinModule): Send {
   return (url, { method, headers, body }, options) =>
     new Promise((resolve, reject) => {
-      const { request } = /^https:/i.test(url) ? load("node:https") : load("node:http");
+      const { request, globalAgent } = /^https:/i.test(url) ? load("node:https") : load("node:http");
       const stop = stopSignalOf(options);
       // Firewalls refuse requests that don't say who sends them.
       const lookup = LOOPBACK_NAME.test(url) && {
@@ -119,7 +120,11 @@ function byNode(load: typeof process.getBuiltinModule): Send {
           resolve({ status: response.statusCode ?? 0, headers: { get }, text });
         });
       });
-      const abort = (): void => void sent.destroy();
+      const abort = (): void => {
+        // A time limit has no reason; a caller that gives up has one.
+        if (sent.reusedSocket && stop?.reason === undefined) closeIdle(globalAgent, `${sent.host}:`);
+        sent.destroy();
+      };
       // The other side closes what was idle for long, and the request may have met that on its way.
       sent.on("error", (cause) => reject(sent.reusedSocket && !stop?.aborted ? new StaleConnection(cause) : cause));
       sent.on("close", () => stop?.removeEventListener("abort", abort));

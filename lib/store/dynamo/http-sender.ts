@@ -4,6 +4,7 @@
  */
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent, request as overHttp } from "node:http";
 import { Agent as TlsAgent, request as overHttps } from "node:https";
+import { closeIdle } from "../../core/idle-connections.js";
 import type { Clock } from "../../core/time.js";
 import type { RawHeaders } from "./signature.js";
 
@@ -23,6 +24,8 @@ export type Connections = Readonly<Record<Endpoint["protocol"], Agent>>;
 
 /** The AWS SDK's limit. */
 const MAX_SOCKETS = 50;
+/** The time in ms after which an idle connection is closed: less than the 60 s after which many gateways forget it without a word. */
+const IDLE_MS = 50_000;
 
 /**
  * Limits of a call to the table, in the AWS SDK's form: its requests for credentials have them too. All attempts together end well before a
@@ -35,8 +38,8 @@ export const TABLE_CALLS = {
 } as const;
 
 /** Returns connections that are open on demand. */
-export function connections(): Connections {
-  const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+export function connections(idleMs = IDLE_MS): Connections {
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: idleMs };
   return { "http:": new Agent(options), "https:": new TlsAgent(options) };
 }
 
@@ -84,7 +87,10 @@ export function send(endpoint: Endpoint, headers: RawHeaders, body: string, boun
       request.destroy();
       reject(error);
     };
-    const timer = clock.after(bounds.answerMs, () => fail(timeout(`no answer within ${bounds.answerMs} ms`)));
+    const timer = clock.after(bounds.answerMs, () => {
+      if (request.reusedSocket) closeIdle(agent);
+      fail(timeout(`no answer within ${bounds.answerMs} ms`));
+    });
     request.on("error", (error: Error & { code?: string }) => {
       if (BROKEN.has(error.code)) error.name = "TimeoutError";
       fail(error);
