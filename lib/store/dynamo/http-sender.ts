@@ -2,7 +2,7 @@
  * Sends one HTTP request over a keep-alive connection and reads its whole answer. The time from the start to the last byte and the
  * answer's size are bounded. It sends once. The error of a broken connection has the AWS SDK's name for it.
  */
-import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent, request as overHttp } from "node:http";
+import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, Agent, globalAgent, request as overHttp } from "node:http";
 import { Agent as TlsAgent, request as overHttps } from "node:https";
 import { closeIdle } from "../../core/idle-connections.js";
 import type { Clock } from "../../core/time.js";
@@ -37,9 +37,10 @@ export const TABLE_CALLS = {
   requestHandler: { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true },
 } as const;
 
-/** Returns connections that are open on demand. */
+/** Returns connections that are open on demand, through the proxy that Node's own have by `NODE_USE_ENV_PROXY` (Node 24 and later). */
 export function connections(idleMs = IDLE_MS): Connections {
-  const options = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: idleMs };
+  const { proxyEnv } = (globalAgent as { readonly options?: { readonly proxyEnv?: object } }).options ?? {};
+  const options = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: idleMs, ...(proxyEnv && { proxyEnv }) };
   return { "http:": new Agent(options), "https:": new TlsAgent(options) };
 }
 
