@@ -86,9 +86,15 @@ interface QueryResults {
 async function call<T>(action: string, { endpoint, sign, fetch: send = fetch }: InsightsOptions, body: object): Promise<T> {
   const text = JSON.stringify(body);
   const plain = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `Logs_20140328.${action}` };
-  const headers = { ...plain, ...(await sign({ method: "POST", url: endpoint, headers: plain, body: text })) };
-  const response = await send(endpoint, { method: "POST", headers, body: text, signal: AbortSignal.timeout(CALL_MS) });
-  const answer = (await response.json().catch(() => ({}))) as T & Refused;
+  const ask = async () => {
+    const headers = { ...plain, ...(await sign({ method: "POST", url: endpoint, headers: plain, body: text })) };
+    const response = await send(endpoint, { method: "POST", headers, body: text, signal: AbortSignal.timeout(CALL_MS) });
+    const answer = (await response.json().catch(() => ({}))) as T & Refused;
+    return { response, answer, refusal: { text: JSON.stringify(answer), date: response.headers.get("date"), headers } };
+  };
+  let sent = await ask();
+  if (!sent.response.ok && (await sign.refused?.(sent.refusal))) sent = await ask();
+  const { response, answer } = sent;
   if (response.ok) return answer;
   const { __type: type = "", message, Message = message } = answer;
   throw new Error(`${action}: ${type.replace(/^.*#/, "") || response.status}${Message === undefined ? "" : `: ${Message}`}`);

@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
 import { deployedLog, runQuery } from "../../bin/console/insights.js";
 import { HISTORY_LINES, historyQuery, linesOfRows } from "../../bin/console/insights-query.js";
-import { sigv4 } from "../../lib/sigv4.js";
+import { type SigV4Options, sigv4 } from "../../lib/sigv4.js";
 import { closingAfterEach, listening } from "../adapters/app-server.js";
 
 const open = closingAfterEach();
@@ -20,7 +20,7 @@ interface Asked {
 }
 
 /** Answers each request with the next of `answers`, and keeps the requests with the signature that each should have. */
-async function logs(answers: readonly (readonly [status: number, body: object])[]) {
+async function logs(answers: readonly (readonly [status: number, body: object])[], credentials: SigV4Options["credentials"] = CREDENTIALS) {
   const asked: Asked[] = [];
   const server = await listening((request, response) => {
     let body = "";
@@ -40,7 +40,7 @@ async function logs(answers: readonly (readonly [status: number, body: object])[
     });
   });
   const endpoint = `${open(server).url}/`;
-  const sign = sigv4({ region: REGION, service: "logs", credentials: CREDENTIALS });
+  const sign = sigv4({ region: REGION, service: "logs", credentials });
   const waits: number[] = [];
   const wait = (ms: number) => Promise.resolve(waits.push(ms));
   const run = (query = "q") => runQuery(query, { fromMs: 1_500, toMs: 86_400_400 }, { logGroup: "group", endpoint, sign, wait });
@@ -164,6 +164,17 @@ describe("running it", () => {
   ])("tells a caller that %s so, in the words of CloudWatch", async (_, answers, message) => {
     const { run } = await logs(answers);
     await expect(run()).rejects.toThrow(message);
+  });
+
+  it("asks again with other credentials when those before are refused, and once with the same", async () => {
+    const refused = [400, { __type: "ExpiredTokenException", message: "expired" }] as const;
+    let found = 0;
+    const done = [200, { status: "Complete", results: [] }] as const;
+    const changing = () => Promise.resolve({ ...CREDENTIALS, sessionToken: `session-${++found}` });
+    const { run, asked } = await logs([refused, [200, { queryId: "q" }], done], changing);
+    expect(await run()).toEqual([]);
+    for (const { authorization, expected } of asked) expect(authorization).toBe(expected);
+    await expect((await logs([refused])).run()).rejects.toThrow("StartQuery: ExpiredTokenException: expired");
   });
 
   it("gives up a query that doesn't end", async () => {

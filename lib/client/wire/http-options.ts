@@ -16,10 +16,14 @@ export interface Sign {
    */
   readonly oneCaller?: boolean;
   /**
-   * Takes the `Date` of a refusal that calls the signature too old or too new. The request is then signed and sent once more. @default none:
-   * such a refusal is final
+   * Takes a gateway's refusal (403) of a request with these signed headers. If it resolves to true, the request is signed and sent once
+   * more. @default none: such a refusal is final
    */
-  readonly correctClock?: (date: string | null) => void;
+  readonly refused?: (refusal: {
+    readonly text: string;
+    readonly date: string | null;
+    readonly headers: Readonly<Record<string, string>>;
+  }) => Promise<boolean>;
 }
 
 /** The service's URL and the credentials and headers for its requests. */

@@ -32,8 +32,6 @@ const CONNECTION = /fetch|network|load failed|connect|socket|request|dns|certifi
 /** The characters of the name and of the value of a header. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** The words of a refusal that calls a signature too old, or too new. */
-const SIGNED_AT_ANOTHER_TIME = /signature (?:expired|not yet current)|RequestTimeTooSkewed/i;
 
 /** A shorter value is no credential, and may be a part of any word. */
 const CREDENTIAL_MIN_CHARS = 8;
@@ -107,8 +105,8 @@ function senderOf(options: HttpOptions, contact: Contact): (request: Encoded, op
     let answer: HttpResponse;
     try {
       answer = await send(url, { method, headers, body: text }, callOptions);
-      if (sign?.correctClock && answer.status === 403 && SIGNED_AT_ANOTHER_TIME.test(answer.text)) {
-        sign.correctClock(answer.headers.get("date"));
+      const refusal = { text: answer.text, date: answer.headers.get("date"), headers };
+      if (answer.status === 403 && !isProblem(answer) && (await sign?.refused?.(refusal))) {
         headers = await signed();
         answer = await send(url, { method, headers, body: text }, callOptions);
       }
@@ -116,13 +114,17 @@ function senderOf(options: HttpOptions, contact: Contact): (request: Encoded, op
       return unreached(cause, contact, { method, base, quotable });
     }
     const { status, headers: received, text: raw } = answer;
-    const isService = isSuccess(answer) || received.get("content-type")?.startsWith(PROBLEM_TYPE);
-    const parsed = parse(isService ? raw : withoutCredentials(raw, headers));
+    const parsed = parse(isSuccess(answer) || isProblem(answer) ? raw : withoutCredentials(raw, headers));
     if (status >= 400 && !isAbout(path, parsed))
       throw new NoResponse(`the answer ${status} is one to another request`, { isStranger: true });
     const asks = status === 403 && token !== undefined ? `does the token have a scope for this call, and ${askAbout}` : askAbout;
     return { status, headers: received, askAbout: asks, body: parsed };
   };
+}
+
+/** True of the service's own refusals. */
+function isProblem({ headers }: HttpResponse): boolean {
+  return headers.get("content-type")?.startsWith(PROBLEM_TYPE) === true;
 }
 
 /** A request whose sending failed, as an error may name it. */

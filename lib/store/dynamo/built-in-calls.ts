@@ -9,6 +9,7 @@ import { plainItem } from "./attribute-value.js";
 import { HAS_ALL, NotDynamo, REQUEST_ID, judged } from "./contact.js";
 import type { Item } from "./layout.js";
 import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
+import { refusesCredentials } from "./found-credentials.js";
 import { type Endpoint, type Reply, type SendBounds, TABLE_CALLS, send } from "./http-sender.js";
 import { type RetryStrategy, sendUntilAnswered } from "./retries.js";
 import { type ErrorMetadata, bodyOf } from "./service-error.js";
@@ -23,8 +24,11 @@ export interface Destination {
 }
 
 export interface TransportSettings {
-  /** Returns the endpoint and the signer. Called for each request, since credentials are refreshed. */
-  readonly destination: (tableNames: readonly string[]) => Promise<Destination>;
+  /**
+   * Returns the endpoint and the signer. Called for each request, since credentials are refreshed. Called with the destination of a request
+   * whose credentials were refused, it looks for others, and returns the same destination if there are none.
+   */
+  readonly destination: (tableNames: readonly string[], refused?: Destination) => Promise<Destination>;
   readonly retries: () => Promise<RetryStrategy>;
   /** @default those of this package's calls */
   readonly bounds?: SendBounds;
@@ -107,11 +111,17 @@ class BuiltInCalls implements AllCalls {
     body: string,
     hasAll: (members: Members) => boolean = () => true,
   ): Promise<Members> {
+    const retries = await this.#settings.retries();
     // This is outside the attempts: the provider has already searched long enough for a region or credentials.
     const destination = await this.#settings.destination(tables);
-    const retries = await this.#settings.retries();
+    const sendTo = (one: Destination): Promise<Members> =>
+      sendUntilAnswered(() => this.#attempt(one, operation, body), retries, this.#clock);
     try {
-      const members = await sendUntilAnswered(() => this.#attempt(destination, operation, body), retries, this.#clock);
+      const members = await sendTo(destination).catch(async (error: unknown) => {
+        const found = refusesCredentials(error as Error) && (await this.#settings.destination(tables, destination).catch(() => undefined));
+        if (!found || found === destination) throw error;
+        return sendTo(found);
+      });
       if (!hasAll(members)) throw new NotDynamo(200);
       this.#contact.made();
       return members;

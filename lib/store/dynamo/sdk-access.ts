@@ -3,11 +3,13 @@
  * SDK is given: load-sdk.ts loads it, only if the environment says too little or too much, or a client of the SDK is given.
  */
 import type * as Client from "@aws-sdk/client-dynamodb";
+import { systemClock } from "../../core/time.js";
 import { VERSION } from "../../core/version.js";
 import type { Destination, TransportSettings } from "./built-in-calls.js";
 import type { TableCalls } from "./calls.js";
 import { TABLE_CALLS, connections, endpointAt } from "./http-sender.js";
 import { type Documents, sdkCalls } from "./sdk-calls.js";
+import { Finder, READS_FILES } from "./found-credentials.js";
 import { signer } from "./signature.js";
 
 /** The place of the table and the caller's identity, as far as the environment doesn't say it. */
@@ -28,12 +30,13 @@ export interface Sdk {
 
 /** Returns what the SDK of these packages knows. */
 export function sdkOf({ DynamoDBClient }: Pick<typeof Client, "DynamoDBClient">, documents: Documents): Sdk {
-  /** The configuration of a client that sends nothing. */
+  /** The configuration of a client that sends nothing. It is handed on to the providers of credentials. */
   const configOf = ({ region, credentials }: TableLocation): Client.DynamoDBClientResolvedConfig =>
-    new DynamoDBClient({ ...TABLE_CALLS, ...(region !== undefined && { region }), ...(credentials && { credentials }) }).config;
+    new DynamoDBClient({ ...TABLE_CALLS, ...READS_FILES, ...(region !== undefined && { region }), ...(credentials && { credentials }) })
+      .config;
   return {
     calls: (client) => sdkCalls(client, documents),
-    settings: (location) => settingsOf(configOf(location), location.endpoint),
+    settings: (location) => settingsOf(() => configOf(location), location.endpoint),
     region: (credentials) => configOf({ credentials }).region(),
   };
 }
@@ -46,10 +49,12 @@ type Config = Pick<
 > &
   Partial<Pick<Client.DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
 
-/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. */
-export async function settingsOf(config: Config, endpoint: string | undefined): Promise<TransportSettings> {
+/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. @param find returns a configuration that remembers nothing */
+export async function settingsOf(find: () => Config, endpoint: string | undefined): Promise<TransportSettings> {
+  const configs = new Finder(find, systemClock);
+  const config = configs.current;
   return {
-    destination: destinations(config, endpoint),
+    destination: destinations(configs, endpoint),
     retries: async () => {
       const strategy = await config.retryStrategy();
       if (!("acquireInitialRetryToken" in strategy)) throw new Error("the AWS SDK's retry strategy is of an older kind");
@@ -61,15 +66,18 @@ export async function settingsOf(config: Config, endpoint: string | undefined): 
 }
 
 /** Returns the destination of requests. It is resolved again if the credentials, the region or the table have changed. */
-function destinations(config: Config, endpoint: string | undefined): TransportSettings["destination"] {
+function destinations(configs: Finder<Config>, endpoint: string | undefined): TransportSettings["destination"] {
   const agents = connections();
   let last:
-    { readonly credentials: object; readonly region: string; readonly table: string | undefined; readonly found: Destination } | undefined;
-  return async (tableNames) => {
+    | { readonly credentials: Identity; readonly region: string; readonly table: string | undefined; readonly found: Destination }
+    | undefined;
+  return async (tableNames, refused) => {
+    if (refused) configs.refused();
+    const config = configs.current;
     const region = await config.region();
     const credentials = await config.credentials();
     const [table] = tableNames;
-    if (last?.credentials === credentials && last.region === region && last.table === table) return last.found;
+    if (last && isSame(last.credentials, credentials) && last.region === region && last.table === table) return last.found;
     const mode = await config.accountIdEndpointMode?.();
     const named = endpoint ?? (await config.serviceConfiguredEndpoint?.());
     const { url, properties } = config.endpointProvider({
@@ -89,6 +97,13 @@ function destinations(config: Config, endpoint: string | undefined): TransportSe
     last = { credentials, region, table, found };
     return found;
   };
+}
+
+type Identity = Awaited<ReturnType<Config["credentials"]>>;
+
+function isSame(one: Identity, other: Identity): boolean {
+  const members = ["accessKeyId", "secretAccessKey", "sessionToken", "accountId"] as const;
+  return one === other || members.every((name) => one[name] === other[name]);
 }
 
 /** Returns the SDK's user agent, with this package's name. */

@@ -181,7 +181,7 @@ describe("the endpoint", () => {
 
   it.each(ROWS)("by %s is the SDK's", async (_what, env, config, host) => {
     for (const [name, value] of Object.entries(env())) vi.stubEnv(name, value);
-    const { destination } = await settingsOf(new DynamoDBClient(config).config, config.endpoint as string | undefined);
+    const { destination } = await settingsOf(() => new DynamoDBClient(config).config, config.endpoint as string | undefined);
     expect((await destination(["locks"])).endpoint.hostname).toBe(host);
 
     // No request leaves this machine: no host name is resolved.

@@ -98,7 +98,7 @@ async function callsBy(transport: Transport, config: DynamoDBClientConfig = {}):
   const one = client(config);
   if (transport === "sdk") return sdkCalls(one);
   const { requestTimeout = ANSWER_MS } = (config.requestHandler ?? {}) as { readonly requestTimeout?: number };
-  const settings = await settingsOf(one.config, (config.endpoint as string | undefined) ?? table.endpoint);
+  const settings = await settingsOf(() => one.config, (config.endpoint as string | undefined) ?? table.endpoint);
   return builtInCalls({ ...settings, bounds: { connectMs: ANSWER_MS, answerMs: requestTimeout } });
 }
 

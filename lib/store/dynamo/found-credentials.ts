@@ -1,0 +1,57 @@
+/**
+ * Credentials that are found outside the environment, such as in a file, are used until they end or are refused. Others rewrite such a file, and
+ * nothing says when. So a refusal makes the search begin again, and the request is sent once more if there are other credentials.
+ */
+import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
+
+/** The shortest time in ms from one search to the next: a search may ask a service of AWS. */
+const SEARCH_MS = 1000;
+
+/** The names of AWS's errors for credentials that have ended or are not known, and for a signature by others. */
+const REFUSED: ReadonlySet<string | undefined> = new Set([
+  ...["ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException", "InvalidClientTokenId"],
+  ...["InvalidSignatureException", "IncompleteSignatureException", "MissingAuthenticationTokenException"],
+]);
+
+/** True if AWS refused the credentials of a request, and so didn't carry it out. */
+export function refusesCredentials({ name }: { readonly name?: string }): boolean {
+  return REFUSED.has(name);
+}
+
+/** The names of the errors of a search that found no credentials, or that a runtime didn't let look for them. */
+const NONE: readonly string[] = ["CredentialsProviderError", "TokenProviderError", "NotCapable", "PermissionDenied"];
+
+/** True if a search ended without credentials: no later one finds some until something is changed. */
+export function isWithoutCredentials(error: unknown): error is Error {
+  return error instanceof Error && NONE.includes(error.name);
+}
+
+/** An option of the AWS SDK's providers that its types lack in places: each search reads the files. The SDK reads a file once otherwise. */
+export const READS_FILES = { ignoreCache: true } as const;
+
+/** What finds credentials and remembers them, such as a chain of providers. */
+export class Finder<T> {
+  readonly #make: () => T;
+  readonly #clock: Clock;
+  #made: { readonly finder: T } | undefined;
+  #refusedAt: Instant | undefined;
+
+  /** @param make returns one that remembers nothing */
+  constructor(make: () => T, clock: Clock) {
+    this.#make = make;
+    this.#clock = clock;
+  }
+
+  /** Returns the present one. */
+  get current(): T {
+    return (this.#made ??= { finder: this.#make() }).finder;
+  }
+
+  /** Makes the search begin again, since what was found is refused; at most once a second. */
+  refused(): void {
+    const now = instantOf(this.#clock);
+    if (this.#refusedAt && elapsedMs(this.#refusedAt, now) < SEARCH_MS) return;
+    this.#refusedAt = now;
+    this.#made = undefined;
+  }
+}
