@@ -100,6 +100,7 @@ async function providerChain(): Promise<Provider> {
     const { defaultProvider } = await import("@aws-sdk/credential-provider-node");
     return defaultProvider(READS_FILES);
   } catch (cause) {
+    if (isWithoutCredentials(cause)) throw cause; // It reads the environment as it is loaded, which Deno may not permit.
     throw notConfigured(`sigv4: the environment has no credentials, and ${name} could not be loaded: npm install ${name}`, cause);
   }
 }

@@ -10,13 +10,14 @@
  * | 429                                                                    | `throttled`: refused, and nothing happened         |
  * | 401, 403, 404, 407, 413                                                | `refused`: by a proxy or a gateway before the service |
  * | a certificate that this side doesn't trust                             | `untrusted`: nothing was sent                      |
+ * | a permission that the runtime doesn't give (Deno, Node)                | `not-permitted`: nothing was sent                  |
  * | a connection that is refused, a host that isn't known                  | `nobody`: an outage only if the service answered before |
  * | 501, 505, 511, a redirection, any other answer, TLS where there is none | `stranger`: something else than the service        |
  */
 import type { LocalCode } from "./errors.js";
 
 /** See the table above. */
-export type Meaning = "outage" | "throttled" | "refused" | "untrusted" | "nobody" | "stranger";
+export type Meaning = "outage" | "throttled" | "refused" | "untrusted" | "not-permitted" | "nobody" | "stranger";
 
 /** The refusals of a gateway, by status. They came before the service, so nothing happened. */
 export const GATEWAY_REFUSALS: Readonly<Record<number, LocalCode>> = {
@@ -34,7 +35,7 @@ const REQUEST_TIMEOUT = 408;
 const STRANGERS: readonly number[] = [501, 505, 511];
 
 /** Returns the meaning of an answer that is not the service's. */
-export function meaningOfStatus(status: number): Exclude<Meaning, "nobody" | "untrusted"> {
+export function meaningOfStatus(status: number): Exclude<Meaning, "nobody" | "untrusted" | "not-permitted"> {
   if (status === 429) return "throttled";
   if (GATEWAY_REFUSALS[status]) return "refused";
   return status === REQUEST_TIMEOUT || (status >= 500 && !STRANGERS.includes(status)) ? "outage" : "stranger";
@@ -44,6 +45,8 @@ export function meaningOfStatus(status: number): Exclude<Meaning, "nobody" | "un
 const NOBODY: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND"]);
 /** The errors of a certificate that this client doesn't trust. No request was sent to its host. */
 const UNTRUSTED = /CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/;
+/** The errors of a permission that Deno or Node doesn't give. */
+const NOT_PERMITTED: ReadonlySet<string> = new Set(["NotCapable", "PermissionDenied", "ERR_ACCESS_DENIED"]);
 /** The errors of another protocol, such as TLS where there is none, and of a proxy that doesn't connect. */
 const OTHER_PROTOCOL = /^EPROTO$|^ERR_SSL_|^ERR_TLS_|^ERR_PROXY_|^HPE_(?!INVALID_EOF)|^OTHER_PROTOCOL$/;
 /** The names that runtimes without codes have for these errors in their messages. */
@@ -62,6 +65,7 @@ export function meaningOfFailure(cause: unknown): { readonly meaning: Exclude<Me
   const why = nameOf(cause);
   if (NOBODY.has(why)) return { meaning: "nobody", why };
   if (UNTRUSTED.test(why)) return { meaning: "untrusted", why };
+  if (NOT_PERMITTED.has(why)) return { meaning: "not-permitted", why };
   return { meaning: OTHER_PROTOCOL.test(why) ? "stranger" : "outage", why };
 }
 

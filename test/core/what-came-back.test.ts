@@ -14,6 +14,14 @@ describe("a failure of the transport", () => {
     expect(meaningOfFailure(new TypeError("fetch failed", { cause: failed(code) }))).toEqual({ meaning: "untrusted", why: code });
   });
 
+  it.each([
+    ["a code of Node", failed("ERR_ACCESS_DENIED")],
+    ["a name of Deno", Object.assign(new Error("Requires net access"), { name: "NotCapable" })],
+    ["a name of an earlier Deno", Object.assign(new Error("Requires net access"), { name: "PermissionDenied" })],
+  ])("%s for a missing permission is told so", (_what, error) => {
+    expect(meaningOfFailure(error).meaning).toBe("not-permitted");
+  });
+
   it.each(["ECONNREFUSED", "ENOTFOUND"])("%s is nobody", (code) => {
     expect(meaningOfFailure(failed(code)).meaning).toBe("nobody");
   });

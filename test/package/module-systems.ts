@@ -53,6 +53,22 @@ const WEBPACK = `
   require("webpack")(config, (error, stats) => console.log(error ?? (stats.hasErrors() || stats.hasWarnings() ? stats.toString() : "")));
 `;
 
+/** The entries that load packages on use. */
+const LOADING = `
+import { createLockClient } from "holdfast/dynamodb";
+import { sigv4 } from "holdfast/sigv4";
+
+for (const name of Object.keys(process.env).filter((one) => one.startsWith("AWS_"))) delete process.env[name];
+const said = ({ code, message }) => console.log(code, /could not be loaded.*: npm install/.test(message));
+const locks = createLockClient({ tableName: "locks", region: "eu-west-1", endpoint: "http://127.0.0.1:1" });
+sigv4({ region: "eu-west-1" })({ method: "GET", url: "http://127.0.0.1:1", headers: {} }).catch(said);
+locks.acquire("K", { waitMs: 0 }).catch(said);
+`;
+const BARE_WEBPACK = `
+  const config = { entry: "./loading.mjs", target: "node20", mode: "production", output: { path: process.cwd(), filename: "loading.cjs" } };
+  require(process.argv[1])(config, (error, stats) => console.log(error ?? stats.toJson().errors.map(({ message }) => message).join()));
+`;
+
 /** Describes the package in each module system. */
 export function describeModuleSystems(packed: () => Packed): void {
   describe("in every module system", () => {
@@ -116,6 +132,15 @@ export function describeModuleSystems(packed: () => Packed): void {
       const { warnings } = await build({ entryPoints, outfile, format, bundle: true, platform: "node", logLevel: "silent" });
       expect(warnings).toEqual([]);
       expect(await node(outfile)).toEqual({ stdout: "one copy\n", stderr: "" });
+    });
+
+    it("a bundle of webpack without the packages that are loaded on use, which says so when it needs one", async () => {
+      const bare = join(packed().folder, "bare");
+      await writeFile(join(bare, "loading.mjs"), LOADING);
+      const made = await run(bare, process.execPath, ["-e", BARE_WEBPACK, join(project, "node_modules/webpack")]);
+      expect(made).toEqual({ stdout: "\n", stderr: "" });
+      const { stdout } = await run(bare, process.execPath, ["loading.cjs"]);
+      expect(stdout).toBe("not-configured true\n".repeat(2));
     });
 
     it("a bundle of webpack", async () => {

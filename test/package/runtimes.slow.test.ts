@@ -60,7 +60,7 @@ async function bundled(file: string, lines: string): Promise<string> {
   const contents = `import { used } from "./test/package/programs/in-a-runtime.js";\n${lines}`;
   await build({
     stdin: { contents, resolveDir: ROOT, loader: "ts" },
-    ...{ bundle: true, format: "esm", platform: "neutral", target: "es2022", external: ["node:*"], outfile },
+    ...{ bundle: true, format: "esm", platform: "neutral", target: "es2022", external: ["node:*", "@aws-sdk/*"], outfile },
   });
   return outfile;
 }
@@ -71,6 +71,26 @@ const WORKER = `export default {
     return Response.json(await used(searchParams.get("url"), searchParams.get("nobody"), 2000).catch((error) => String(error.stack)));
   },
 };`;
+
+const WITHOUT_PERMISSIONS = `
+import { createLockClient } from "./lib/index.js";
+import { createLockClient as onTable } from "./lib/dynamodb.js";
+import { sigv4 } from "./lib/sigv4.js";
+const [url, { credentials: { accessKeyId, secretAccessKey }, ...where }] = [Deno.args[0], JSON.parse(Deno.args[1])];
+const credentials = { accessKeyId, secretAccessKey };
+const { region } = where;
+const clients = {
+  onTable: () => onTable({ ...where, credentials }),
+  signed: () => createLockClient({ url, sign: sigv4({ credentials, region }) }),
+  unsigned: () => createLockClient({ url, sign: sigv4({ region }) }),
+  atNowhere: () => onTable(where),
+};
+const result = {};
+for (const [name, open] of Object.entries(clients)) {
+  const options = { waitMs: 5000, whenUnavailable: "proceed" };
+  result[name] = await Promise.resolve().then(() => open().withLock(name, options, () => "done")).catch(({ code }) => code);
+}
+console.log(JSON.stringify(result));`;
 
 it.skipIf(missing(WORKERD) !== "").each([
   ["2023-12-01", '"nodejs_compat"'],
@@ -111,4 +131,17 @@ it.skipIf(missing(DENO) !== "")(`${missing(DENO)}is used in Deno, where a refuse
   const program = await bundled("deno.mjs", "console.log(JSON.stringify(await used(Deno.args[0], Deno.args[1])));");
   const { stdout } = await promisify(execFile)(DENO, ["run", "--no-config", "--allow-all", program, ...(await urls())]);
   expect(JSON.parse(stdout)).toEqual(SEEN);
+});
+
+it.skipIf(missing(DENO) !== "").each([
+  // What is given suffices without the environment, and what is missing is told by its name.
+  ["--allow-net", { onTable: "done", signed: "done", unsigned: "not-configured", atNowhere: "not-configured" }],
+  // No permission to send is no outage: the work doesn't proceed past it.
+  ["--no-npm", { onTable: "not-configured", signed: "not-configured", unsigned: "not-configured", atNowhere: "not-configured" }],
+])(`${missing(DENO)}in Deno a missing permission is no outage: %s`, async (permission, seen) => {
+  const program = await bundled(`${permission}.mjs`, WITHOUT_PERMISSIONS);
+  const [url] = await urls();
+  const args = ["run", "--no-config", "--no-prompt", permission, program, url, JSON.stringify(table.place)];
+  const { stdout } = await promisify(execFile)(DENO, args);
+  expect(JSON.parse(stdout)).toEqual(seen);
 });

@@ -5,13 +5,28 @@ import { InvalidRequestError } from "./errors.js";
 export type Variable =
   "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION" | "AWS_LAMBDA_FUNCTION_NAME";
 
-/** Returns all variables, as they are at each read; none if there is no environment. */
-export function environment(): Readonly<Record<string, string | undefined>> {
-  const { process } = globalThis as { readonly process?: { readonly env: Readonly<Record<string, string | undefined>> } };
-  return process?.env ?? {};
+type Variables = Readonly<Record<string, string | undefined>>;
+
+const VARIABLES = new Proxy<Variables>(
+  {},
+  {
+    get(_, name) {
+      const { process } = globalThis as { readonly process?: { readonly env: Variables } };
+      try {
+        return process?.env[String(name)];
+      } catch {
+        return undefined; // Deno, without the permission.
+      }
+    },
+  },
+);
+
+/** Returns all variables, as they are at each read. One that this process may not read is not set; none is where there is no environment. */
+export function environment(): Variables {
+  return VARIABLES;
 }
 
-/** Returns the variable's value; undefined if it is unset or empty, or if there is no environment. */
+/** Returns the variable's value; undefined if it is not set or empty. */
 export function fromEnvironment(name: Variable): string | undefined {
   const value = environment()[name];
   return value === "" ? undefined : value;

@@ -149,6 +149,7 @@ function unreached(cause: unknown, contact: Contact, { method, base, quotable }:
   }
   if (meaning === "untrusted")
     return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });
+  if (meaning === "not-permitted") return unsent("not-configured", { definite: true, detail: `${base}: ${quotable(cause)}` });
   // A `fetch` of the caller's may have sent the request before it failed.
   if (isDefect(cause)) {
     const detail = `What sends the request failed: ${quotable(cause)}`;

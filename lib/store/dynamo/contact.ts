@@ -70,6 +70,8 @@ export function judged(error: unknown, place: string, contact: Contact): unknown
       return error;
     case "untrusted":
       return notConfigured(`The certificate of ${place} is not trusted (${why})`, true);
+    case "not-permitted":
+      return notConfigured(`${place}: ${why}${saidIn(error as Failure)}`, true);
     case "refused":
       return notConfigured(`A proxy or a gateway answered ${why} before ${place}${saidIn(error as Failure)}`, true);
     case "nobody": {

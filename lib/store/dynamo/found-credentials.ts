@@ -3,6 +3,7 @@
  * nothing says when. So a refusal makes the search begin again, and the request is sent once more if there are other credentials.
  */
 import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
+import { meaningOfFailure } from "../../core/what-came-back.js";
 
 /** The shortest time in ms from one search to the next: a search may ask a service of AWS. */
 const SEARCH_MS = 1000;
@@ -18,12 +19,12 @@ export function refusesCredentials({ name }: { readonly name?: string }): boolea
   return REFUSED.has(name);
 }
 
-/** The names of the errors of a search that found no credentials, or that a runtime didn't let look for them. */
-const NONE: readonly string[] = ["CredentialsProviderError", "TokenProviderError", "NotCapable", "PermissionDenied"];
+/** The names of the AWS SDK's errors when no provider has credentials. */
+const NONE: readonly string[] = ["CredentialsProviderError", "TokenProviderError"];
 
-/** True if a search ended without credentials: no later one finds some until something is changed. */
+/** True if a search ended without credentials, or wasn't permitted: no later one finds some until something is changed. */
 export function isWithoutCredentials(error: unknown): error is Error {
-  return error instanceof Error && NONE.includes(error.name);
+  return error instanceof Error && (NONE.includes(error.name) || meaningOfFailure(error).meaning === "not-permitted");
 }
 
 /** An option of the AWS SDK's providers that its types lack in places: each search reads the files. The SDK reads a file once otherwise. */

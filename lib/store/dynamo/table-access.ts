@@ -59,12 +59,6 @@ export function tableAccess(client: DynamoDBClient | undefined, location: TableL
 
 /** Loads the AWS SDK. @throws Error `SdkNotFoundError` that says why it is needed, if it is not installed */
 async function sdkFor(reason: string): Promise<Sdk> {
-  try {
-    const { loadSdk } = await import("./load-sdk.js");
-    return await loadSdk();
-  } catch (cause) {
-    const packages = "@aws-sdk/client-dynamodb @aws-sdk/lib-dynamodb";
-    const message = `the AWS SDK could not be loaded, and is needed because ${reason}: npm install ${packages}`;
-    throw Object.assign(new Error(message, { cause }), { name: "SdkNotFoundError" });
-  }
+  const { loadSdk } = await import("./load-sdk.js");
+  return loadSdk(reason);
 }

@@ -1,6 +1,7 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
 import { isA } from "../../core/brand.js";
 import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../port.js";
+import { isWithoutCredentials } from "./found-credentials.js";
 import { TABLE } from "./table.js";
 
 const THROTTLED: ReadonlySet<string> = new Set(["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]);
@@ -20,8 +21,8 @@ const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   "IncompleteSignatureException",
   "MissingAuthenticationTokenException",
 ]);
-/** Errors of the AWS SDK before it sends anything. Its error for a missing or malformed region has no name. */
-const NOT_SENT = /^(?:CredentialsProviderError|TokenProviderError|SdkNotFoundError): |^Error: Region /;
+/** Errors before anything is sent, beside those of a search for credentials. The AWS SDK's for a missing or malformed region has no name. */
+const NOT_SENT = /^SdkNotFoundError: |^Error: Region /;
 /** Engine messages about a request, or a part of a transaction, on a table with a different key schema. */
 const OTHER_KEYS = /key element does not match the schema|missed key schema element|the table has no sort key|Type mismatch for key/;
 /** Refused before anything was written. */
@@ -94,7 +95,7 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const sentOnce = ($metadata?.attempts ?? 1) === 1;
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
   const said = `${name}: ${otherKeys ?? message}`;
-  const notSent = NOT_SENT.test(said);
+  const notSent = NOT_SENT.test(said) || isWithoutCredentials(error);
   if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined) {
     return new StoreNotConfigured(said, notSent || sentOnce, { cause: error });
   }
