@@ -188,31 +188,35 @@ describe("straight on the table", () => {
 describe("without what AWS's tools need", () => {
   const NOTHING = { AWS_EC2_METADATA_DISABLED: "true", AWS_CONFIG_FILE: "/dev/null", AWS_SHARED_CREDENTIALS_FILE: "/dev/null" };
   const SETTINGS = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and --region or AWS_REGION, as for any AWS tool.\n";
+  const REGION = "Give --region, or set AWS_REGION.\n";
 
   it.each([
-    ["no Region, on a table", ["--table", "t", "ls"], "ls: The table or the credentials are not set up: Error: Region is missing"],
+    ["no Region, on a table", ["--table", "t", "ls"], "ls: The table or the credentials are not set up: Error: Region is missing", REGION],
     [
       "no credentials, on a table",
       ["--table", "t", "--region", "us-east-1", "ls"],
       "ls: The table or the credentials are not set up: CredentialsProviderError: Could not load credentials from any providers",
+      SETTINGS,
     ],
     [
       "no Region, to sign for",
       ["--url", "http://127.0.0.1:9", "--sign", "ls"],
       "requests can't be signed: sigv4: no region; give one or set AWS_REGION",
+      SETTINGS,
     ],
     [
       "no credentials, to sign with",
       ["--url", "http://127.0.0.1:9", "--sign", "--region", "us-east-1", "ls"],
       "requests can't be signed: Could not load credentials from any providers",
+      SETTINGS,
     ],
-  ])("%s: 78, after no more than one try", async (_what, args, message) => {
-    expect(await run(args, NOTHING)).toEqual({ status: 78, stdout: "", stderr: `holdfast: ${message}\n${SETTINGS}` });
+  ])("%s: 78, after no more than one try", async (_what, args, message, advice) => {
+    expect(await run(args, NOTHING)).toEqual({ status: 78, stdout: "", stderr: `holdfast: ${message}\n${advice}` });
   });
 
   it("no command is run", async () => {
     const { status, stdout, stderr } = await run(["--table", "t", "lock", "k", "--", "echo", "ran"], NOTHING);
     expect({ status, stdout }).toEqual({ status: 78, stdout: "" });
-    expect(stderr).toContain(`\nThe command was not run. ${SETTINGS}`);
+    expect(stderr).toContain(`\nThe command was not run. ${REGION}`);
   });
 });
