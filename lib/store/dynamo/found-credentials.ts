@@ -30,7 +30,7 @@ export function isWithoutCredentials(error: unknown): error is Error {
 /** An option of the AWS SDK's providers that its types lack in places: each search reads the files. The SDK reads a file once otherwise. */
 export const READS_FILES = { ignoreCache: true } as const;
 
-/** What finds credentials and remembers them, such as a chain of providers. */
+/** Holds a search for credentials that remembers what it found, such as a chain of providers. */
 export class Finder<T> {
   readonly #make: () => T;
   readonly #clock: Clock;
