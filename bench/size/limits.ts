@@ -3,7 +3,7 @@ export const BYTES_MAX = {
   /** The deployed function, minified. */
   service: 165_000,
   /** The client over HTTP with all that `createLockClient` can do, minified and gzipped. */
-  client: 35_200,
+  client: 36_000,
   /** A handler with `holdfast/middy` and `holdfast/sigv4`, minified, without the AWS SDK. */
   handler: 120_000,
   /** The installed package. */
