@@ -8,8 +8,10 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.Set;
 import net.javacrumbs.shedlock.core.LockConfiguration;
+import net.javacrumbs.shedlock.core.SimpleLock;
 import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -57,18 +59,18 @@ class RefusalsTest {
     try (var gateway = new Gateway(URL)) {
       var provider = new HoldfastLockProvider(gateway.url(), Signer.none());
       var lock = provider.lock(config("stays", HOUR, Duration.ZERO)).orElseThrow();
-      var refusals = new Integer[12];
+      // Their pauses are 6 s together at least, and 13 s at most.
+      var refusals = new Integer[8];
       Arrays.fill(refusals, 403);
       gateway.refuse("DELETE", refusals);
       assertThatThrownBy(lock::unlock).isInstanceOf(LockException.class).hasMessageContaining("sent until the lease is over");
-      long asked = deletes(gateway);
-      for (int waited = 0; waited < 300 && provider.lock(config("stays", HOUR, Duration.ZERO)).isEmpty(); waited++) Thread.sleep(100);
-      assertThat(deletes(gateway)).isGreaterThan(asked);
+      var next = Optional.<SimpleLock>empty();
+      for (int asked = 0; asked < 600 && next.isEmpty(); asked++) {
+        Thread.sleep(100);
+        next = provider.lock(config("stays", HOUR, Duration.ZERO));
+      }
+      assertThat(next).isPresent();
     }
-  }
-
-  private static long deletes(Gateway gateway) {
-    return gateway.seen.stream().filter(seen -> seen.method().equals("DELETE")).count();
   }
 
   @Test
