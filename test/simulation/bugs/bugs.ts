@@ -136,8 +136,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/client/hold/lease.ts",
     edits: [
       [
-        "    this.#over = over;\n    this.#endReason = reason;\n    this.keeper?.end();\n    this.#lost.abortBy(errorOf);\n",
-        "    this.#lost.abortBy(errorOf);\n    this.#over = over;\n    this.#endReason = reason;\n    this.keeper?.end();\n",
+        "    this.#over = over;\n    this.endReason = reason;\n    this.keeper?.end();\n    this.#lost.abortBy(errorOf);\n",
+        "    this.#lost.abortBy(errorOf);\n    this.#over = over;\n    this.endReason = reason;\n    this.keeper?.end();\n",
       ],
     ],
   },

@@ -47,8 +47,8 @@ export const RECORD_BUGS: readonly Bug[] = [
     file: "lib/service/request-context.ts",
     edits: [
       [
-        'command.type === "release" ? this.#unguarded : this.clocks);',
-        'command.type === "release" ? this.#unguarded : (this.clocks(), this.#unguarded));',
+        'command.type === "release" ? known(this.#unguarded) : this.clocks,',
+        'command.type === "release" ? known(this.#unguarded) : (this.clocks(), this.#unguarded),',
       ],
       ["applyAll(all, this.clocks)", "applyAll(all, this.#unguarded)"],
     ],

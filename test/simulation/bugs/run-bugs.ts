@@ -77,7 +77,9 @@ export const RUN_BUGS: readonly Bug[] = [
     name: "given-up-after-it-began",
     why: "work whose invocation ends is abandoned like a lock, and counts as never started",
     file: "lib/client/hold/holds.ts",
-    edits: [['if (lease.kind === "locks") void this.tryRelease(lease);', "void this.tryRelease(lease);"]],
+    edits: [
+      ['if (lease.kind === "locks" && !this.#registry.works.has(lease)) void this.tryRelease(lease);', "void this.tryRelease(lease);"],
+    ],
   },
   {
     name: "outcome-before-belief-ends",
