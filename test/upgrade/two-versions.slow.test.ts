@@ -1,7 +1,7 @@
 /**
- * Two versions of the function on one table, forward and back. No version was released yet, so the old one is this tree, and the next one
- * is this tree with the edits that a next version might bring: a new option of an acquire, which is stored with the hold, and an attribute
- * beside it. From the first release on, the old version can be the released package: its `dist/infra/function` is such a bundle.
+ * Two versions of the function on one table, forward and back: this tree, and this tree with the edits that a next version of the same format
+ * might bring: a new option of an acquire, which is stored with the hold, and an attribute beside it. That both sides of it read the layout of
+ * the tree is held by the golden items (golden-items.test.ts), which the code of each format wrote.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
