@@ -8,6 +8,7 @@ import { ROOT } from "../tidy/tree.js";
 const SOURCES: Readonly<Record<string, string>> = {
   '"holdfast"': '"../../lib/index.js"',
   '"holdfast/dynamodb"': '"../../lib/dynamodb.js"',
+  '"holdfast/middy"': '"../../lib/middy.js"',
   '"holdfast/testing"': '"../../lib/testing.js"',
 };
 

@@ -1,5 +1,5 @@
 /** The guides for users: their code compiles and prints the output on the page; their links lead to existing files. */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -167,5 +167,36 @@ describe("the page about migrating", () => {
     expect(blocks.length).toBeGreaterThan(4);
     const wrong = blocks.at(-1)!.replace("withLock", "withLocked");
     expect(compileErrors([...blocks, wrong])).toEqual([expect.stringMatching(new RegExp(`^block ${blocks.length + 1}: .*withLocked`))]);
+  });
+});
+
+/** What the calls of the skill name. */
+const NAMED = `
+import { createLockClient, key, type InvocationContext, type Lease, type LockClient } from "holdfast";
+import { scheduleHandler } from "holdfast/middy";
+declare const locks: LockClient, id: string, payload: object, context: InvocationContext, read: () => string, isFresh: () => boolean;
+declare const pay: (key: string) => Promise<string>, ship: (lease: Lease) => Promise<void>, lead: (signal: AbortSignal) => Promise<void>;
+declare const work: () => Promise<void>, renew: () => string, save: () => Promise<void>;
+void [createLockClient, key, scheduleHandler, id, payload, context, read, isFresh, pay, ship, lead, work, renew, save];
+`;
+
+describe("the skill for agents", () => {
+  const page = readPage("docs/skill/SKILL.md");
+
+  it("has calls that compile; control: an option that there is not does not", () => {
+    const calls = [...page.matchAll(/^\|.*\| `((?:export |const |await )[^`]*)`/gm)].map(([, call = ""]) => call);
+    expect(calls.length).toBe(11);
+    const wrong = 'scheduleHandler({ locks, name: "nightly", everyMs: 1 }, work)';
+    const used = (call: string): string => call.replace(/^(?:const|await using) (\w+)/, (all, name) => `void (() => ${name});\n${all}`);
+    const errors = compileErrors([...calls, wrong].map((call) => `${NAMED}${used(call)};`));
+    expect(errors).toEqual([expect.stringMatching(`^block ${calls.length + 1}: .*everyMs`)]);
+  });
+
+  it("has whole addresses, each of a page that there is", () => {
+    const links = [...page.matchAll(/\]\(([^)]*)\)/g)].map(([, link = ""]) => link);
+    const [, base] = /"homepage": "(.*)#readme"/.exec(readPage("package.json")) ?? [];
+    const of = `${base}/blob/main/`;
+    expect(links.length).toBeGreaterThan(5);
+    expect(links.filter((link) => !link.startsWith(of) || !existsSync(join(ROOT, link.slice(of.length))))).toEqual([]);
   });
 });

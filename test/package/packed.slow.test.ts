@@ -40,7 +40,7 @@ const importing = (entries: readonly string[]): readonly string[] => [
 ];
 
 describe("the package", () => {
-  it("has what is run and its types, and no source, test, page or map of ours", () => {
+  it("has what is run and its types, and no source, test or map of ours, and of the pages the skill alone", () => {
     const built =
       /^dist\/(?:(?:lib|lambda|infra\/local|bin)\/.*\.js|(?:cjs\/)?(?:lib\/[\w-]+|lambda\/index)\.d\.ts|cjs\/(?:lib|lambda|infra)\/.*\.d\.ts)$/;
     const loaded = /^dist\/cjs\/(?:(?:lib|infra)\/[\w-]+|lib\/shared\/[\w-]+|lambda\/index)\.js$/;
@@ -48,7 +48,8 @@ describe("the package", () => {
     const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/bin/console/page/${file}`);
     const template = ["console.zip", "function.zip", "holdfast.template.json"].map((file) => `dist/template/${file}`);
     const root = ["CHANGELOG.md", "LICENSE", "README.md"];
-    expect(odd.sort()).toEqual([...root, ...page, "dist/cjs/infra/here.cjs", "dist/cjs/package.json", ...template, "package.json"]);
+    const rest = ["dist/cjs/infra/here.cjs", "dist/cjs/package.json", ...template, "docs/skill/SKILL.md", "package.json"];
+    expect(odd.sort()).toEqual([...root, ...page, ...rest]);
   });
 
   it(`has at most ${BYTES_MAX.installed / 1e6} MB when it is installed`, async () => {
