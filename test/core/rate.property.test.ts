@@ -67,8 +67,8 @@ function mostInAnyTime(seed: number, bucketOf: (rate: Rate) => RateWithBurst): {
 }
 
 describe("of a rate without a burst", () => {
-  const played = (bucketOf: (rate: Rate) => RateWithBurst) =>
-    Array.from({ length: HISTORIES }, (_, seed) => mostInAnyTime(seed + 1, bucketOf));
+  const played = (bucketOf: (rate: Rate) => RateWithBurst, histories = HISTORIES) =>
+    Array.from({ length: histories }, (_, seed) => mostInAnyTime(seed + 1, bucketOf));
 
   it("at most count start in any perMs, and somewhere as many", () => {
     const all = played(withBurst);
