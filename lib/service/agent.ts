@@ -138,9 +138,8 @@ export async function sweep(deps: AgentDeps, place: SweepPlace = {}): Promise<Re
   if (place.after !== undefined) fail(new NoTime("the rest of the list"));
 
   const left = await askAll(inTurn(due), deps, beganMs + SWEEP_MS, count);
-  const nextEndsMs = known(deps.clocks)().earliestMs + SWEEP_EACH_MS;
   for (const { hold } of left)
-    if (hold.expiresAtMs > nextEndsMs) count("left");
+    if (hold.expiresAtMs > known(deps.clocks)().earliestMs + SWEEP_EACH_MS) count("left");
     else fail(new NoTime("a tied lease, which ends before the next sweep does"));
   return counts;
 }

@@ -170,7 +170,7 @@ describe("the page about migrating", () => {
   });
 });
 
-/** What the calls of the skill name. */
+/** The names that the calls of the skill use. */
 const NAMED = `
 import { createLockClient, key, type InvocationContext, type Lease, type LockClient } from "holdfast";
 import { scheduleHandler } from "holdfast/middy";

@@ -28,6 +28,7 @@ function dateAt(ms: number): string | undefined {
 }
 
 /** The service in this process, on a table that dates each of its responses with the true time, in whole seconds. */
+// Over 60 lines: the parts of one machine, which share its clocks.
 function directMode({ wallBy = 0, dateOf = dateAt } = {}) {
   const truth = new VirtualClock();
   const machine = { wallBy, stoppedMs: 0 };

@@ -230,7 +230,7 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
     ...{ clocks, clock: process, log: () => undefined },
     onFailure: (error) => {
       // A process that stood still has no time left.
-      const isExpected = /^(StoreUnavailable|KeyContended|ClockSkew|Told|NoTime)/.test((error as Error).name);
+      const isExpected = /^(StoreUnavailable|KeyContended|UnfitClocks|Told|NoTime)/.test((error as Error).name);
       if (!isExpected) oracle.fail("internal", `agent: ${String(error)}`);
     },
   };
