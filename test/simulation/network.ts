@@ -148,6 +148,11 @@ export function eventOf(
     pathParameters: parameters,
     ...(body !== undefined && { body }),
     isBase64Encoded: false,
-    requestContext: { requestId: "simulated", timeEpoch, http: { method }, authorizer: { iam: { accountId: "simulation", userId: principal } } },
+    requestContext: {
+      requestId: "simulated",
+      timeEpoch,
+      http: { method },
+      authorizer: { iam: { accountId: "simulation", userId: principal } },
+    },
   } as unknown as HttpEvent;
 }
