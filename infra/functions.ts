@@ -5,8 +5,8 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Annotations, Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
-import { type IRole, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { Duration, RemovalPolicy, Stack, Validations } from "aws-cdk-lib";
+import { type IRole, type PolicyStatementProps, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import {
   ApplicationLogLevel,
@@ -23,6 +23,7 @@ import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import here from "./here.cjs";
 import type { LockTable } from "./table.js";
+import { type Place, warnOfPolicy } from "./policy-warning.js";
 
 /** The machine and the entry of every function. */
 const MACHINE = { runtime: Runtime.NODEJS_24_X, architecture: Architecture.ARM_64, handler: "index.handler" };
@@ -207,18 +208,19 @@ export function keyStatement(scope: Construct, key: IKey): PolicyStatement {
  * A key of another app is left as it is, with a warning: its owner must do so.
  */
 export function letLogsUse(scope: Construct, key: IKey): void {
-  const { partition, region, account } = Stack.of(scope);
-  const { statementAdded } = key.addToResourcePolicy(
-    new PolicyStatement({
-      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com`)],
-      actions: ["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
-      resources: ["*"],
-      conditions: { ArnLike: { "kms:EncryptionContext:aws:logs:arn": `arn:${partition}:logs:${region}:${account}:log-group:*` } },
-    }),
-  );
+  const { statementAdded } = key.addToResourcePolicy(new PolicyStatement(logsMayUse(Stack.of(scope))));
   if (statementAdded) return;
   const message = "encryptionKey: the policy of this key must let CloudWatch Logs use it, or the stack can't make its logs";
-  Annotations.of(scope).addWarningV2("holdfast:encryptionKey", message);
+  warnOfPolicy(scope, key, message, logsMayUse);
+}
+
+function logsMayUse({ partition, region, account }: Place): PolicyStatementProps {
+  return {
+    principals: [new ServicePrincipal(`logs.${region}.amazonaws.com`)],
+    actions: ["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+    resources: ["*"],
+    conditions: { ArnLike: { "kms:EncryptionContext:aws:logs:arn": `arn:${partition}:logs:${region}:${account}:log-group:*` } },
+  };
 }
 
 /** Returns the bundle: in a clone a directory next to this file, in the package a zip file. @throws Error if it has not been built. */

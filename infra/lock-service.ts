@@ -21,14 +21,17 @@ import { FunctionUrls } from "./function-url.js";
 import { type FunctionOptions, type Functions, createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
-import { type LockServiceProps, checkNames, checkProps } from "./props.js";
+import { type LockServiceProps, checkNames, checkProps, checkResources } from "./props.js";
 import { type LockTable, createTable, unfitness } from "./table.js";
 import { createAgent } from "./waking.js";
 
-/** A grantee, which can also take environment variables if it has an environment. */
-export type Client = IGrantable & {
+/** Takes environment variables, if it has an environment. */
+interface Environment {
   addEnvironment?(name: string, value: string): unknown;
-};
+}
+
+/** A grantee. Variables are set in its environment, or in that of the function of which it is an alias or a version. */
+export type Client = IGrantable & Environment & { readonly lambda?: (IGrantable & Environment) | undefined };
 
 /** The keys that a client may use, and the URL that it calls. */
 export interface ClientOptions {
@@ -64,11 +67,12 @@ export class LockService extends Construct {
   readonly #urls: FunctionUrls | undefined;
   readonly #addOperators: () => void;
   #hasOperators = false;
-  readonly #urlOfClient = new Map<Client, string>();
+  readonly #urlOf = new Map<Environment, string>();
 
   constructor(scope: Construct, id: string, props: LockServiceProps = {}) {
     super(scope, id);
     checkProps(props);
+    checkResources(this, props);
     this.#props = props;
     const { logRetention = RetentionDays.THREE_MONTHS, tenant, metricPrefixes = [] } = props;
     const hasAgent = props.wake !== undefined && props.wake !== false;
@@ -180,11 +184,11 @@ export class LockService extends Construct {
    * @throws Error if the namespace is invalid here.
    */
   grantDirect(client: Client, options: { readonly namespace?: string | undefined } = {}): Grant {
+    if ("prefix" in options) throw new Error(NO_PREFIX);
     checkNames("grantDirect", options, ["namespace"]);
     const namespace = this.#namespaceOf(options);
     const [items, tenancy] = tableRights(this.table, namespace);
-    client.addEnvironment?.("HOLDFAST_TABLE", this.table.tableName);
-    client.addEnvironment?.("HOLDFAST_NAMESPACE", namespace);
+    this.#setVariables(client, { HOLDFAST_TABLE: this.table.tableName, HOLDFAST_NAMESPACE: namespace });
     if (this.#encryptionKey) client.grantPrincipal.addToPrincipalPolicy(keyStatement(this, this.#encryptionKey));
     return Grant.addToPrincipal({ grantee: client, ...items }).combine(Grant.addToPrincipal({ grantee: client, ...tenancy }));
   }
@@ -234,22 +238,41 @@ export class LockService extends Construct {
     return this.#grantUrl(client, this.url, [callRight(this.api, duties, prefix)], prefix);
   }
 
+  /** Sets a client's variables, or warns of a function that is another app's. What is no function may have no environment. */
+  #setVariables(client: Client, variables: Readonly<Record<string, string>>): void {
+    const owner = ownerOf(client);
+    for (const [name, value] of Object.entries(variables)) owner.addEnvironment?.(name, value);
+    if (owner.addEnvironment || !("functionArn" in owner)) return;
+    const names = Object.keys(variables).join(" and ");
+    Annotations.of(this).addWarningV2(`holdfast:${names}`, `grant: the function is another app's, so set ${names} where it is made`);
+  }
+
   #checkSigned(): void {
     if (this.#props.jwt) throw new Error("grant: this service takes tokens (jwt), and IAM has nothing to say of its callers");
   }
 
   #grantUrl(client: Client, url: string, rights: readonly Right[], prefix: string | undefined): Grant {
-    const otherUrl = this.#urlOfClient.get(client);
-    if (client.addEnvironment && otherUrl !== undefined && otherUrl !== url) {
+    const owner = ownerOf(client);
+    const otherUrl = this.#urlOf.get(owner);
+    if (owner.addEnvironment && otherUrl !== undefined && otherUrl !== url) {
       throw new Error(
         "grant: this client has another URL of this service already, and a function has one HOLDFAST_URL: grant all its keys by one URL",
       );
     }
     if (prefix !== undefined) this.#warnUnlessParted("prefix", prefix);
-    this.#urlOfClient.set(client, url);
-    client.addEnvironment?.("HOLDFAST_URL", url);
+    this.#urlOf.set(owner, url);
+    this.#setVariables(client, { HOLDFAST_URL: url });
     return rights.map((right) => Grant.addToPrincipal({ grantee: client, ...right })).reduce((all, one) => all.combine(one));
   }
+}
+
+const NO_PREFIX =
+  "prefix: is not an option of grantDirect: IAM sees the partition keys of a table, which have the namespace and not the lock's key; " +
+  "grantClient takes a prefix, and with tenant, namespaces are kept apart";
+
+/** Returns what has the environment of `client`. */
+function ownerOf(client: Client): Environment {
+  return client.lambda ?? client;
 }
 
 /** The special characters allowed in a dashboard's name; alarms and metrics allow more. */

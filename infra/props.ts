@@ -1,27 +1,30 @@
 /** The options of a lock service, and their check when it is synthesized: each error names the option, its rule and what was given. */
-import { Token } from "aws-cdk-lib";
+import { type IResource, Arn, ArnFormat, Stack, Token } from "aws-cdk-lib";
 import type { DomainMappingOptions, ThrottleSettings } from "aws-cdk-lib/aws-apigatewayv2";
+import { ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { RetentionDays } from "aws-cdk-lib/aws-logs";
 import type { ITopic } from "aws-cdk-lib/aws-sns";
+import type { Construct } from "constructs";
 import type { Duty } from "../lib/contract/routes.js";
 import { tenancyFrom } from "../lambda/tenancy.js";
 import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import { type JwtOptions, ADMIN_SCOPE } from "./api.js";
 import type { FunctionUrlOptions } from "./function-url.js";
+import { warnOfPolicy } from "./policy-warning.js";
 import type { LockTable } from "./table.js";
 import type { WakeOptions } from "./waking.js";
 
 /** Options of a lock service. All are optional. */
 export interface LockServiceProps {
   /**
-   * An existing table: keys `p` and `k`, both strings, TTL attribute `x`, one Region, no index.
+   * An existing table of the stack's account and Region: keys `p` and `k`, both strings, TTL attribute `x`, no replica, no index.
    * @default a new table, on demand, with point-in-time recovery and deletion protection, that outlives the stack
    */
   readonly table?: LockTable | undefined;
   /**
-   * The customer's key that encrypts the table and both logs. Its policy must let CloudWatch Logs use it, which is added to a key of this
-   * app. @default the known key of `table` for the table, and AWS's own for the logs
+   * The customer's key that encrypts the table and both logs, of the stack's account and Region, and no alias of it. Its policy must let
+   * CloudWatch Logs use it, which is added to a key of this app. @default the known key of `table` for the table, and AWS's own for the logs
    */
   readonly encryptionKey?: IKey | undefined;
   /** Makes callers send JSON Web Tokens instead of signing with IAM. @default IAM */
@@ -69,7 +72,7 @@ export interface LockServiceProps {
   readonly wake?: boolean | WakeOptions | undefined;
   /** The memory of each function, in MB, which also determines its share of a CPU (docs/costs.md has what was measured). @default 512 */
   readonly memorySizeMb?: number | undefined;
-  /** The topic that the alarms notify. @default none: the alarms only change their state */
+  /** The topic that the alarms notify, in the stack's Region. @default none: the alarms only change their state */
   readonly alarmTopic?: ITopic | undefined;
   /** The retention of the logs: the history of holders, and the access log. @default 3 months */
   readonly logRetention?: RetentionDays | undefined;
@@ -157,6 +160,65 @@ function checkMembers({ throttle, acquireThrottle, reservedConcurrency, function
   if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions", "stateMachines"]);
   if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
   if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes", "operatorScopes"]);
+}
+
+/** The kinds of resources that an app gives: the member that each has, its name, and what gives one that is there already. */
+const KINDS = {
+  table: ["tableArn", "a table", "Table.fromTableName"],
+  encryptionKey: ["keyArn", "a key", "Key.fromKeyArn"],
+  alarmTopic: ["topicArn", "a topic", "Topic.fromTopicArn"],
+  "wake.functions": ["functionArn", "a function", "Function.fromFunctionArn"],
+  "wake.stateMachines": ["stateMachineArn", "a state machine", "StateMachine.fromStateMachineArn"],
+} as const;
+
+/**
+ * Checks the resources that are given, and warns if the policy of another account's topic must be changed.
+ * @throws Error naming one that is no resource of its kind, or of another Region or account than the stack
+ */
+export function checkResources(scope: Construct, { table, encryptionKey, alarmTopic, wake }: LockServiceProps): void {
+  const { functions = [], stateMachines = [] } = typeof wake === "object" ? wake : {};
+  const given = { table: [table], encryptionKey: [encryptionKey], alarmTopic: [alarmTopic] };
+  const all = { ...given, "wake.functions": functions, "wake.stateMachines": stateMachines };
+  for (const name of Object.keys(KINDS) as (keyof typeof KINDS)[])
+    for (const resource of all[name]) if (resource !== undefined) checkResource(scope, name, resource);
+  if (encryptionKey && "aliasName" in encryptionKey)
+    throw new Error("encryptionKey: an alias given; it must be the key itself, since IAM's rights are about keys");
+}
+
+function checkResource(scope: Construct, name: keyof typeof KINDS, resource: IResource): void {
+  const [member, kind, maker] = KINDS[name];
+  // A caller without types can give anything, such as a name.
+  if (typeof resource !== "object" || !(member in resource))
+    throw new Error(`${name}: ${JSON.stringify(resource)} given; it must be ${kind}, such as ${maker} gives`);
+  const { account, region } = Stack.of(scope);
+  const env = placeOf((resource as unknown as Readonly<Record<string, string>>)[member] ?? "", resource);
+  if (isOther(env.region, region))
+    throw new Error(`${name}: is in ${env.region}, and the stack in ${region}; it must be in the same Region`);
+  if (!isOther(env.account, account)) return;
+  if (name !== "alarmTopic")
+    throw new Error(`${name}: is of the account ${env.account}, and the stack of ${account}; it must be of the same account`);
+  warnOfPolicy(
+    scope,
+    resource,
+    "alarmTopic: the policy of this topic must let CloudWatch publish, or nobody hears of the alarms",
+    (place) => ({
+      principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
+      actions: ["sns:Publish"],
+      resources: [(resource as ITopic).topicArn],
+      conditions: { ArnLike: { "aws:SourceArn": `arn:${place.partition}:cloudwatch:${place.region}:${place.account}:alarm:*` } },
+    }),
+  );
+}
+
+/** Returns the place in an ARN. The CDK takes a table that is named by an ARN for one of the stack's own place. */
+function placeOf(arn: string, { env }: IResource): Readonly<Record<"region" | "account", string>> {
+  if (Token.isUnresolved(arn)) return env;
+  const { region = "", account = "" } = Arn.split(arn, ArnFormat.NO_RESOURCE_NAME);
+  return { region: region || env.region, account: account || env.account };
+}
+
+function isOther(one: string, other: string): boolean {
+  return !Token.isUnresolved(one) && !Token.isUnresolved(other) && one !== other;
 }
 
 /** A caller without types can give anything. */

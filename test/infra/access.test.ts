@@ -1,18 +1,32 @@
 /** Grants: the calls that a policy allows and denies, evaluated on the policy that would be deployed. */
 import type { Template } from "aws-cdk-lib/assertions";
-import { ArnPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { ArnPrincipal, ManagedPolicy, PermissionsBoundary, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
-import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
-import type { Stack } from "aws-cdk-lib";
+import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
+import { type IVersion, Alias, Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import { Stack } from "aws-cdk-lib";
 import fc from "fast-check";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { LockService } from "../../infra/lock-service.js";
+import { type Client, LockService } from "../../infra/lock-service.js";
 import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { itemKey, payloadKey } from "../../lib/store/dynamo/item.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import { type Statement, arnLike, callOf, functionOf, grantedStatements, mayCall, only, pathsOf, routesOf } from "./resources.js";
-import { synthesizeOwn } from "./synthesize.js";
+import {
+  type Statement,
+  all,
+  arnLike,
+  callOf,
+  functionOf,
+  grantedStatements,
+  mayCall,
+  only,
+  pathsOf,
+  routesOf,
+  statementsOf,
+} from "./resources.js";
+import { newApp, synthesizeOwn, warningsOf } from "./synthesize.js";
 
 const isAdmins = (routeKey: string): boolean => dutyOf(routeKey) === "admin";
 
@@ -56,6 +70,42 @@ describe("a client of the API", () => {
       (service, stack) => service.grantClient(new Role(stack, "Task", { assumedBy: new ArnPrincipal("arn:aws:iam::111122223333:root") })),
     );
     expect(mayCall(grantedStatements(template), "PUT /v1/locks/{key}/leases/{leaseId}")).toBe(true);
+  });
+});
+
+describe("a client that is an alias or a version of a function", () => {
+  const versionOf = (shop: LambdaFunction) => shop.currentVersion as IVersion;
+  const aliasOf = (shop: LambdaFunction) => new Alias(shop, "Live", { aliasName: "live", version: versionOf(shop) });
+  const both = (service: LockService, client: Client) => (service.grantClient(client), service.grantDirect(client));
+
+  it.each<[what: string, of: (shop: LambdaFunction) => Client]>([
+    ["an alias", aliasOf],
+    ["a version", versionOf],
+  ])("as %s has the rights, and its function the variables", (_what, of) => {
+    const { statements, environment } = grantTo((service, shop) => both(service, of(shop)));
+    const calls = statements.filter(({ Action }) => Action === "execute-api:Invoke");
+    expect(mayCall(calls, "PUT /v1/locks/{key}/leases/{leaseId}")).toBe(true);
+    expect(Object.keys(environment).toSorted()).toEqual(["HOLDFAST_NAMESPACE", "HOLDFAST_TABLE", "HOLDFAST_URL"]);
+  });
+
+  it("has one URL with its function, which has one HOLDFAST_URL", () => {
+    const twoDoors = (service: LockService, shop: LambdaFunction) => {
+      service.grantClient(shop);
+      service.grantClient(aliasOf(shop), { via: "function-url" });
+    };
+    expect(() => grantTo(twoDoors, () => ({ functionUrl: { reservedConcurrency: 5 } }))).toThrow(
+      "this client has another URL of this service already",
+    );
+  });
+
+  it("of another app is warned of, since its variables can't be set here", () => {
+    const stack = new Stack(newApp(), "shop");
+    const arn = "arn:aws:lambda:eu-west-1:111122223333:function:pay";
+    both(new LockService(stack, "Locks"), LambdaFunction.fromFunctionAttributes(stack, "Pay", { functionArn: arn, sameEnvironment: true }));
+    expect(warningsOf(stack).filter((warning) => warning.startsWith("grant"))).toEqual([
+      "grant: the function is another app's, so set HOLDFAST_URL where it is made",
+      "grant: the function is another app's, so set HOLDFAST_TABLE and HOLDFAST_NAMESPACE where it is made",
+    ]);
   });
 });
 
@@ -156,6 +206,13 @@ describe("a client of the keys of a prefix", () => {
     expect(() => grantTo((service, shop) => service.grantDirect(shop, misspelt))).toThrow("prefx: is not an option of grantDirect");
   });
 
+  it("is not made straight on the table, where IAM sees no lock's key", () => {
+    const prefixed: object = { prefix: "ORDER_" };
+    expect(() => grantTo((service, shop) => service.grantDirect(shop, prefixed))).toThrow("IAM sees the partition keys of a table");
+    const partitions = ["ORDER_1", "PAYMENT_1"].map((key) => itemKey({ namespace: "default", kind: "locks", key })[TABLE.partitionKey]);
+    for (const partition of partitions) expect(partition).toMatch(/^default\/locks\/\d+$/);
+  });
+
   it("control: a policy with the wildcard at the key's place alone would let through another's key", () => {
     const [own] = statements.flatMap(pathsOf).filter((pattern) => pattern.endsWith("/renew"));
     expect(arnLike(own!.replace("ORDER_*", "*"), callOf("POST /v1/locks/{key}/leases/{leaseId}/renew", "PAYMENT_1"))).toBe(true);
@@ -237,6 +294,52 @@ describe("a client straight on the table", () => {
 
   it.each(["", "a/b", "shop*", "a b", "a?"])("is not given the namespace %j", (namespace) => {
     expect(() => grantTo((service, shop) => service.grantDirect(shop, { namespace }), tenants)).toThrow("namespace: must be");
+  });
+});
+
+describe("a permissions boundary", () => {
+  const template = synthesizeOwn(
+    (stack) => {
+      const arn = "arn:aws:lambda:eu-west-1:111122223333:function:pay";
+      const functions = [LambdaFunction.fromFunctionArn(stack, "Pay", arn)];
+      const stateMachines = [StateMachine.fromStateMachineName(stack, "Machine", "pay")];
+      PermissionsBoundary.of(stack).apply(ManagedPolicy.fromManagedPolicyName(stack, "Boundary", "team-boundary"));
+      return {
+        encryptionKey: new Key(stack, "Key"),
+        tracing: true,
+        functionUrl: { reservedConcurrency: 5 },
+        wake: { functions, stateMachines },
+      };
+    },
+    (service, stack) => {
+      const client = new Role(stack, "Client", { assumedBy: new ArnPrincipal("arn:aws:iam::111122223333:root") });
+      service.grantAdmin(client);
+      service.grantDirect(client);
+      service.grantClient(new Role(stack, "ByUrl", { assumedBy: new ArnPrincipal("arn:aws:iam::111122223333:root") }), {
+        via: "function-url",
+      });
+    },
+  );
+  const roles = all(template, "AWS::IAM::Role");
+  const actionsOf = (statements: readonly Statement[]) => [...new Set(statements.flatMap(({ Action }) => Action))].toSorted();
+  const actionsOfRoles = (isOne: (id: string) => boolean) =>
+    actionsOf(roles.filter(([id]) => isOne(id)).flatMap(([, role]) => statementsOf(role)));
+
+  it("is on every role", () => {
+    expect(roles.length).toBeGreaterThan(5);
+    for (const [id, { Properties }] of roles) expect(Properties, id).toHaveProperty("PermissionsBoundary");
+  });
+
+  it("must allow what the page says, and nothing else", () => {
+    const isAgent = (id: string): boolean => id.startsWith("LocksAgent");
+    const page = readFileSync("docs/into-your-account.md", "utf8");
+    const rows = [...page.matchAll(/^\| (the service's functions|the agent, with `wake`|clients) +\| (.*?) +\|$/gm)];
+    const told = Object.fromEntries(rows.map(([, who, actions]) => [who, [...actions!.matchAll(/`(\S+?)`/g)].map(([, action]) => action)]));
+    expect(told).toEqual({
+      "the service's functions": actionsOfRoles((id) => !isAgent(id)),
+      "the agent, with `wake`": actionsOfRoles(isAgent),
+      clients: actionsOf(grantedStatements(template)),
+    });
   });
 });
 

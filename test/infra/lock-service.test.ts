@@ -3,8 +3,12 @@ import { App, NestedStack, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AttributeType, StreamViewType, Table, TableEncryption, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
-import { Key } from "aws-cdk-lib/aws-kms";
+import { type IKey, Alias, Key } from "aws-cdk-lib/aws-kms";
+import { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import { Topic } from "aws-cdk-lib/aws-sns";
+import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { Construct } from "constructs";
+import { readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { LockService } from "../../infra/lock-service.js";
@@ -136,7 +140,96 @@ describe("a customer's key that is given", () => {
     const stack = new Stack(newApp(), "shop");
     const encryptionKey = Key.fromKeyArn(stack, "Key", "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab");
     new LockService(stack, "Locks", { encryptionKey });
-    expect(warningsOf(stack)).toEqual([expect.stringMatching(/^encryptionKey: the policy of this key must let CloudWatch Logs use it/)]);
+    const [warning = ""] = warningsOf(stack);
+    expect(warning).toMatch(/^encryptionKey: the policy of this key must let CloudWatch Logs use it/);
+    const statement = {
+      Effect: "Allow",
+      Principal: { Service: "logs.eu-west-1.amazonaws.com" },
+      Action: ["kms:Decrypt*", "kms:Describe*", "kms:Encrypt*", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
+      Resource: "*",
+      Condition: { ArnLike: { "kms:EncryptionContext:aws:logs:arn": "arn:aws:logs:eu-west-1:111122223333:log-group:*" } },
+    };
+    expect(JSON.parse(/\{.*\}/.exec(warning)![0])).toEqual(statement);
+    expect(readFileSync("docs/into-your-account.md", "utf8")).toContain(JSON.stringify(statement, null, 2));
+  });
+});
+
+describe("a resource that is given", () => {
+  const env = { account: "111122223333", region: "eu-west-1" };
+  const arn = (service: string, rest: string, { account, region } = env) => `arn:aws:${service}:${region}:${account}:${rest}`;
+  type Given = (scope: Stack, place: typeof env) => LockServiceProps;
+  const GIVEN: Readonly<Record<string, Given>> = {
+    table: (scope, place) => ({ table: Table.fromTableArn(scope, "T", arn("dynamodb", "table/locks", place)) }),
+    encryptionKey: (scope, place) => ({ encryptionKey: Key.fromKeyArn(scope, "K", arn("kms", "key/1234", place)) }),
+    alarmTopic: (scope, place) => ({ alarmTopic: Topic.fromTopicArn(scope, "A", arn("sns", "alarms", place)) }),
+    "wake.functions": (scope, place) => ({
+      wake: { functions: [LambdaFunction.fromFunctionArn(scope, "F", arn("lambda", "function:pay", place))] },
+    }),
+    "wake.stateMachines": (scope, place) => ({
+      wake: { stateMachines: [StateMachine.fromStateMachineArn(scope, "M", arn("states", "stateMachine:pay", place))] },
+    }),
+  };
+  const make = (given: Given, place: typeof env): Stack => {
+    const stack = new Stack(newApp(), "shop", { env });
+    new LockService(stack, "Locks", given(stack, place));
+    return stack;
+  };
+
+  it.each(Object.entries(GIVEN))("as %s is in the stack's Region", (name, given) => {
+    make(given, env);
+    expect(() => make(given, { ...env, region: "us-east-1" })).toThrow(
+      `${name}: is in us-east-1, and the stack in eu-west-1; it must be in the same Region`,
+    );
+  });
+
+  it.each(Object.entries(GIVEN).filter(([name]) => name !== "alarmTopic"))("as %s is in the stack's account", (name, given) => {
+    expect(() => make(given, { ...env, account: "444455556666" })).toThrow(
+      `${name}: is of the account 444455556666, and the stack of 111122223333; it must be of the same account`,
+    );
+  });
+
+  it("as alarmTopic may be another account's, whose policy must let the alarms publish: the synthesis says by which statement", () => {
+    const [warning = "", ...others] = warningsOf(make(GIVEN["alarmTopic"]!, { ...env, account: "444455556666" }));
+    expect(others).toEqual([]);
+    expect(warning).toMatch(/^alarmTopic: the policy of this topic must let CloudWatch publish/);
+    const statement = {
+      Effect: "Allow",
+      Principal: { Service: "cloudwatch.amazonaws.com" },
+      Action: "sns:Publish",
+      Resource: "arn:aws:sns:eu-west-1:444455556666:alarms",
+      Condition: { ArnLike: { "aws:SourceArn": "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:*" } },
+    };
+    expect(JSON.parse(/\{.*\}/.exec(warning)![0])).toEqual(statement);
+  });
+
+  it("is taken where the stack's place isn't known yet", () => {
+    for (const given of Object.values(GIVEN)) {
+      const stack = new Stack(newApp(), "shop");
+      expect(() => new LockService(stack, "Locks", given(stack, env))).not.toThrow();
+    }
+  });
+
+  it.each<[props: object, refused: string]>([
+    [{ encryptionKey: "alias/x" }, 'encryptionKey: "alias/x" given; it must be a key, such as Key.fromKeyArn gives'],
+    [{ table: "locks" }, 'table: "locks" given; it must be a table, such as Table.fromTableName gives'],
+    [{ alarmTopic: "alarms" }, 'alarmTopic: "alarms" given; it must be a topic, such as Topic.fromTopicArn gives'],
+    [{ wake: { functions: ["pay"] } }, 'wake.functions: "pay" given; it must be a function, such as Function.fromFunctionArn gives'],
+    [
+      { wake: { stateMachines: [{}] } },
+      "wake.stateMachines: {} given; it must be a state machine, such as StateMachine.fromStateMachineArn gives",
+    ],
+  ])("is one, and no name: %j", (props, refused) => {
+    expect(() => new LockService(new Stack(newApp(), "shop"), "Locks", props as LockServiceProps)).toThrow(refused);
+  });
+
+  it.each<[what: string, keyOf: (stack: Stack) => IKey]>([
+    ["an alias of another app's", (stack) => Alias.fromAliasName(stack, "Alias", "alias/x")],
+    ["an alias of this app", (stack) => new Alias(stack, "Alias", { aliasName: "alias/x", targetKey: new Key(stack, "Key") })],
+  ])("as encryptionKey is the key itself, and not %s: IAM's rights are about keys", (_what, keyOf) => {
+    const stack = new Stack(newApp(), "shop");
+    expect(() => new LockService(stack, "Locks", { encryptionKey: keyOf(stack) })).toThrow(
+      "encryptionKey: an alias given; it must be the key",
+    );
   });
 });
 
