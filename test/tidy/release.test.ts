@@ -28,8 +28,8 @@ describe("a release", () => {
     expect(RELEASE).not.toMatch(/secrets\.|TOKEN/);
   });
 
-  it("contains what was built, and nothing else", () => {
-    expect(files).toEqual(["dist", "CHANGELOG.md"]);
+  it("contains what was built, the skill for agents and the changelog, and nothing else", () => {
+    expect(files).toEqual(["dist", "docs/skill", "CHANGELOG.md"]);
   });
 
   it("comes after every check, and only the job that publishes may sign", () => {
