@@ -7,8 +7,8 @@ const WIDTH_MAX = 80;
 const OTHER_PAGES = /^(?:CHANGELOG\.md|docs\/(?:sdk|http-api)\.md|docs\/decisions\/|test\/docs\/)/;
 /** Languages whose lines can't be wrapped: what programs print, a crontab, and sources of pictures. */
 const AS_THEY_ARE = ["console", "crontab", "mermaid"];
-/** A single word, an import of a single name, or the saved query as the stack has it. */
-const ONE_WORD = /^\s*(?:(?:- )?\S+|fields @timestamp, .*|import (?:type )?\{ [^,]* \} from \S+)$/;
+/** A single word, a member of JSON with a single word, an import of a single name, or the saved query as the stack has it. */
+const ONE_WORD = /^\s*(?:(?:- )?\S+|"\S+": "\S+"|fields @timestamp, .*|import (?:type )?\{ [^,]* \} from \S+)$/;
 const BLOCK = /^( *)```(\w*)[^\n]*\n([\s\S]*?)^\1```$/gm;
 
 /** The lines of the page's samples that are too wide. */
