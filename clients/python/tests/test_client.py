@@ -305,7 +305,7 @@ class Runs(unittest.TestCase):
 class Limits(unittest.TestCase):
     def test_takes_and_says_when_there_is_room_again(self) -> None:
         locks, name = Client(URL), fresh("LIMIT")
-        rates = [Rate(2, per=2)]
+        rates = [Rate(5, per=8)]  # Two at once.
         self.assertEqual([locks.take(name, rates), locks.take(name, rates)], [0, 0])
         with self.assertRaises(Problem) as refused:
             locks.take(name, rates)
