@@ -7,6 +7,7 @@ import { compose } from "../../lambda/compose.js";
 import { toHandle } from "../../lib/client/hold/detached-lease.js";
 import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
+import { FORMAT_VERSION } from "../../lib/store/dynamo/format.js";
 import { ALICE } from "../support/http-event.js";
 import { type FreshTable, freshTable } from "../support/engine.js";
 
@@ -156,6 +157,7 @@ describe("what the table says of its namespaces", () => {
     // A process makes one read before its first write, and then only writes.
     expect(requests).toEqual(["GetItemCommand", ...Array<string>(6).fill("UpdateItemCommand")]);
     const { Items = [] } = await client.send(new ScanCommand({ TableName: table.tableName }));
-    expect(Items.filter(({ p }) => p?.S === "/table")).toEqual([{ p: { S: "/table" }, k: { S: "tenancy" }, tn: { S: "shared" } }]);
+    const tenancy = { p: { S: "/table" }, k: { S: "tenancy" }, fv: { N: String(FORMAT_VERSION) }, tn: { S: "shared" } };
+    expect(Items.filter(({ p }) => p?.S === "/table")).toEqual([tenancy]);
   });
 });
