@@ -97,7 +97,7 @@ describe("the package", () => {
 
   it.each([
     ["holdfast", 2],
-    ["holdfast/dynamodb", 6],
+    ["holdfast/dynamodb", 7],
   ])("in a folder with the peers, %s loads at most %d files and nothing of the AWS SDK", async (entry, most) => {
     const program = `require("${entry}"); console.log(JSON.stringify(Object.keys(require.cache)))`;
     const { stdout } = await run(peered, process.execPath, ["-e", program]);
