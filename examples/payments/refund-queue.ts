@@ -19,8 +19,9 @@ export function refundQueue(
 ): (event: QueueEvent, context: InvocationContext) => Promise<BatchResponse> {
   const requestOf = ({ body }: BatchRecord): RefundRequest => JSON.parse(body) as RefundRequest;
   const keyFor = (record: BatchRecord): string => key("refund", requestOf(record).refundId);
+  const onFailure = ({ messageId }: BatchRecord, error: unknown): void => console.log(`message ${messageId} failed: ${String(error)}`);
   return (event, context) =>
-    runBatch(locks, event, context, { keyFor, isFinal: isRefusal }, async (record, run) => {
+    runBatch(locks, event, context, { keyFor, isFinal: isRefusal, onFailure }, async (record, run) => {
       const { payment, amount } = requestOf(record);
       return provider.refund({ payment, amount }, run.idempotencyKey);
     });

@@ -26,7 +26,8 @@ const PRINTED: Readonly<Record<string, RegExp>> = {
   "payments/double-submit": /^(201 {"number":1} (replayed)?\n){3}orders: 1\nthe same key for another product: 422 .*mismatch"}\n$/,
   "payments/payment-callback": /^the three were told: PAID, PAID, PAID\nworkflows started: settle_pay-7\n$/,
   "payments/refund": /^attempt 2: .*\nasked under (refund_return-12) and \1, moved -1500\n.*: fingerprint-mismatch\n.*: lease-lost\n$/,
-  "payments/refund-queue": /"3"}\]}\ndelivered again: {"batchItemFailures":\[{"itemIdentifier":"3"}\]}\nmoved: -1500\n$/,
+  "payments/refund-queue":
+    /"3"}\]}\nmessage 3 failed: .*\ndelivered again: {"batchItemFailures":\[{"itemIdentifier":"3"}\]}\nmoved: -1500\n$/,
   "payments/workflow-task": /^first: movement-1\nretried: movement-1\nmoved: 4900\n$/,
   "payments/status-guard": /moved: 4900\nafterwards everybody is told: PAYING\nuntil somebody decides: PAID; moved: 4900, 100\n$/,
   "payments/transaction": /^paid: true\nsent again: false\nleft on the card: 20\n$/,
