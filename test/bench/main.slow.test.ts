@@ -28,7 +28,7 @@ describe("the command line", () => {
       code: 2,
       stdout: "",
       stderr:
-        'bench: there is no "latency", only cycles and waiters and buyers and takeover and leases and growth and crowd and crowds and memory and weight and rates and simulation and costs and schemas\n',
+        'bench: there is no "latency", only cycles and waiters and buyers and takeover and leases and growth and crowd and crowds and memory and weight and simulation and costs and schemas\n',
     });
   });
 
@@ -99,7 +99,7 @@ describe("a trial run", () => {
   it("is not written into the page without the other benchmarks", async () => {
     await expect(bench("--from", join(directory, "trial.json"), "--record")).rejects.toMatchObject({
       code: 1,
-      stderr: `bench: ${PAGE} also needs takeover and leases and crowd and crowds and memory and weight and rates and simulation\n`,
+      stderr: `bench: ${PAGE} also needs takeover and leases and crowd and crowds and memory and weight and simulation\n`,
     });
   });
 });
