@@ -12,4 +12,5 @@ export const STALE: readonly string[] = [
   "names-of-conditions-uncounted",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
+  "ended-whatever-it-holds",
 ];
