@@ -35,7 +35,7 @@ const CODES_OF: Readonly<Partial<Record<ExitName, readonly string[]>>> = {
   notGot: ["contended"],
   lost: ["lease-lost"],
   unavailable: ["throttled", "clock-skew", "newer-format", "unavailable"],
-  config: ["not-configured", "older-format"],
+  config: ["not-configured", "older-format", "clock-unknown"],
   notKept: ["result-omitted"],
   internal: ["internal", "method-not-allowed", "unsupported-media-type"],
 };

@@ -2,9 +2,9 @@
 /** The command `holdfast`. It exits when nothing is left to do, with the status of the command. */
 import { EXITS, SIGNAL_BASE } from "./exit-codes.js";
 import { main } from "./main.js";
-import { whenParentEnds } from "./parent.js";
+import { whenParentEnds } from "../infra/local/parent.js";
 
-// Of another program's script this may be a job in the background, which is meant to outlive it.
+// The script of another program may start this as a job in the background, which is meant to outlive it.
 if (process.env["npm_lifecycle_script"]?.includes("holdfast")) whenParentEnds(() => process.kill(process.pid, "SIGTERM"));
 
 const status = (process.exitCode = await main(process.argv.slice(2)));

@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { RecentLines } from "../../bin/console/recent-lines.js";
 import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
-import { whenParentEnds } from "../../bin/parent.js";
+import { whenParentEnds } from "./parent.js";
 import { plainJson } from "../../bin/plain-text.js";
 import { composeAgent } from "../../lambda/agent.js";
 import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";

@@ -228,7 +228,9 @@ const rateCount = integer(1, LIMITS.rateCountMax);
 const Rate = v.strictObject({
   count: described(rateCount, "The most that starts in any `perMs`; with a `burst`, how much flows in in each."),
   perMs: integer(LIMITS.ratePerMinMs, LIMITS.ratePerMaxMs),
-  burst: v.optional(described(rateCount, "How much at once. By default a quarter of `count`, and 1 less than it flows in.")),
+  burst: v.optional(
+    described(rateCount, "How much at once. By default a quarter of `count`, rounded up; then `count - burst + 1` flow in."),
+  ),
 });
 
 const TakeRequest = v.strictObject({

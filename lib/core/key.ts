@@ -18,7 +18,10 @@ export function isKey(text: string): boolean {
   return KEY.test(text) && text !== "." && text !== "..";
 }
 
-/** Builds the key of these parts, as the SDK's `key()` says (decision 084 has the normal form). @throws TypeError naming the part that is missing, empty, not a number or not text */
+/**
+ * Builds the key of these parts, as the SDK's `key()` says (decision 084 has the normal form).
+ * @throws TypeError naming the part that is missing, empty, not a number or not text
+ */
 export function key(...parts: readonly KeyPart[]): string {
   if (parts.length === 0) throw new TypeError("key(): needs at least one part");
   const whole = parts.map((part, index) => encodePart(part, index)).join(SEPARATOR);

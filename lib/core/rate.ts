@@ -23,7 +23,7 @@ import type { ClockReading } from "./time.js";
 export interface Rate {
   readonly count: number;
   readonly perMs: number;
-  /** @default a quarter of `count`, rounded up, and then 1 less than it flows in, so that at most `count` start in any `perMs` */
+  /** @default a quarter of `count`, rounded up; then `count − burst + 1` flow in, so that at most `count` start in any `perMs` */
   readonly burst?: number | undefined;
 }
 

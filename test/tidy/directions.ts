@@ -60,7 +60,7 @@ const ROOMS: readonly Room[] = [
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   {
     of: /^infra\/local\/(start|live-console)\.ts$/,
-    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/parent.ts", "bin/plain-text.ts"],
+    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/plain-text.ts"],
     packages: [ANYTHING],
   },
   { of: "infra/build.ts", files: ["infra/", "bin/console/"], packages: [ANYTHING] },
@@ -88,6 +88,7 @@ const ROOMS: readonly Room[] = [
   { of: "bin/console/", files: [ENTRY, "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander", "esbuild"] },
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
+  { of: "bin/holdfast.ts", files: [ENTRY, "bin/", "infra/local/parent.ts"], packages: [ANY_NODE] },
   { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];

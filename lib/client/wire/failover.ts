@@ -261,7 +261,7 @@ class TwoWays {
       this.#table ??= { api: this.#deps.onTable(identity), identity };
       met = await this.#met(otherThan(this.#way), lease, COMPARED);
     } catch (error) {
-      // What answers in the service's place may pass.
+      // Something else that answers in the service's place may go away.
       if (!isA(error, LockError) || !FINAL.has(error.code) || error.retry === "same") throw error;
       this.#refuse(error);
       return;

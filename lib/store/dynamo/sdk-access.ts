@@ -49,7 +49,10 @@ type Config = Pick<
 > &
   Partial<Pick<Client.DynamoDBClientResolvedConfig, "serviceConfiguredEndpoint" | "accountIdEndpointMode" | "disableClockSkewCorrection">>;
 
-/** Returns the settings by what the SDK finds, with `endpoint` in place of the environment's. @param find returns a configuration that remembers nothing */
+/**
+ * Returns the settings by what the SDK finds, with `endpoint` in place of the environment's.
+ * @param find returns a configuration that remembers nothing
+ */
 export async function settingsOf(find: () => Config, endpoint: string | undefined): Promise<TransportSettings> {
   const configs = new Finder(find, systemClock);
   const config = configs.current;

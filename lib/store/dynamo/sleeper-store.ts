@@ -1,7 +1,8 @@
 /**
  * Sleepers and tied leases in DynamoDB, each in an item of its own: `s` has it as JSON, without a sleeper's targets. `w` is the set of the
  * targets, or of the one execution; `h` the hash of a sleeper's acquire; `a` the time at which it was stored; `o` the principal who stored
- * it; `x` the TTL; `fv` the format. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads and deletes them.
+ * it; `x` the TTL; `fv` the format. They are in a partition in which no caller's key can be, since no namespace is empty. Only the agent reads
+ * and deletes them.
  */
 import { isA } from "../../core/brand.js";
 import type { WakeTarget } from "../../core/api/locks.js";

@@ -50,7 +50,7 @@ final class Hold {
   private volatile String id = "";
   private boolean mayLive;
 
-  /** What an answer proves: so many ms from a moment. */
+  /** The proof of an answer: the lease is held for so many ms from a moment. */
   private record Proof(Moment sent, long lastsMs, long renewAfterMs, long fencingToken) {}
 
   Hold(Requests requests, String key) {

@@ -3,7 +3,7 @@ package holdfast;
 import java.util.Map;
 import java.util.Set;
 
-/** What came back in place of a success: the service's refusal, a gateway's, or nothing. */
+/** The answer in place of a success: the service's refusal, a gateway's, or nothing. */
 final class Problem extends Exception {
   private static final long serialVersionUID = 1;
 

@@ -28,7 +28,7 @@ final class Requests {
   private static final int SAID_CHARS = 200;
   private static final Pattern ID = Pattern.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}");
   private static final Pattern HEADER = Pattern.compile("[\\t\\x20-\\x7e\\x80-\\xff]*");
-  /** What Java's client sends by itself. */
+  /** The headers that Java's client sends by itself. */
   private static final Set<String> ITS_OWN = Set.of("host", "content-length", "connection", "expect", "upgrade");
 
   /**
@@ -41,7 +41,7 @@ final class Requests {
   record Request(String method, String path, String body, boolean queues, Predicate<Answer> proves) {}
 
   final LongSupplier wallClock;
-  /** How far the service's clock is ahead of this one, in ms, if it refused an id for its time. */
+  /** The time by which the service's clock is ahead of this one, in ms, if it refused an id for its time. */
   volatile long offsetMs;
   private final String url;
   private final Signer signer;
@@ -69,7 +69,7 @@ final class Requests {
         return definite ? answer : new Answer(answer.status(), answer.body(), answer.leaseState(), answer.sent(), true);
       } catch (Problem problem) {
         definite = problem.definite = definite && problem.definite;
-        // What is sent for hours is sent less often in the end.
+        // A request that is sent for hours is sent less often in the end.
         long most = Math.min(Math.max(PAUSE_MS, Math.min(30 * PAUSE_MS, forMs / 100)), 50L << Math.min(tries, 9));
         long pause = problem.retryAfterMs() + ThreadLocalRandom.current().nextLong(most / 2, most + 1);
         if (!isUnsettled.test(problem) || leftMs(end) <= pause) throw problem;

@@ -10,7 +10,7 @@ import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.api.Test;
 
-/** What ShedLock's own kit doesn't ask. */
+/** The cases that ShedLock's own kit doesn't have. */
 class ShedLockTest {
   private final HoldfastLockProvider provider = new HoldfastLockProvider(URI.create(HoldfastLockProviderTest.URL), Signer.none());
 
