@@ -29,11 +29,16 @@ export const withBody = (how: (body: Readonly<Record<string, unknown>>) => unkno
   to: (honest): HttpAnswer => (honest.status < 300 ? { ...honest, body: how((honest.body ?? {}) as Record<string, unknown>) } : honest),
 });
 
-const HTML = { status: 200, headers: { "content-type": "text/html" }, body: "<html>Welcome</html>" };
+/** Answers of success by another server, which a name or a proxy may lead to. */
+const STRANGERS: Readonly<Record<string, Fate>> = {
+  "a web page": { does: "answer", answer: { status: 200, headers: { "content-type": "text/html" }, body: "<html>Welcome</html>" } },
+  "another server's {}": { does: "answer", answer: { status: 200, body: {} } },
+};
 const OTHER_LEASE = "018f0000-0000-7000-8000-000000000000";
 
-/** Failures that say nothing about whether the request was carried out, or of a gateway before the service. */
+/** Failures that say nothing about whether the request was carried out, or of a server before the service. */
 export const FAILURES: Readonly<Record<string, Fate>> = {
+  ...STRANGERS,
   "a gateway's 401": gateway(401, "Unauthorized"),
   "a gateway's 403": gateway(403),
   "a gateway's 404": gateway(404, "Not Found"),
@@ -51,7 +56,7 @@ export const FAILURES: Readonly<Record<string, Fate>> = {
 
 /** Answers with a status of success that prove nothing about the lease that was asked for. */
 export const NO_PROOFS: Readonly<Record<string, Fate>> = {
-  "a web page": { does: "answer", answer: HTML },
+  ...STRANGERS,
   "200 with {}": withBody(() => ({})),
   "a list": withBody((lease) => [lease]),
   "a number": withBody(() => 30_000),

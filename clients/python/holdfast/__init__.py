@@ -839,7 +839,7 @@ class _Hold:
     def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> Steps[Dict[str, Any]]:
         """Sends it until the service has answered: for a while before its caller, and then until the lease is over, beside it."""
         try:
-            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open))[1]
+            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=_is_end))[1]
         except BaseException as error:
             if not isinstance(error, Problem) or _is_open(error):
                 self.leave(method, suffix, body)
@@ -856,7 +856,7 @@ class _Hold:
 
     def _quietly(self, method: str, suffix: str, body: Any, waits: float) -> Steps[None]:
         try:
-            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open)
+            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=_is_end)
         except Problem:
             pass
 
@@ -870,6 +870,11 @@ class _Hold:
 def _is_open(problem: Problem) -> bool:
     """True if the service may still answer otherwise."""
     return problem.again or not problem.by_service
+
+
+def _is_end(answer: Mapping[str, Any]) -> bool:
+    """True if the answer says how a lease ended, or that an outcome was recorded."""
+    return bool(answer.get("leaseState")) or answer.get("recorded") is True
 
 
 class _Here:
