@@ -4,11 +4,12 @@
 #   .ci/clients.sh fetch DIR     installs what the tests of the Python client need into DIR, from PyPI, and prints its version
 #   .ci/clients.sh python DIR    its lint and types, its tests from outside, redis-py's own of its locks, and the scenes of every client
 #   .ci/clients.sh java [DIR]    ShedLock's own kit of tests against the Java client, its own tests, and the scenes; gets the kit from Maven Central
+#   .ci/clients.sh go DIR        the scenes, played by the client in Go that was written from the pages
 #   .ci/clients.sh generator NAME DIR    installs a generator of clients into DIR, and prints its version
 #   .ci/clients.sh generated NAME DIR    generates a client from the served document, which takes a lock, a run and a limit
 #
 # NAME is openapi-python-client (Python 3.11 with venv), openapi-typescript (npm), oapi-codegen (Go 1.26) or openapi-generator (Java 17, Maven,
-# npm). The client in Python needs Python 3.11 with venv, the one in Java Java 17 and Maven.
+# npm). The client in Python needs Python 3.11 with venv, the one in Java Java 17 and Maven, the one in Go Go 1.22.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -161,9 +162,16 @@ case ${1-} in
       "$dir/build/surefire-reports/TEST-holdfast.HoldfastLockProviderTest.xml" test/support/kits.json
     HOLDFAST_DRIVER="java=java -XX:TieredStopAtLevel=1 -cp $dir/build/classes:$dir/build/test-classes holdfast.Driver" npx vitest run --project waiting test/clients
     ;;
+  go)
+    mkdir -p "$2"
+    dir=$(cd "$2" && pwd)
+    export GOTOOLCHAIN=local
+    (cd examples/go && go vet ./... && test -z "$(gofmt -l . | tee /dev/stderr)" && go build -o "$dir/driver" ./driver)
+    HOLDFAST_DRIVER="go=$dir/driver" npx vitest run --project waiting test/clients
+    ;;
   generator) generator "$2" "$3" && echo "$2" ;;
   generated) served .ci/clients.sh generate "$2" "$3" ;;
   # With HOLDFAST_URL.
   generate) generated "$2" "$3" ;;
-  *) sed -n '2,12p' "$0" >&2 && exit 2 ;;
+  *) sed -n '2,13p' "$0" >&2 && exit 2 ;;
 esac

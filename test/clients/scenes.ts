@@ -6,6 +6,13 @@ import { WIRE_SCENES } from "./scenes-wire.js";
 
 /** The commands that a client doesn't have, by the name of its driver, and why. */
 const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  go: {
+    run_once: "It is an example of locks alone.",
+    take: "It is an example of locks alone.",
+    key: "It takes a key as it is.",
+    in_child: "A process of Go doesn't fork.",
+    in_thread: "A lock is an object of its own: who has it holds it.",
+  },
   java: {
     run_once: "It has locks alone: ShedLock and the clients that people come from have no runs.",
     take: "It has locks alone: ShedLock and the clients that people come from have no limits.",
