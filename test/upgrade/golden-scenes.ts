@@ -7,7 +7,7 @@
  */
 import type { Acquire, Command } from "../../lib/core/commands.js";
 import { FOREVER_MS } from "../../lib/core/limits.js";
-import { leaseIdFrom } from "../../lib/core/lease-id.js";
+import { type LeaseId, leaseIdFrom } from "../../lib/core/lease-id.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Payload } from "../../lib/core/record.js";
 import type { AllCalls, TableCalls } from "../../lib/store/dynamo/calls.js";
@@ -21,7 +21,8 @@ import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 /** An item in plain values; a set is `{ set: [...] }`. */
 export type PlainItem = Readonly<Record<string, unknown>>;
 
-const START_MS = Date.UTC(2027, 0, 1);
+/** The time at which each scene begins. */
+export const START_MS = Date.UTC(2027, 0, 1);
 const MINUTE = 60_000;
 const NAMESPACE = "golden";
 const POLICY = createPolicy({ clockErrorMs: 500, retentionMs: 86_400_000 });
@@ -29,7 +30,8 @@ const TASK = { taskToken: "T".repeat(40) };
 /** The leases of a scene, in the order of their ids. */
 const [A, B, C, D, E] = [id(1), id(2), id(3), id(4), id(5)];
 
-function id(order: number) {
+/** Returns the leaseId of a scene with this place in their order. */
+export function id(order: number): LeaseId {
   return leaseIdFrom(START_MS, Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, order));
 }
 
