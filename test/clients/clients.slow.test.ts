@@ -4,14 +4,17 @@
  */
 import { afterAll, describe, expect, it } from "vitest";
 import { type Plugin, build } from "esbuild";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Driver } from "./driver.js";
+import { MISTAKES, type Mistake } from "./mistakes.js";
 import { type Played, play } from "./play.js";
+import type { Scene } from "./scene.js";
 import { SCENES } from "./scenes.js";
-import type { Control, Scene } from "./scene.js";
 import { ROOT } from "../tidy/tree.js";
 
 /** The scenes that are played at once. They mostly wait. */
@@ -22,20 +25,8 @@ const PLAYS = 4;
 const folder = mkdtempSync(join(tmpdir(), "holdfast-drivers-"));
 
 /** Returns the path of the SDK's driver in one file: compiled at every start, it would take a second of processor time. */
-async function bundled(name: string, control?: Control): Promise<string> {
+async function bundled(name: string, plugins: readonly Plugin[] = []): Promise<string> {
   const outfile = join(folder, `${name}.mjs`);
-  let changed = control === undefined;
-  const mistake: Plugin = {
-    name: "mistake",
-    setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        if (control === undefined || path !== join(ROOT, control.file)) return undefined;
-        const source = readFileSync(path, "utf8");
-        changed = source.includes(control.text);
-        return { contents: source.replace(control.text, control.mistaken), loader: "ts" };
-      });
-    },
-  };
   await build({
     entryPoints: [fileURLToPath(new URL("drivers/typescript.ts", import.meta.url))],
     outfile,
@@ -46,9 +37,8 @@ async function bundled(name: string, control?: Control): Promise<string> {
     platform: "node",
     target: "node20",
     logLevel: "warning",
-    plugins: [mistake],
+    plugins: [...plugins],
   });
-  expect(changed, `${control?.file} has no ${control?.text}: name the line that keeps from the mistake`).toBe(true);
   return outfile;
 }
 const bundle = await bundled("typescript");
@@ -121,22 +111,58 @@ describe.each(DRIVERS)("the client %s", (name, command) => {
     });
 });
 
-/** The controls, by the line that is changed. */
-const CONTROLS = new Map<string, readonly [Control, readonly Scene[]]>();
-for (const scene of SCENES) {
-  if (scene.control === undefined) continue;
-  const name = `${scene.control.file}: ${scene.control.mistaken}`;
-  CONTROLS.set(name, [scene.control, [...(CONTROLS.get(name)?.[1] ?? []), scene]]);
+/** Returns the source of a file with the mistake. */
+function mistakenSource({ file, text, mistaken }: Mistake): string {
+  const source = readFileSync(join(ROOT, file), "utf8");
+  expect(source, `${file} has the line that keeps from the mistake`).toContain(text);
+  return source.replace(text, () => mistaken);
 }
 
-describe.runIf(DRIVERS.some(([name]) => name === "typescript")).each([...CONTROLS])("the control %s", (name, [control, scenes]) => {
-  it("fails the scenes of its mistake", { timeout: 180_000 }, async () => {
-    const pool = new Pool([process.execPath, await bundled(`control-${[...CONTROLS.keys()].indexOf(name)}`, control)]);
-    try {
-      const played = await Promise.all(scenes.map(async (scene) => ({ name: scene.name, wrong: (await pool.play(scene)).wrong })));
-      expect(played.filter(({ wrong }) => wrong.length === 0).map((one) => one.name)).toEqual([]);
-    } finally {
-      await pool.end();
-    }
+/** The command of a driver whose client makes the mistake, by the name of the client. */
+const MISTAKEN: Readonly<
+  Record<Mistake["client"], (mistake: Mistake, name: string, command: readonly string[]) => Promise<readonly string[]>>
+> = {
+  async typescript(mistake, name) {
+    const contents = mistakenSource(mistake);
+    const setup: Plugin["setup"] = ({ onLoad }) =>
+      onLoad({ filter: /\.ts$/ }, ({ path }) => (path === join(ROOT, mistake.file) ? { contents, loader: "ts" } : undefined));
+    return [process.execPath, await bundled(name, [{ name, setup }])];
+  },
+  // The class with the mistake comes before the others.
+  async java(mistake, name, command) {
+    const classes = join(folder, name);
+    mkdirSync(classes);
+    const source = join(classes, basename(mistake.file));
+    writeFileSync(source, mistakenSource(mistake));
+    const at = command.indexOf("-cp") + 1;
+    const path = command[at] ?? "";
+    await promisify(execFile)("javac", ["-proc:none", "-d", classes, "-cp", path, source], { cwd: ROOT });
+    return command.with(at, `${classes}${delimiter}${path}`);
+  },
+};
+
+describe("the controls", () => {
+  for (const [at, mistake] of MISTAKES.entries()) {
+    const [, command] = DRIVERS.find(([name]) => name === mistake.client) ?? [];
+    const { client, file, fails } = mistake;
+    it.runIf(command).concurrent(`${client} with a mistake in ${basename(file)} fails: ${fails[0]}`, { timeout: 180_000 }, async () => {
+      const pool = new Pool(await MISTAKEN[client](mistake, `mistake-${at}`, command ?? []));
+      try {
+        const scenes = SCENES.filter(({ name }) => fails.includes(name));
+        expect(scenes.map(({ name }) => name).sort()).toEqual([...fails].sort());
+        const played = await Promise.all(scenes.map(async (scene) => ({ name: scene.name, wrong: (await pool.play(scene)).wrong })));
+        expect(played.filter(({ wrong }) => wrong.length === 0).map(({ name }) => name)).toEqual([]);
+      } finally {
+        await pool.end();
+      }
+    });
+  }
+
+  it.runIf(DRIVERS.some(([name]) => name === "java"))("are a mistake of Java for each property of which it plays a scene", () => {
+    const properties = (scenes: readonly Scene[]): ReadonlySet<string> => new Set(scenes.map(({ property }) => property));
+    const fails = MISTAKES.filter(({ client }) => client === "java").flatMap((mistake) => mistake.fails);
+    expect(properties(SCENES.filter(({ name }) => fails.includes(name)))).toEqual(
+      properties(SCENES.filter(({ cannot }) => cannot?.["java"] === undefined)),
+    );
   });
 });

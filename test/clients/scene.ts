@@ -38,13 +38,6 @@ export type Step =
   /** Does something straight at the service, as another client. */
   | { readonly other: (service: ScriptedService) => unknown };
 
-/** A text in one file of the SDK, and what stands there in the client with the mistake. */
-export interface Control {
-  readonly file: string;
-  readonly text: string;
-  readonly mistaken: string;
-}
-
 /** One row of the table. */
 export interface Scene {
   /** A sentence about the client. */
@@ -57,10 +50,8 @@ export interface Scene {
   readonly play: readonly Step[];
   /** Returns what was wrong in the requests that the service got, a sentence each. */
   readonly sent?: (exchanges: readonly Exchange[]) => readonly string[];
-  /** The mistake of a client that fails it. */
+  /** The mistake of a client that fails it: one of mistakes.ts, or the client in `examples/python` of commit 73eaab57. */
   readonly mistake: string;
-  /** The mistake as a changed line of the SDK: it must fail the scene. Without one, the client in `examples/python` of commit 73eaab57 failed it. */
-  readonly control?: Control;
   /** Why a client can't play it, by the name of its driver. */
   readonly cannot?: Readonly<Record<string, string>>;
   /** The mistake that a client still makes, by the name of its driver. */

@@ -108,9 +108,9 @@ const BELIEVED: readonly Scene[] = [
   {
     name: "a lease whose renewal was answered late is counted from its request",
     property: "counted",
-    rules: [renewals({ does: "answer-late", byMs: 1200 }, 1, 1), renewals({ does: "silence" }, 2)],
+    rules: [renewals({ does: "answer-late", byMs: 800 }, 1, 1), renewals({ does: "silence" }, 2)],
     play: [ask("acquire k 4s wait 0s", "granted"), until("held? k", "no"), until("lost? k", "yes")],
-    mistake: "A client that counts from the answer believes 1.2 s too long.",
+    mistake: "A client that counts from the answer believes 0.8 s too long.",
   },
   {
     name: "a process that stood still longer than its lease doesn't believe in it",
@@ -194,12 +194,14 @@ const NOTHING_LEFT: readonly Scene[] = [
     name: "a wait that ends without the key leaves no place in the queue",
     property: "nothingLeft",
     play: [othersHold(), ask("acquire k 60s wait 1s", "busy"), othersRelease, free("k")],
+    sent: notCancelled,
     mistake: "A client that sends no DELETE holds up those behind it.",
   },
   {
     name: "a wait that is interrupted leaves no place in the queue",
     property: "nothingLeft",
     play: [othersHold(), begin("acquire k 60s wait 30s"), seen("acquire", 1), INTERRUPT, ends("interrupted"), othersRelease, free("k")],
+    sent: notCancelled,
     mistake: "A client that sends no DELETE holds up those behind it.",
   },
   {
@@ -277,7 +279,6 @@ const WAITS: readonly Scene[] = [
       ...[ask(`acquire k 3s wait ${aheadMs / 1000 - 1}s`, "granted"), ask("held? k", "yes"), ask("release k", "released")],
     ],
     mistake: "A client that makes its next id by its own clock alone is refused, lease-over, until that clock has gone so far.",
-    control: { file: "lib/client/ask/fresh-id.ts", text: "aboveMs = answer.leaseIdAboveMs ?? aboveMs", mistaken: "aboveMs = aboveMs" },
   })),
   {
     name: "an id that is over is replaced by one above the time that the answer names",
@@ -295,7 +296,6 @@ const WAITS: readonly Scene[] = [
     property: "waits",
     play: [ask("clock 15s", "ok"), ask("acquire k 3s wait 10s", "granted"), ask("held? k", "yes"), ask("release k", "released")],
     mistake: "A client that makes each id by its own clock ends the wait with an error, lease-id-time.",
-    control: { file: "lib/client/ask/lease-ids.ts", text: "this.#correctionMs = serverTimeMs - this.#clock.wallMs()", mistaken: "void 0" },
   },
   {
     name: "of eight in a time two start at once, and the third take waits for its start",

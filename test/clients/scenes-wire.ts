@@ -26,14 +26,6 @@ const elsewhere = (exchanges: readonly Exchange[]): readonly string[] =>
 /** Names that a path can't have as they are. */
 const NAMES = ["with blank", "with#fragment", "with?query", "with%41percent", "with/slash", "umläut", "..", "with\nline"];
 
-const FOLLOWS = {
-  file: "lib/client/wire/send.ts",
-  text: "resolve({ status: response.statusCode",
-  mistaken: `const to = get("location");
-          if (to !== null) return void byNode(load)(to, { method, headers, body }, options).then(resolve, reject);
-          resolve({ status: response.statusCode`,
-};
-
 const SECRETS: readonly Scene[] = [
   ...[302, 303, 307, 308].map((status): Scene => ({
     name: `a redirect (${status}) is not followed`,
@@ -43,7 +35,6 @@ const SECRETS: readonly Scene[] = [
     play: [ask("acquire k 3s wait 1s", "refused", "busy")],
     sent: elsewhere,
     mistake: "A client that follows redirects, as most libraries do, sends the leaseId and the token to where it points.",
-    control: FOLLOWS,
   })),
   {
     name: "a redirect of a release is not followed",
@@ -53,7 +44,6 @@ const SECRETS: readonly Scene[] = [
     play: [ask("acquire k 2s wait 0s", "granted"), ask("release k", "refused", "lost")],
     sent: elsewhere,
     mistake: "A client that follows redirects sends the token to where it points, and takes that answer for the service's.",
-    control: FOLLOWS,
   },
   {
     name: "a token with a line end is refused, and not quoted",

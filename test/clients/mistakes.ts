@@ -1,0 +1,130 @@
+/** Clients with a mistake, as a text of one of their sources and what stands there instead. Each must fail the scenes of its row. */
+
+/** One mistake of the client whose driver has this name. */
+export interface Mistake {
+  readonly client: "typescript" | "java";
+  readonly file: string;
+  readonly text: string;
+  readonly mistaken: string;
+  /** The names of the scenes that it fails. */
+  readonly fails: readonly string[];
+}
+
+const REDIRECTS = [302, 303, 307, 308].map((status) => `a redirect (${status}) is not followed`);
+
+/** Mistakes that the client in `examples/python` of commit 73eaab57 had not. */
+const OF_THE_SDK: readonly Omit<Mistake, "client">[] = [
+  {
+    file: "lib/client/ask/fresh-id.ts",
+    text: "aboveMs = answer.leaseIdAboveMs ?? aboveMs",
+    mistaken: "aboveMs = aboveMs",
+    fails: [5, 9.9].map((ahead) => `a key that was used by a caller whose clock is ${ahead} s ahead is granted`),
+  },
+  {
+    file: "lib/client/ask/lease-ids.ts",
+    text: "this.#correctionMs = serverTimeMs - this.#clock.wallMs()",
+    mistaken: "void 0",
+    fails: ["a caller whose own clock is 15 s ahead is granted"],
+  },
+  {
+    file: "lib/client/wire/send.ts",
+    text: "resolve({ status: response.statusCode",
+    mistaken: `const to = get("location");
+          if (to !== null) return void byNode(load)(to, { method, headers, body }, options).then(resolve, reject);
+          resolve({ status: response.statusCode`,
+    fails: [...REDIRECTS, "a redirect of a release is not followed"],
+  },
+];
+
+const HOLD = "clients/java/src/main/java/holdfast/Hold.java";
+
+/** A row at least for each property of which Java plays scenes. */
+const OF_JAVA: readonly Omit<Mistake, "client">[] = [
+  {
+    file: HOLD,
+    text: 'Math.min(answer.count("remainingMs"), leaseMs)',
+    mistaken: 'answer.count("remainingMs")',
+    fails: ["a lease is not longer than it can be, whatever the answer says"],
+  },
+  {
+    file: "clients/java/src/main/java/holdfast/Answer.java",
+    text: 'key.equals(body.get("key")) && leaseId.equals(body.get("leaseId"))',
+    mistaken: "true",
+    fails: ["an acquire that meets an answer about another lease each time is refused, and its id is cancelled"],
+  },
+  {
+    file: "clients/java/src/main/java/holdfast/Moment.java",
+    text: "Math.max((nanos - earlier.nanos) / 1_000_000, wallMs - earlier.wallMs)",
+    mistaken: "wallMs - earlier.wallMs",
+    fails: ["a clock that is set back makes no lease longer"],
+  },
+  {
+    file: HOLD,
+    text: "if (problem.isLost()) isOver = true;",
+    mistaken: "isOver = true;",
+    fails: ["a lock goes on after a renewal that meets a gateway's 403", "a lock goes on after a renewal that meets a cut connection"],
+  },
+  {
+    file: HOLD,
+    text: "return lost.isDone() || (!isConcluded && leftMs() <= 0);",
+    mistaken: "return false;",
+    fails: ["a lock is lost in time, and says so, when every renewal meets a gateway's 403"],
+  },
+  {
+    file: HOLD,
+    text: "new Proof(answer.sent(), ",
+    mistaken: "new Proof(requests.now(), ",
+    fails: [
+      "a lease whose grant came late is counted from its request",
+      "a lease whose renewal was answered late is counted from its request",
+    ],
+  },
+  {
+    file: "clients/java/src/main/java/holdfast/Problem.java",
+    text: "return again() || !byService;",
+    mistaken: "return again();",
+    fails: ["a release that meets a gateway's 403 is asked again"],
+  },
+  {
+    file: HOLD,
+    text: "cancel();\n        throw interrupted;",
+    mistaken: "throw interrupted;",
+    fails: ["a wait that is interrupted leaves no place in the queue"],
+  },
+  {
+    file: HOLD,
+    text: "answer = requests.again(request, forMs, Problem::again);",
+    mistaken: `try {
+          answer = requests.once(request, forMs);
+        } catch (Problem problem) {
+          if (!problem.again()) throw problem;
+          id = newId(0);
+          request = new Request("PUT", path(), body(leaseMs), waits, request.proves());
+          continue;
+        }`,
+    fails: ["an acquire whose answer got lost is one lock"],
+  },
+  {
+    file: HOLD,
+    text: "boolean waits = waitMs > 0;",
+    mistaken: "boolean waits = waitMs >= 1000;",
+    fails: ["a wait of 0.4 s waits that long"],
+  },
+  {
+    file: "clients/java/src/main/java/holdfast/Requests.java",
+    text: "HttpClient.Redirect.NEVER",
+    mistaken: "HttpClient.Redirect.ALWAYS",
+    fails: REDIRECTS,
+  },
+  {
+    file: "clients/java/src/main/java/holdfast/Key.java",
+    text: '"~%02X"',
+    mistaken: '"~%02x"',
+    fails: ['the key of ["a_b~c","ä/"]'],
+  },
+];
+
+export const MISTAKES: readonly Mistake[] = [
+  ...OF_THE_SDK.map((mistake) => ({ client: "typescript", ...mistake }) as const),
+  ...OF_JAVA.map((mistake) => ({ client: "java", ...mistake }) as const),
+];
