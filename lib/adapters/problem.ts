@@ -68,8 +68,8 @@ export function refusalBefore(error: unknown, held: "locked" | "run-in-progress"
   }
   if (!isA(error, LockError)) return undefined;
   if (isA(error, LockTimeoutError) || error.code === "contended") return problemAnswer(held, error);
-  // Nothing is held for the handler: the process froze, its client is closed, or the invocation is nearly over.
-  if (isA(error, LockUnavailableError) || isA(error, LockLostError) || ["invocation-ends", "closed"].includes(error.code))
+  // Nothing is held for the handler: the process froze, its client is closed, the invocation is nearly over, or a newer version has the key.
+  if (isA(error, LockUnavailableError) || isA(error, LockLostError) || ["invocation-ends", "closed", "newer-format"].includes(error.code))
     return problemAnswer("unavailable", error);
   return error.code in PROBLEMS ? problemAnswer(error.code as ProblemCode, error) : undefined;
 }

@@ -1,7 +1,8 @@
 /** Problem responses: they have the members of the service's problems, and the statuses of its registry. */
 import { describe, expect, it } from "vitest";
-import { type ErrorCode, ERRORS } from "../../lib/core/errors.js";
-import { type ProblemCode, problemAnswer, PROBLEMS } from "../../lib/adapters/problem.js";
+import { type ErrorCode, ERRORS, refuse } from "../../lib/core/errors.js";
+import { type ProblemCode, problemAnswer, PROBLEMS, refusalBefore } from "../../lib/adapters/problem.js";
+import { errorOf } from "../../lib/client/wire/errors.js";
 import { fromProblem, PROBLEM_TYPE } from "../../lib/contract/problem.js";
 import { isHttp, withHeaders } from "../../lib/adapters/lambda-http.js";
 import { requestOfLattice, requestV1, requestV2, SCHEDULED } from "./events.js";
@@ -28,6 +29,22 @@ describe("a problem", () => {
     expect(problemAnswer("locked").headers["retry-after"]).toBe("1");
     expect(problemAnswer("locked", { retryAfterMs: 0 }).headers["retry-after"]).toBe("1");
   });
+});
+
+describe("a handler that did not run", () => {
+  it.each(["unavailable", "throttled", "clock-skew", "internal", "newer-format"] as const)(
+    "for %s is answered 503: it may be tried again",
+    (code) => {
+      expect(refusalBefore(errorOf(refuse(code), "acquire"), "locked")).toMatchObject({ statusCode: 503, headers: { "retry-after": "1" } });
+    },
+  );
+
+  it.each(["not-configured", "older-format", "unreadable-record", "clock-unknown", "forbidden"] as const)(
+    "for %s fails in the application: no retry mends it",
+    (code) => {
+      expect(refusalBefore(errorOf(refuse(code), "acquire"), "locked")).toBeUndefined();
+    },
+  );
 });
 
 describe("an event", () => {

@@ -191,7 +191,7 @@ async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what
   }
   if (wait.wasCutShort) throw wait.over(what);
   const refused = !granted.answer.ok && errorOf(granted.answer, what, { key: place.key });
-  if (refused && (isUnanswered(refused) || refused.retry === "never")) throw refused;
+  if (refused && (isUnanswered(refused) || refused.retry === "never" || refused.code === "newer-format")) throw refused;
   return false;
 }
 

@@ -204,7 +204,8 @@ export function isUnanswered(error: unknown): boolean {
   return isA(error, LockUnavailableError) || (isA(error, LockError) && error.code === "invocation-ends");
 }
 
-const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "newer-format", "internal"]);
+/** The codes of an outage. A record that can't be read is none: the table answered, and another version uses the key. */
+const UNAVAILABLE: ReadonlySet<string> = new Set(["unavailable", "throttled", "clock-skew", "internal"]);
 
 /** Returns the error for a refusal. @param loss the details if it says that a lease is lost */
 export function errorOf(refusal: Refusal, what: string, loss?: LossDetails): LockError {

@@ -1,5 +1,6 @@
 /** Waits and notifies with lost, late or repeated messages: no notify is lost, and none counts twice. */
 import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
 import { LockTimeoutError } from "../../../lib/index.js";
 import { createHarness } from "../harness.js";
 
@@ -69,6 +70,16 @@ describe("a wait", () => {
     const outcome = await clock.settle(waited).catch((error: unknown) => error);
     expect(outcome instanceof LockTimeoutError).toBe(false);
     expect(await rival.tryAcquire(KEY)).toBeNull();
+  });
+
+  it("whose record a newer version wrote ends with that, and not as notified", async () => {
+    const { clock, locks, wire } = createHarness();
+    const lease = await locks.acquire(KEY);
+    const waited = expect(lease.wait("filled", { waitMs: 600_000 })).rejects.toMatchObject({ name: "LockError", code: "newer-format" });
+    await clock.advance(500);
+    wire.next("check", { instead: refuse("newer-format") });
+    await clock.settle(waited);
+    expect(lease.isHeld()).toBe(false);
   });
 
   it("that ends in an outage after it was woken passes its notify on", async () => {

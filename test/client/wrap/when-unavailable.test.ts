@@ -101,12 +101,16 @@ describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, 
     expect([outcome, seen, told.map(({ type, key }) => [type, key])]).toEqual(["done", [undefined], [["proceeded", keys]]]);
   });
 
-  it.each<When>(["skip", "proceed"])("%s: a service that isn't configured is no outage", async (when) => {
-    const harness = outage();
-    for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse("not-configured") });
-    const { outcome, seen, told } = await tried(when, harness);
-    expect([outcome, seen, told]).toEqual([expect.objectContaining({ code: "not-configured" }), [], []]);
-  });
+  const NO_OUTAGES = ["not-configured", "newer-format", "older-format", "unreadable-record", "clock-unknown"] as const;
+  it.each(NO_OUTAGES.flatMap((code) => [["skip", code] as const, ["proceed", code] as const]))(
+    "%s: %s is no outage, and the work is not done",
+    async (when, code) => {
+      const harness = outage();
+      for (const operation of GRANTING) harness.wire.always(operation, { instead: refuse(code) });
+      const { outcome, seen, told } = await tried(when, harness);
+      expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: "LockError", code }), [], []]);
+    },
+  );
 
   it.each<When>(["skip", "proceed"])("%s: a key that is held is no outage", async (when) => {
     const harness = createHarness({ prefix: "shop:" });
