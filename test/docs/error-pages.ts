@@ -44,10 +44,10 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
     "Let the `Date` of DynamoDB's answers through, which a proxy may remove or send twice; in a function, the event's `requestContext.timeEpoch`. By one clock alone nothing is decided, so no wrapper proceeds past it",
   "clock-skew": "Wait. If it persists, a server's clock is wrong, or the process's own if the client is straight on the table",
   "older-format":
-    "Let the work of the older version end, then deploy this one with a new table, or go back to the older version ([upgrading](operating.md#upgrading-and-back))",
+    "Let the work of the older version end, then deploy this one with a new table, or go back to the older version ([upgrading](upgrading.md#a-new-format-number))",
   "unreadable-record":
     "Nobody can use the key: the message names the item and the attribute. Find out who wrote it, and restore the item or delete it by hand once nobody holds the key. It may have happened if the attribute is one that the decision doesn't need",
-  "newer-format": "Deploy this side too: another one already writes a newer major version of the record",
+  "newer-format": "Deploy this side too: another one already writes a newer format ([upgrading](upgrading.md#a-new-format-number))",
   unavailable: "Send the same request again, with the same leaseId. It may have happened, unless `definite` says otherwise",
 };
 

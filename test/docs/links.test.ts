@@ -54,4 +54,11 @@ describe("tests that documents cite", () => {
     expect(cited.length).toBeGreaterThan(100);
     expect(cited.filter((test) => !isThere(test))).toEqual([]);
   });
+
+  it("are named by each row and each item of a list of docs/upgrading.md", () => {
+    const { text = "" } = DOCUMENTS.find(({ path }) => path === "docs/upgrading.md") ?? {};
+    const lines = text.split("\n").filter((line) => /^(?:\d+\.|-|\| (?!-|Number)) /.test(line));
+    expect(lines.length).toBeGreaterThan(15);
+    expect(lines.filter((line) => citedTests(line).length === 0)).toEqual([]);
+  });
 });

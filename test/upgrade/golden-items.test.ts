@@ -96,8 +96,13 @@ describe(`the items of format ${FORMAT_VERSION}, which this version writes`, () 
 describe.each(FORMATS)("the items of format %s", (version) => {
   const entries = Object.entries(goldenOf(version)).flatMap(([name, items]) => items.map((golden) => [name, golden] as const));
 
-  it.each(entries)(version === FORMAT_VERSION ? "are read as they were: %s" : "are refused by name: %s", async (_name, { item, read }) => {
-    if (version === FORMAT_VERSION) return expect(plain(await readAny(item))).toEqual(read);
+  const isRead = version === FORMAT_VERSION;
+
+  it.each(isRead ? entries : [])("are read as they were: %s", async (_name, { item, read }) => {
+    expect(plain(await readAny(item))).toEqual(read);
+  });
+
+  it.each(isRead ? [] : entries)("are refused by name: %s", async (_name, { item }) => {
     const error = await readAny(item).catch((reason: unknown) => reason as UnreadableRecord);
     const number = (item["fv"] as number | undefined) ?? "no format number";
     expect(error).toMatchObject({ name: "UnreadableRecord", code: "older-format" });
