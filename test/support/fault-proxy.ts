@@ -164,14 +164,24 @@ export async function startFaultProxy(
   async function forward({ method = "POST", url, headers: given }: IncomingMessage, request: DynamoRequest, body: string) {
     const headers = { ...given, "content-length": Buffer.byteLength(body) };
     const server = typeof target === "string" ? target : target();
-    const outgoing = httpRequest(server, { agent, method, path: url, headers }).end(body);
-    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    const send = async (): Promise<IncomingMessage> => {
+      const outgoing = httpRequest(server, { agent, method, path: url, headers }).end(body);
+      const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
+      // The engine ended a connection that was idle, and never saw the request.
+      const [response] = await answered.catch((error: unknown) => {
+        if (outgoing.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET") return [undefined];
+        throw error;
+      });
+      return response ?? send();
+    };
+    const response = await send();
     const reply = { status: response.statusCode ?? 502, headers: response.headers, body: await text(response) };
     ledger.record(request.target, reply.status, "x-amz-target" in given ? reply.body : "");
     return reply;
   }
 
-  const server = createServer((incoming, response) => {
+  // It never ends an idle connection: a request that is sent just then would get no answer, which is a fault that nobody planned.
+  const server = createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
     // The client or the engine is gone. Closing the connection is the only response left.
     serve(incoming, response).catch(() => incoming.socket.destroy());
   });
