@@ -128,6 +128,12 @@ const MISTAKEN: Readonly<
       onLoad({ filter: /\.ts$/ }, ({ path }) => (path === join(ROOT, mistake.file) ? { contents, loader: "ts" } : undefined));
     return [process.execPath, await bundled(name, [{ name, setup }])];
   },
+  // Its driver imports the module from the first folder of the path.
+  async python(mistake, name, command) {
+    mkdirSync(join(folder, name, "holdfast"), { recursive: true });
+    writeFileSync(join(folder, name, "holdfast", basename(mistake.file)), mistakenSource(mistake));
+    return ["env", `PYTHONPATH=${join(folder, name)}`, ...command];
+  },
   // The class with the mistake comes before the others.
   async java(mistake, name, command) {
     const classes = join(folder, name);
@@ -158,11 +164,11 @@ describe("the controls", () => {
     });
   }
 
-  it.runIf(DRIVERS.some(([name]) => name === "java"))("are a mistake of Java for each property of which it plays a scene", () => {
+  it.each(["python", "java"])("are a mistake of %s for each property of which it plays a scene", (name) => {
     const properties = (scenes: readonly Scene[]): ReadonlySet<string> => new Set(scenes.map(({ property }) => property));
-    const fails = MISTAKES.filter(({ client }) => client === "java").flatMap((mistake) => mistake.fails);
-    expect(properties(SCENES.filter(({ name }) => fails.includes(name)))).toEqual(
-      properties(SCENES.filter(({ cannot }) => cannot?.["java"] === undefined)),
+    const fails = MISTAKES.filter(({ client }) => client === name).flatMap((mistake) => mistake.fails);
+    expect(properties(SCENES.filter((scene) => fails.includes(scene.name)))).toEqual(
+      properties(SCENES.filter(({ cannot }) => cannot?.[name] === undefined)),
     );
   });
 });

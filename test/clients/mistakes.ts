@@ -2,7 +2,7 @@
 
 /** One mistake of the client whose driver has this name. */
 export interface Mistake {
-  readonly client: "typescript" | "java";
+  readonly client: "typescript" | "python" | "java";
   readonly file: string;
   readonly text: string;
   readonly mistaken: string;
@@ -124,7 +124,86 @@ const OF_JAVA: readonly Omit<Mistake, "client">[] = [
   },
 ];
 
+/** A row at least for each property. The client for asyncio takes the same steps. */
+const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
+  {
+    text: "{one: tokens.get(one) for one in self.modes} if isinstance(tokens, dict) else {}",
+    mistaken: "tokens if isinstance(tokens, dict) else {}",
+    fails: ["a set is lost in time, and says so, when every renewal meets a set without the token of a key"],
+  },
+  {
+    text: 'lasts = min(lease["remainingMs"], max(self.length, 1000))',
+    mistaken: 'lasts = lease["remainingMs"]',
+    fails: [
+      "a set is not longer than it can be, whatever the answer says",
+      "a lease is not longer than it can be, whatever the answer says",
+    ],
+  },
+  {
+    text: 'if problem.by_service and problem.code == "lease-lost":',
+    mistaken: "if problem.definite:",
+    fails: ["a set goes on after a renewal that meets a gateway's 403", "a lock goes on after a renewal that meets a gateway's 403"],
+  },
+  {
+    text: "self._read(answer, sent)",
+    mistaken: "self._read(answer, (time.monotonic(), time.time()))",
+    fails: ["a lease whose renewal was answered late is counted from its request"],
+  },
+  {
+    text: 'answer.get("recorded") is True',
+    mistaken: "True",
+    fails: ["an outcome that meets another server's {} is recorded", "a release that meets another server's {} is asked again"],
+  },
+  {
+    text: "if not isinstance(states, dict) or not all(one in states for one in self.modes):\n            return",
+    mistaken: "if not isinstance(states, dict):\n            return 'released' or",
+    fails: ["a release of a set that meets another server's {} is asked again"],
+  },
+  {
+    text: "        finally:\n            _give_back(turns)\n",
+    mistaken: "        finally:\n            pass\n",
+    fails: ["a set that is blocked by one key holds none of the others meanwhile, and is granted when that is free"],
+  },
+  {
+    text: '{"key": name, "mode": mode}',
+    mistaken: '{"key": name}',
+    fails: ["a set of shared keys is held beside other readers"],
+  },
+  {
+    text: '({"mode": "shared"} if shared else {})',
+    mistaken: "{}",
+    fails: ["a shared lock is held beside another shared one"],
+  },
+  {
+    text: "self.path = self._path()\n",
+    mistaken: "self.path = self._path() if above_ms or not hasattr(self, 'path') else self.path\n",
+    fails: ["a caller whose own clock is 15 s ahead is granted"],
+  },
+  {
+    text: "                definite = problem.definite = definite and problem.definite\n",
+    mistaken:
+      "                definite = problem.definite = definite and problem.definite\n                path = path[:-3] + secrets.token_hex(2)[:3] if method == 'PUT' and 'outcome' not in path else path\n",
+    fails: ["an acquire whose answer got lost is one lock", "a set whose answer got lost is one set"],
+  },
+  {
+    text: 'said = said.replace(secret, "…") if len(secret) >= 8 else said',
+    mistaken: "pass",
+    fails: ["a token that a gateway quotes is not in the error"],
+  },
+  {
+    text: "sorted(value, key=_place)",
+    mistaken: "sorted(value)",
+    fails: ['the fingerprint of {"9":2,"10":1,"01":4,"a":3}'],
+  },
+  {
+    text: "if self._over or self._pid != os.getpid():",
+    mistaken: "if self._over:",
+    fails: ["a lock isn't held in a child process, and isn't released by it"],
+  },
+];
+
 export const MISTAKES: readonly Mistake[] = [
   ...OF_THE_SDK.map((mistake) => ({ client: "typescript", ...mistake }) as const),
+  ...OF_PYTHON.map((mistake) => ({ client: "python", file: "clients/python/holdfast/__init__.py", ...mistake }) as const),
   ...OF_JAVA.map((mistake) => ({ client: "java", ...mistake }) as const),
 ];

@@ -85,7 +85,7 @@ class Playing {
     if ("until" in step) return this.#until(step.until, step.answers);
     if ("begin" in step) {
       this.#begun = { command: step.begin, answered: this.#ask(step.begin) };
-      this.#begun.answered.catch(() => undefined);
+      this.#begun.answered.then(({ reply }) => this.#note(step.begin, reply)).catch(() => undefined);
       return;
     }
     if ("ends" in step) {
@@ -116,10 +116,8 @@ class Playing {
 
   #expect(command: string, { reply, answeredMs }: Answered, answers: readonly string[]): void {
     if (answers.some((answer) => reply === answer || reply.startsWith(`${answer} `))) return;
-    if (reply === "can't") {
-      this.cannot = command;
-      throw new Stop();
-    }
+    this.#note(command, reply);
+    if (this.cannot !== undefined) throw new Stop();
     const [verb, key = ""] = command.split(" ");
     if (verb === "held?" && reply === "no" && answeredMs > this.#service.provenUntilMs(decodeURIComponent(key)) - EARLY_MS) {
       this.unsure = true;
@@ -127,6 +125,10 @@ class Playing {
     }
     this.wrong.push(`${command}: answered ${JSON.stringify(reply)}, and not ${answers.join(" or ")}`);
     throw new Stop();
+  }
+
+  #note(command: string, reply: string): void {
+    if (reply === "can't") this.cannot = command;
   }
 
   async #until(command: string, answers: readonly string[]): Promise<void> {
@@ -138,7 +140,7 @@ class Playing {
   }
 
   async #seen(operation: Exchange["operation"], times: number): Promise<void> {
-    const these = operation === "renew" ? ["renew", "renewMany"] : [operation];
+    const these = operation === "renew" ? ["renew", "renewMany", "renewSet"] : [operation];
     const count = (): number =>
       this.#service.exchanges.filter((exchange) => these.includes(exchange.operation) && exchange.status !== undefined).length;
     await this.#patiently(
@@ -166,6 +168,7 @@ class Playing {
   async #patiently(isSo: () => boolean | Promise<boolean>, wrong: () => string): Promise<void> {
     const began = performance.now();
     while (!(await isSo())) {
+      if (this.cannot !== undefined) throw new Stop();
       if (performance.now() - began > PATIENCE_MS) {
         this.wrong.push(`${wrong()}, after ${PATIENCE_MS} ms`);
         throw new Stop();
@@ -183,7 +186,7 @@ function secondIds(exchanges: readonly Exchange[]): readonly string[] {
   for (const { operation, key, leaseId, status } of exchanges) {
     if (key === undefined || leaseId === undefined) continue;
     const ids = unknown.get(`${operation === "start" ? "run" : "lock"} ${key}`) ?? new Set();
-    if (operation === "acquire" || operation === "start") {
+    if (operation === "acquire" || operation === "acquireSet" || operation === "start") {
       const [first] = [...ids].filter((id) => id !== leaseId);
       if (first !== undefined) wrong.push(`${operation} ${key}: a second id was sent while the first could still be granted`);
       ids.delete(leaseId);

@@ -19,12 +19,12 @@ const SILENT_RENEWALS = renewals({ does: "silence" });
 
 const OTHERS = "018f0000-0000-7000-8000-0000000000aa";
 /** Returns an id of another caller whose clock is so far ahead. */
-const idAhead = (ms: number): string => {
+export const idAhead = (ms: number): string => {
   const time = (Date.now() + ms).toString(16).padStart(12, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-0000000000aa`;
 };
 /** Another caller takes the key, for `leaseMs`. */
-const othersHold = (leaseMs = 60_000): ReturnType<typeof other> => {
+export const othersHold = (leaseMs = 60_000): ReturnType<typeof other> => {
   return other(async (service) => {
     const id = idAhead(0);
     held.set(service, id);
@@ -32,16 +32,16 @@ const othersHold = (leaseMs = 60_000): ReturnType<typeof other> => {
   });
 };
 const held = new WeakMap<ScriptedService, string>();
-const othersRelease = other((service) => service.other("DELETE", `/v1/locks/k/leases/${held.get(service) ?? OTHERS}`));
+export const othersRelease = other((service) => service.other("DELETE", `/v1/locks/k/leases/${held.get(service) ?? OTHERS}`));
 /** An operator ends the hold of the driver. */
-const broken = other(async (service) => {
+export const broken = other(async (service) => {
   const { body } = await service.other("GET", "/v1/locks/k");
   const [holder] = (body as { readonly holders: readonly { readonly fencingToken: number }[] }).holders;
   await service.other("POST", "/v1/locks/k/break", { reason: "scene", fencingToken: holder?.fencingToken, drainMs: 0 });
 });
 
 /** Returns a sentence for each id that was asked for and neither cancelled nor released. */
-function notCancelled(exchanges: readonly Exchange[]): readonly string[] {
+export function notCancelled(exchanges: readonly Exchange[]): readonly string[] {
   const asked = new Set(exchanges.filter(({ operation }) => operation === "acquire").map(({ leaseId }) => leaseId));
   const cancelled = new Set(exchanges.filter(({ operation }) => CANCELS.includes(operation)).map(({ leaseId }) => leaseId));
   return [...asked].filter((id) => !cancelled.has(id)).map(() => "an id that may be granted was not cancelled");

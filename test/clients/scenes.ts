@@ -1,6 +1,7 @@
 /** The scenes that every client plays, one row each. */
 import { LOCK_SCENES } from "./scenes-locks.js";
 import { RUN_SCENES } from "./scenes-runs.js";
+import { SET_SCENES } from "./scenes-sets.js";
 import type { Scene } from "./scene.js";
 import { WIRE_SCENES } from "./scenes-wire.js";
 
@@ -9,6 +10,7 @@ const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   go: {
     run_once: "It is an example of locks alone.",
     take: "It is an example of locks alone.",
+    acquire_all: "It is an example of locks alone.",
     key: "It takes a key as it is.",
     in_child: "A process of Go doesn't fork.",
     in_thread: "A lock is an object of its own: who has it holds it.",
@@ -16,6 +18,7 @@ const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   java: {
     run_once: "It has locks alone: ShedLock and the clients that people come from have no runs.",
     take: "It has locks alone: ShedLock and the clients that people come from have no limits.",
+    acquire_all: "It has locks of one key alone, as ShedLock and the clients that people come from.",
   },
 };
 
@@ -30,4 +33,4 @@ function withReasons(scene: Scene): Scene {
     : { ...scene, cannot: { ...scene.cannot, ...(Object.fromEntries(reasons) as Record<string, string>) } };
 }
 
-export const SCENES: readonly Scene[] = [...LOCK_SCENES, ...RUN_SCENES, ...WIRE_SCENES].map(withReasons);
+export const SCENES: readonly Scene[] = [...LOCK_SCENES, ...RUN_SCENES, ...SET_SCENES, ...WIRE_SCENES].map(withReasons);

@@ -53,6 +53,7 @@ export interface Exchange {
   readonly method: string;
   /** As it was sent, with the query. */
   readonly path: string;
+  /** The key; the keys of a set with commas between them. */
   readonly key: string | undefined;
   readonly leaseId: string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -107,7 +108,7 @@ export async function startScripted(rules: readonly Rule[]): Promise<ScriptedSer
   function learn({ operation, key = "", leaseId = "" }: Exchange, { status, body }: HttpAnswer): void {
     const { remainingMs, results = [] } = (body ?? {}) as { readonly remainingMs?: number; readonly results?: readonly Renewed[] };
     for (const one of results) learn({ ...BATCHED, key: one.key, leaseId: one.leaseId }, { status: one.status, body: one });
-    const ends = operation === "release" || operation === "complete" || operation === "abandonRun";
+    const ends = operation === "release" || operation === "releaseSet" || operation === "complete" || operation === "abandonRun";
     if (remainingMs !== undefined && status < 300) proven.set(key, { leaseId, untilMs: performance.now() + remainingMs });
     else if (((ends && status < 300) || status === 410) && proven.get(key)?.leaseId === leaseId) proven.delete(key);
   }
@@ -195,7 +196,14 @@ function exchangeOf({ method = "", url = "", headers }: IncomingMessage, raw: Bu
   const match = matchRoute(method, url.split("?", 1)[0] ?? "");
   const operation = operationAt(match?.routeKey ?? "") ?? "unknown";
   const { key, leaseId } = match?.pathParameters ?? {};
-  return { operation, method, path: url, key, leaseId, headers, body: parsed(raw.toString()) };
+  const body = parsed(raw.toString());
+  return { operation, method, path: url, key: key ?? keysOf(body), leaseId, headers, body };
+}
+
+/** Returns the keys of a set, as the commands name them. */
+function keysOf(body: unknown): string | undefined {
+  const { keys, locks } = (body ?? {}) as { readonly keys?: readonly string[]; readonly locks?: readonly { readonly key: string }[] };
+  return (keys ?? locks?.map(({ key }) => key))?.join(",");
 }
 
 function parsed(json: string): unknown {

@@ -33,7 +33,7 @@ import unicodedata
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
-from typing import Any, Awaitable, Callable, ClassVar, Dict, Generator, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Awaitable, Callable, ClassVar, Dict, Generator, Generic, Iterable, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 try:  # The very exceptions of redis-py, where it is installed: what catches them goes on to do so.
     from redis.exceptions import LockError, LockNotOwnedError  # type: ignore[import-not-found, unused-ignore]
@@ -63,6 +63,10 @@ HOLD_SEC, PAUSE_SEC = 5, 1.0
 FOREVER_SEC = 10 * 365 * 86_400.0
 #: The largest result, in bytes, and the deepest value.
 RESULT_BYTES, DEPTH = 262_144, 100
+#: The most keys of a set, and the longest time for which one keeps its turns at some keys while it waits at another.
+SET_KEYS, KEPT_SEC = 25, 2.0
+#: How the keys of a set may end, the worst first: it decides for the whole set.
+WORST = ("lost", "unknown", "never", "expired", "transferred", "released")
 #: The payload of a run that has none; None is one.
 NO_PAYLOAD: Any = object()
 NAME = re.compile(r"[A-Za-z0-9._:~-]{1,200}", re.ASCII)
@@ -442,6 +446,22 @@ class _Calls(Generic[L]):
         made = self._lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
         return made  # type: ignore[no-any-return]
 
+    def lock_all(
+        self,
+        names: Iterable[str],
+        timeout: Optional[float] = 30,
+        *,
+        shared: Iterable[str] = (),
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+    ) -> L:
+        """Returns the lock of all these keys, not acquired yet: it is granted for all of them or for none, whatever their order, and lost as
+        soon as one of them is. Those of `shared` are held with others that are shared. At most 25 keys."""
+        modes = {**dict.fromkeys(_listed(names), "exclusive"), **dict.fromkeys(_listed(shared), "shared")}
+        options = {"locks": [{"key": name, "mode": mode} for name, mode in modes.items()]}
+        made = self._lock(self, " ".join(modes), timeout, 0.1, blocking, blocking_timeout, options=options, modes=modes)
+        return made  # type: ignore[no-any-return]
+
     def _run_once(self, name: str, work: Callable[[Any], Any], options: _RunOptions) -> Steps[Any]:
         length, wait, payload, keep_result, max_attempts, is_final = options
         body = {"leaseMs": _ms(length), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
@@ -615,15 +635,19 @@ def _omitted(name: str, because: str) -> Problem:
     return Problem(0, {"code": "result-omitted", "detail": detail, "retry": "never", "definite": False})
 
 
-class _Lost(threading.Event):
-    """Is set when the lease is lost: also without a heartbeat, because it is computed."""
+class _Loss:
+    """The event of a loss. It is set also without a heartbeat, because it is computed."""
 
     def __init__(self, hold: _Hold) -> None:
         super().__init__()
         self._hold = hold
 
     def is_set(self) -> bool:
-        return super().is_set() or self._hold.is_over()
+        return super().is_set() or self._hold.is_over()  # type: ignore[misc]
+
+
+class _Lost(_Loss, threading.Event):
+    """The event for threads."""
 
     def wait(self, timeout: Optional[float] = None) -> bool:
         end = time.monotonic() + (FOREVER_SEC if timeout is None else timeout)
@@ -632,15 +656,8 @@ class _Lost(threading.Event):
         return self.is_set()
 
 
-class _AsyncLost(asyncio.Event):
-    """The same for tasks."""
-
-    def __init__(self, hold: _Hold) -> None:
-        super().__init__()
-        self._hold = hold
-
-    def is_set(self) -> bool:
-        return super().is_set() or self._hold.is_over()
+class _AsyncLost(_Loss, asyncio.Event):
+    """The event for tasks."""
 
     async def wait(self) -> Any:
         while not self.is_set():
@@ -655,10 +672,12 @@ class _Hold:
     """One lease, its deadline on this machine's clocks, and the heartbeat that renews it. It belongs to the process that took it."""
 
     def __init__(self, client: _Calls[Any], kind: str, name: str) -> None:
+        self._check(name)
         self.client = client
-        self.kind, self.name = kind, _name(name)
+        self.kind, self.name = kind, name
         self.length = 0
-        self.fencing_token = 0
+        #: The token of each key.
+        self.fencing_tokens: Mapping[str, int] = {}
         self.lost = client._lost(self)
         self._sent = (0.0, 0.0)
         self._lasts = 0.0
@@ -673,7 +692,29 @@ class _Hold:
     def _new_id(self, above_ms: int = 0) -> None:
         self._over = self._may_live = False
         self.id = lease_id(self.client.offset_ms, above_ms)
-        self.path = f"/v1/{self.kind}/{self.name}/leases/{self.id}"
+        self.path = self._path()
+
+    # What is another of a set.
+
+    def _check(self, name: str) -> None:
+        _name(name)
+
+    def _path(self) -> str:
+        return f"/v1/{self.kind}/{self.name}/leases/{self.id}"
+
+    def _end(self) -> Tuple[str, str, Any]:
+        """Returns the request that ends the lease: its method, what follows the path, and its body."""
+        return "DELETE", "", None
+
+    def _renewal(self, length: int) -> Dict[str, Any]:
+        return {"leaseMs": length}
+
+    def _tokens(self, answer: Mapping[str, Any]) -> Mapping[str, int]:
+        return {self.name: answer.get("fencingToken")} if answer.get("key") == self.name else {}  # type: ignore[dict-item]
+
+    def _state(self, answer: Mapping[str, Any]) -> str:
+        """Returns how the lease ended; empty if the answer doesn't say that."""
+        return str(answer.get("leaseState") or "")
 
     def acquire(self, body: dict[str, Any], end: float) -> Steps[Dict[str, Any]]:
         """Asks under one id after another until `end`, and cancels what it leaves. Raises `Problem`."""
@@ -744,11 +785,12 @@ class _Hold:
             return _is_count(answer.get("position"))
         if answer.get("state") in ("succeeded", "failed"):
             return _is_count(answer.get("attempt"))
-        is_this = answer.get("key") == self.name and answer.get("leaseId") == self.id
-        return is_this and all(_is_count(answer.get(count)) for count in ("remainingMs", "renewAfterMs", "fencingToken", "leaseMs"))
+        counts = [answer.get(count) for count in ("remainingMs", "renewAfterMs", "leaseMs")]
+        tokens = self._tokens(answer)
+        return answer.get("leaseId") == self.id and bool(tokens) and all(map(_is_count, (*counts, *tokens.values())))
 
     def _read(self, lease: Mapping[str, Any], sent: tuple[float, float]) -> None:
-        self.fencing_token = lease["fencingToken"]
+        self.fencing_tokens = self._tokens(lease)
         # Counted from the sending, and no longer than was asked for: never believed to be longer than it is.
         lasts = min(lease["remainingMs"], max(self.length, 1000))
         self._sent, self._lasts = sent, (lasts - max(lasts * 0.01, 50)) / 1000
@@ -786,7 +828,7 @@ class _Hold:
         sent = (time.monotonic(), time.time())
         # No answer is waited for past the end of the lease.
         left = max(0.1, min(self.left(), max(1.0, self.length / 6000), 3.0))
-        renewal = self.client._call("POST", f"{self.path}/renew", {"leaseMs": length}, timeout=left, again=False, proves=self._is_mine)
+        renewal = self.client._call("POST", f"{self.path}/renew", self._renewal(length), timeout=left, again=False, proves=self._is_mine)
         answer = (yield from renewal)[1]
         self.length = max(self.length, length)
         self._read(answer, sent)
@@ -821,10 +863,11 @@ class _Hold:
         self._ended.set()
         if self._pid != os.getpid():
             raise LockNotOwnedError("the lock belongs to the process that took it")
-        answer = yield from self._until_over("DELETE", "", None, 5.0)
-        if not was_held or answer["leaseState"] in ("lost", "never") or (answer["leaseState"] == "unknown" and not answer["repeated"]):
+        answer = yield from self._until_over(*self._end(), 5.0)
+        state = self._state(answer)
+        if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
             raise LockNotOwnedError("the lease was lost: another may have had it since, so undo what it guarded")
-        return str(answer["leaseState"])
+        return state
 
     def record(self, outcome: Mapping[str, Any]) -> Steps[None]:
         """Ends the work, and records its outcome, while the heartbeat goes on."""
@@ -836,10 +879,14 @@ class _Hold:
                 raise LockNotOwnedError(f"the lease was lost: {problem}") from problem
             raise
 
+    def _is_end(self, answer: Mapping[str, Any]) -> bool:
+        """True if the answer says how the lease ended, or that an outcome was recorded."""
+        return bool(self._state(answer)) or answer.get("recorded") is True
+
     def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> Steps[Dict[str, Any]]:
         """Sends it until the service has answered: for a while before its caller, and then until the lease is over, beside it."""
         try:
-            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=_is_end))[1]
+            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=self._is_end))[1]
         except BaseException as error:
             if not isinstance(error, Problem) or _is_open(error):
                 self.leave(method, suffix, body)
@@ -856,14 +903,14 @@ class _Hold:
 
     def _quietly(self, method: str, suffix: str, body: Any, waits: float) -> Steps[None]:
         try:
-            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=_is_end)
+            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=self._is_end)
         except Problem:
             pass
 
     def _cancel(self) -> Steps[None]:
         """Cancels a request of unknown outcome, or leaves the queue. Without an answer the lease ends by itself."""
         self._concluded = True
-        yield from self._quietly("DELETE", "", None, 2.0)
+        yield from self._quietly(*self._end(), 2.0)
         self._concluded = False
 
 
@@ -872,9 +919,83 @@ def _is_open(problem: Problem) -> bool:
     return problem.again or not problem.by_service
 
 
-def _is_end(answer: Mapping[str, Any]) -> bool:
-    """True if the answer says how a lease ended, or that an outcome was recorded."""
-    return bool(answer.get("leaseState")) or answer.get("recorded") is True
+class _SetHold(_Hold):
+    """One lease of several keys: of all of them or of none, and lost as soon as one of them is."""
+
+    def __init__(self, client: _Calls[Any], name: str, modes: Mapping[str, str]) -> None:
+        self.modes = modes
+        super().__init__(client, "lock-sets", name)
+
+    def _check(self, name: str) -> None:
+        if not 0 < len(self.modes) <= SET_KEYS:
+            raise LockError(f"names: {len(self.modes)} given; they are 1 to {SET_KEYS}")
+        for one in self.modes:
+            _name(one)
+
+    def _path(self) -> str:
+        return f"/v1/lock-sets/{self.id}"
+
+    def _end(self) -> Tuple[str, str, Any]:
+        return "POST", "/release", {"keys": list(self.modes)}
+
+    def _renewal(self, length: int) -> Dict[str, Any]:
+        return {"leaseMs": length, "keys": list(self.modes)}
+
+    def _tokens(self, answer: Mapping[str, Any]) -> Mapping[str, int]:
+        tokens = answer.get("fencingTokens")
+        return {one: tokens.get(one) for one in self.modes} if isinstance(tokens, dict) else {}  # type: ignore[misc]
+
+    def _state(self, answer: Mapping[str, Any]) -> str:
+        states = answer.get("states")
+        if not isinstance(states, dict) or not all(one in states for one in self.modes):
+            return ""
+        return next((state for state in WORST if state in states.values()), "unknown")
+
+    def acquire(self, body: dict[str, Any], end: float) -> Steps[Dict[str, Any]]:
+        """Asks for the set. Blocked by a key, it waits for its turn in that key's queue, and then asks for all of them under the scope of this
+        turn. If another key blocks it then, it gives the turn back and waits at that one. A key that blocks it again has callers all the
+        time, and so may the others: from then on it keeps its turns, for a bounded time (the SDK's decision 070)."""
+        scope = {"scope": secrets.token_urlsafe(24)}
+        blockers: set[str] = set()
+        turns: list[_Hold] = []
+        keeps, kept_until = False, 0.0
+        try:
+            while True:
+                try:
+                    return (yield from super().acquire({**body, **(scope if blockers else {})}, 0))
+                except Problem as problem:
+                    blocker = next((one for one in problem.body.get("blocking") or [] if one in self.modes), "")
+                    if problem.code not in WAITABLE or time.monotonic() >= end:
+                        raise
+                if not blocker:
+                    yield _Pause(max(0.0, min(PAUSE_SEC, end - time.monotonic())))
+                    continue
+                keeps = keeps or blocker in blockers
+                blockers.add(blocker)
+                if not keeps:
+                    _give_back(turns)
+                turn = _Hold(self.client, "locks", blocker)
+                # Who holds this key may wait for those that are kept.
+                until = min(end, kept_until) if turns else end
+                try:
+                    yield from turn.acquire({"leaseMs": self.length, "owner": body["owner"], "mode": self.modes[blocker], **scope}, until)
+                except Problem as problem:
+                    if problem.code != "locked" or until == end:
+                        raise
+                    _give_back(turns)
+                else:
+                    if not turns:
+                        kept_until = time.monotonic() + min(KEPT_SEC, self.length / 2000)
+                    turns.append(turn)
+        finally:
+            _give_back(turns)
+
+
+def _give_back(turns: list[_Hold]) -> None:
+    """Releases the turns of a set, beside it."""
+    for turn in turns:
+        _beside(turn._cancel(), is_awaited=True)
+    turns.clear()
 
 
 class _Here:
@@ -895,6 +1016,7 @@ class _Locking:
         thread_local: bool = True,
         raise_on_release_error: bool = True,
         options: Optional[Mapping[str, Any]] = None,
+        modes: Optional[Mapping[str, str]] = None,
     ) -> None:
         if timeout is not None and not 0 < timeout <= 86_400:
             raise LockError(f"timeout: {timeout} given; it is up to 86,400 seconds, or None")
@@ -906,6 +1028,8 @@ class _Locking:
         self.blocking_timeout = blocking_timeout
         self.raise_on_release_error = raise_on_release_error
         self._options = options or {}
+        #: The keys of a set, and how each is held; None for one key.
+        self._modes = modes
         self._local: Any = threading.local() if thread_local else _Here()
 
     @property
@@ -927,7 +1051,7 @@ class _Locking:
         if not blocking:
             blocking_timeout = 0
         end = time.monotonic() + (FOREVER_SEC if blocking_timeout is None else blocking_timeout)
-        hold = _Hold(self.client, "locks", self.name)
+        hold = _Hold(self.client, "locks", self.name) if self._modes is None else _SetHold(self.client, self.name, self._modes)
         body = {"leaseMs": _ms(30 if self.timeout is None else max(1, self.timeout)), "owner": self.client.owner, **self._options}
         self._local.asks = True
         try:
@@ -969,12 +1093,21 @@ class _Locking:
         return True
 
     def _locked(self) -> Steps[bool]:
-        return bool((yield from self.client._call("GET", f"/v1/locks/{_name(self.name)}"))[1]["holders"])
+        for name in [self.name] if self._modes is None else self._modes:
+            if (yield from self.client._call("GET", f"/v1/locks/{_name(name)}"))[1]["holders"]:
+                return True
+        return False
 
     @property
     def fencing_token(self) -> int:
-        """Increases with every grant of the key. Give it to the resource that you write to, which refuses a smaller one."""
-        return self._owned("An unlocked lock has no token").fencing_token
+        """Increases with every grant of the key. Give it to the resource that you write to, which refuses a smaller one. Of a set it is the
+        largest; `fencing_tokens` has each."""
+        return max(self.fencing_tokens.values())
+
+    @property
+    def fencing_tokens(self) -> Mapping[str, int]:
+        """The token of each key."""
+        return self._owned("An unlocked lock has no token").fencing_tokens
 
     def _owned(self, never: str, no_more: str | None = None) -> _Hold:
         if self._hold is None:
@@ -1204,9 +1337,10 @@ def _ms(seconds: float) -> int:
     return round(seconds * 1000)
 
 
-def _pause(seconds: float, end: float) -> float:
-    """Returns a pause that never goes past the end of a wait."""
-    return max(0.0, min(max(seconds, 0.02), PAUSE_SEC, end - time.monotonic()))
+def _listed(names: Iterable[str]) -> Iterable[str]:
+    if isinstance(names, str):
+        raise LockError(f"names: {names!r} given; they are a list of keys")
+    return names
 
 
 def _json(text: bytes) -> Mapping[str, Any]:

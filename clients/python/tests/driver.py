@@ -78,6 +78,19 @@ def at_once(verb: str, name: str, line: str) -> str:
     return "ok"
 
 
+def asked_for(client: Any, verb: str, name: str, words: List[str]) -> Any:
+    times = {"timeout": seconds(words[0]), "blocking_timeout": seconds(after(words, "wait"))}
+    is_shared = "shared" in words
+    if verb == "acquire":
+        return client.lock(name, **times, shared=is_shared, limit=int(after(words, "limit")) if "limit" in words else 1)
+    names = name.split(",")
+    return client.lock_all([] if is_shared else names, shared=names if is_shared else [], **times)
+
+
+def granted(lock: Any) -> str:
+    return f"granted {' '.join(map(str, lock.fencing_tokens.values()))}"
+
+
 def given(line: str) -> Dict[str, Any]:
     return {"payload": json.loads(line.split(" payload ", 1)[1])} if " payload " in line else {}
 
@@ -155,12 +168,12 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         State.client = Client(name, token=opened(words))
     elif verb in ("token", "clock", "key"):
         return at_once(verb, name, line)
-    elif verb == "acquire":
-        lock = State.client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")))
+    elif verb in ("acquire", "acquire_all"):
+        lock = asked_for(State.client, verb, name, words)
         if not lock.acquire():
             return "busy"
         State.holds[name] = lock
-        return f"granted {lock.fencing_token}"
+        return granted(lock)
     elif verb == "held?":
         return "yes" if name in State.holds and State.holds[name].owned() else "no"
     elif verb == "lost?":

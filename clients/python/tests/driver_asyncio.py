@@ -6,7 +6,7 @@ import signal
 import threading
 from typing import Any, Dict, List
 
-from driver import State, Thrown, after, at_once, given, in_child, opened, refused, result, returned, seconds, split
+from driver import State, Thrown, after, asked_for, at_once, given, granted, in_child, opened, refused, result, returned, seconds, split
 from holdfast import AsyncClient, AsyncLock, Rate
 
 client: AsyncClient
@@ -48,12 +48,12 @@ async def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         client = AsyncClient(name, token=opened(words))
     elif verb in ("token", "clock", "key"):
         return at_once(verb, name, line)
-    elif verb == "acquire":
-        lock = client.lock(name, timeout=seconds(words[0]), blocking_timeout=seconds(after(words, "wait")))
+    elif verb in ("acquire", "acquire_all"):
+        lock = asked_for(client, verb, name, words)
         if not await lock.acquire():
             return "busy"
         State.holds[name] = lock
-        return f"granted {lock.fencing_token}"
+        return granted(lock)
     elif verb == "held?":
         hold = State.holds.get(name)
         return "yes" if hold and (await hold.owned() if isinstance(hold, AsyncLock) else hold.owned()) else "no"

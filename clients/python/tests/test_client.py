@@ -189,6 +189,39 @@ class Locks(unittest.TestCase):
             first.release()
             second.release()
 
+    def test_a_set_is_all_of_its_keys_or_none_and_has_a_token_for_each(self) -> None:
+        names = [self.key, fresh("OTHER")]
+        with self.locks.lock_all(names, timeout=5) as both:
+            self.assertEqual(list(both.fencing_tokens), names)
+            self.assertEqual(both.fencing_token, max(both.fencing_tokens.values()))
+            self.assertTrue(both.owned() and both.locked() and both.extend(60, replace_ttl=True))
+            self.assertFalse(self.locks.lock(names[1]).acquire(blocking=False))
+            self.assertFalse(self.locks.lock_all(names[::-1], blocking=False).acquire())
+        self.assertFalse(both.locked())
+        with self.locks.lock(self.key), self.assertRaises(LockError), self.locks.lock_all(names, blocking_timeout=0.2):
+            pass
+        with self.locks.lock_all(names[:1], shared=names[1:]), self.locks.lock(names[1], shared=True):
+            self.assertFalse(self.locks.lock(self.key, shared=True).acquire(blocking=False))
+
+    def test_a_set_is_granted_beside_callers_that_queue_for_each_of_its_keys(self) -> None:
+        names, over = [self.key, fresh("OTHER")], threading.Event()
+
+        def work(name: str) -> None:
+            while not over.is_set():
+                with self.locks.lock(name, timeout=5):
+                    time.sleep(0.05)
+
+        callers = [threading.Thread(target=work, args=(name,)) for name in names * 2]
+        for caller in callers:
+            caller.start()
+        try:
+            with self.locks.lock_all(names, blocking_timeout=30) as both:
+                self.assertTrue(both.owned())
+        finally:
+            over.set()
+            for caller in callers:
+                caller.join()
+
     def test_extends_the_lease(self) -> None:
         lock = self.held(timeout=2)
         lock.extend(60)

@@ -31,9 +31,9 @@ class Pages(unittest.TestCase):
     def setUp(self) -> None:
         self.did: List[Any] = []
         note = lambda *what: self.did.append(what)
-        self.names: Dict[str, Any] = {name: note for name in ("book", "ship", "write", "report", "call_partner", "read_report")}
+        self.names: Dict[str, Any] = {name: note for name in ("book", "ship", "write", "report", "call_partner", "read_report", "transfer")}
         self.names["parts"] = lambda day: [1, 2]
-        for program in page()[:-1]:
+        for program in page()[:-3]:
             # There is nothing to sign for on localhost.
             exec(program.replace("sign=True", ""), self.names)
         self.account = uuid.uuid4().hex
@@ -77,8 +77,27 @@ class Pages(unittest.TestCase):
         self.assertEqual([what[0] for what in self.did], [1, 2, self.account])
 
     def test_takes_permits_and_shares(self) -> None:
-        exec(page()[-1], self.names)
+        exec(page()[-3], self.names)
         self.assertEqual(self.did, [(), (), ()])
+
+    def test_takes_several_keys(self) -> None:
+        exec(page()[-2], self.names)
+        self.assertEqual([list(tokens) for (tokens,) in self.did], [["ACCOUNT_1", "ACCOUNT_2", "RATES"]])
+
+    def test_stands_again_after_a_term_that_ended_or_was_lost(self) -> None:
+        exec(page()[-1], self.names)
+        terms: List[int] = []
+
+        def lead(lock: holdfast.Lock) -> None:
+            terms.append(lock.fencing_token)
+            if len(terms) == 2:
+                raise holdfast.LockNotOwnedError("lost")
+            if len(terms) == 3:
+                raise StopIteration
+
+        with self.assertRaises(StopIteration):
+            self.names["stand"](lead)
+        self.assertEqual(terms, sorted(set(terms)))
 
 
 if __name__ == "__main__":

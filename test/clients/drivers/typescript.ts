@@ -1,7 +1,17 @@
 /** The driver of the SDK over HTTP (docs/write-a-client.md). */
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type Lease, type LockClient, type Run, createLockClient, FinalError, key, LockError, LockLostError } from "../../../lib/index.js";
+import {
+  type Lease,
+  type LeaseSet,
+  type LockClient,
+  type Run,
+  createLockClient,
+  FinalError,
+  key,
+  LockError,
+  LockLostError,
+} from "../../../lib/index.js";
 import { LockTimeoutError, RunFailedError } from "../../../lib/index.js";
 
 /** A run whose work waits for `return` or `throw`. */
@@ -12,7 +22,7 @@ interface Begun {
 }
 
 let locks: LockClient;
-let leases = new Map<string, Lease>();
+let leases = new Map<string, Lease | LeaseSet>();
 let runs = new Map<string, Begun>();
 /** Ends the call under way. */
 let interruption = new AbortController();
@@ -106,6 +116,16 @@ const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[],
     leases.set(name, lease);
     return `granted ${lease.fencingToken}`;
   },
+  async acquire_all(names, words) {
+    const keys = names.split(",").map((key) => ({ key, ...(words.includes("shared") && { mode: "shared" as const }) }));
+    const lease = await locks.acquireAll(keys, {
+      leaseMs: seconds(words[0]),
+      waitMs: seconds(after(words, "wait")),
+      signal: interruption.signal,
+    });
+    leases.set(names, lease);
+    return `granted ${Object.values(lease.fencingTokens).join(" ")}`;
+  },
   "held?": (name) => (held(name)?.isHeld() ? "yes" : "no"),
   "lost?": (name) => (held(name)?.signal.aborted ? "yes" : "no"),
   async extend(name, [length]) {
@@ -116,7 +136,8 @@ const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[],
     const lease = leases.get(name)!;
     const wasHeld = lease.isHeld();
     const state = await lease.release();
-    return wasHeld && (state === "released" || state === "expired") ? "released" : "lost";
+    const states = typeof state === "string" ? [state] : Object.values(state);
+    return wasHeld && states.every((one) => one === "released" || one === "expired") ? "released" : "lost";
   },
   run_once(name, words, line) {
     const [, payload] = / payload (.*)$/.exec(line) ?? [];
