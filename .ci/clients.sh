@@ -46,32 +46,23 @@ served() {
   HOLDFAST_URL=http://127.0.0.1:$port "$@"
 }
 
-# python_of NAME: prints where that Python is: on the path, or among those that pyenv has and keeps off the path.
-python_of() {
+# under NAME: the tests of the Python client under this Python: of the path, or of those that pyenv has and keeps off the path.
+under() {
   local python
   for python in "$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/${1#python}".*/bin/python; do
-    if "$python" --version > /dev/null 2>&1; then echo "$python" && return; fi
+    if ! "$python" --version > /dev/null 2>&1; then continue; fi
+    { printf '\n=== the client in Python under %s, alone\n' "$("$python" --version | tr '\n' ' ')"; "$python" -m unittest clients/python/tests/test_client.py 2>&1; } \
+      | { output=$(cat) && printf '%s\n' "$output"; }
+    return
   done
-  return 1
+  echo "NOT RUN: the client in Python under $1, which is not on this machine."
 }
 
 # asked DIR: the tests of the Python client that ask a service.
 asked() {
   "$1/bin/pytest" -p no:cacheprovider clients/python/tests/test_client.py clients/python/tests/test_pages.py
-  # With nothing installed, under every Python that is there, all at once: they mostly wait.
-  local name python status=0
-  local -A running=()
-  for name in "$1/bare/bin/python" python3.9 python3.10 python3.12 python3.13 python3.14 pypy3; do
-    if ! python=$(python_of "$name"); then echo "NOT RUN: the client in Python under $name, which is not on this machine." && continue; fi
-    { printf '\n=== the client in Python under %s, alone\n' "$("$python" --version | tr '\n' ' ')"; "$python" -m unittest clients/python/tests/test_client.py; } \
-      > "$1/${name##*/}.log" 2>&1 &
-    running[$name]=$!
-  done
-  for name in "${!running[@]}"; do
-    wait "${running[$name]}" || status=1
-    cat "$1/${name##*/}.log"
-  done
-  if ((status != 0)); then return 1; fi
+  # With nothing installed, under every Python that is there, two at once: they mostly wait.
+  printf '%s\n' "$1/bare/bin/python" python3.9 python3.10 python3.12 python3.13 python3.14 pypy3 | xargs -P 2 -I NAME .ci/clients.sh under NAME
   cp clients/python/tests/redis_py/conftest.py "$1/redis-py/tests"
   HOLDFAST_KITS=$PWD/test/support/kits.json \
     "$1/bin/pytest" -p no:cacheprovider -o asyncio_mode=auto --rootdir "$1/redis-py" "$1/redis-py/tests"
@@ -189,5 +180,6 @@ case ${1-} in
   generated) served .ci/clients.sh generate "$2" "$3" ;;
   # With HOLDFAST_URL.
   generate) generated "$2" "$3" ;;
+  under) under "$2" ;;
   *) sed -n '2,13p' "$0" >&2 && exit 2 ;;
 esac

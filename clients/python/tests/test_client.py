@@ -382,9 +382,9 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         self.assertFalse(await lock.locked())
 
     async def test_is_renewed_while_other_tasks_run(self) -> None:
-        locks = [self.locks.lock(fresh("TASK"), timeout=4) for _ in range(20)]
+        locks = [self.locks.lock(fresh("TASK"), timeout=6) for _ in range(20)]
         await asyncio.gather(*(lock.acquire() for lock in locks))
-        await asyncio.sleep(6)
+        await asyncio.sleep(8)
         self.assertEqual([await lock.owned() for lock in locks], [True] * 20)
         await asyncio.gather(*(lock.release() for lock in locks))
 
