@@ -4,7 +4,7 @@
  * `cdk` runs this before each synth (cdk.json's `build`). The package includes the bundle, so deploying the construct needs neither
  * esbuild nor Docker.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type OutputFile, type Plugin, type PluginBuild, build } from "esbuild";
@@ -82,11 +82,7 @@ function bundled(directory: string, entry: string, outfile: string, plugins: rea
     sourcemap: true,
     sourcesContent: false,
     logLevel: "warning",
-    plugins: [
-      ...plugins,
-      { name: "apart", setup: setApart },
-      ...(outfile === "index.mjs" ? [{ name: "summaries", setup: setSummaries }] : []),
-    ],
+    plugins: [...plugins, { name: "apart", setup: setApart }],
   });
 }
 
@@ -96,14 +92,6 @@ function setApart({ onResolve }: PluginBuild): void {
     const file = kind === "dynamic-import" ? APART.get(resolve(resolveDir, path.replace(/\.js$/, ".ts"))) : undefined;
     return file === undefined ? undefined : { path: `./${file}`, external: true };
   });
-}
-
-/** Leaves out the summaries of the operations, which only the document beside the function says. */
-function setSummaries({ onLoad }: PluginBuild): void {
-  onLoad({ filter: /contract[\\/]operations\.ts$/ }, ({ path }) => ({
-    contents: readFileSync(path, "utf8").replaceAll(/summary: "[^"]*"/g, 'summary: ""'),
-    loader: "ts",
-  }));
 }
 
 function writeWhole(directory: string, files: readonly Pick<OutputFile, "path" | "contents">[]): void {

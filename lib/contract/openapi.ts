@@ -9,8 +9,8 @@ import { LIMITS } from "../core/limits.js";
 import { VERSION } from "../core/version.js";
 import { ANSWER_PARTS, ANSWERS } from "./answers.js";
 import type { Schema } from "./decode.js";
+import { HEADERS_AND_LINKS, LINKS, SUMMARIES } from "./document-words.js";
 import { Key, LeaseId } from "./fields.js";
-import { HEADERS_AND_LINKS, LINKS } from "./headers-and-links.js";
 import type { AnswerName, OperationDoc } from "./operation.js";
 import { OPERATIONS } from "./operations.js";
 import { PROBLEM_TYPE } from "./problem.js";
@@ -50,10 +50,10 @@ const SECURITY_SCHEMES = {
   jwt: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token of the issuer that the deployment names" },
 };
 
-/** The words of every operation. The document's own has no call of the service. */
+/** The schemas of every operation. The document's own has no call of the service. */
 const DOCS: Readonly<Record<OperationName, OperationDoc>> = {
   ...OPERATIONS,
-  openapi: { summary: "This document", answers: { 200: "empty" } },
+  openapi: { answers: { 200: "empty" } },
 };
 
 /** The schemas that the document names. Where one is a part of another, that refers to it: generators make one type of it. */
@@ -119,7 +119,7 @@ export function openapi(): Json {
 }
 
 function operation(path: string, operationId: OperationName): Json {
-  const { summary, body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query } = DOCS[operationId];
+  const { body, maxBytes = LIMITS.bodyBytes, answers, refusals = [], query } = DOCS[operationId];
   const { asks = {}, tells = {}, leadsTo = {} } = HEADERS_AND_LINKS[operationId] ?? {};
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
     name,
@@ -138,7 +138,7 @@ function operation(path: string, operationId: OperationName): Json {
   });
   const headers = headerDocs(tells);
   return {
-    summary,
+    summary: SUMMARIES[operationId],
     parameters: [...inPath, ...inQuery, ...inHeader],
     ...(body && {
       requestBody: {

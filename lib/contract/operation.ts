@@ -36,9 +36,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The words of an operation in the document, and the schemas of its request. */
+/** The schemas of an operation's request and answers. */
 export interface OperationDoc {
-  readonly summary: string;
   readonly body?: RequestName;
   /** The longest body, in bytes. @default LIMITS.bodyBytes */
   readonly maxBytes?: number;

@@ -118,7 +118,6 @@ describe("the functions' bundle", { timeout: 300_000 }, () => {
       });
       said.push(stdout.trim() || stderr);
     }
-    // The code has no summaries (setSummaries). The document beside it has all of them.
     expect(said).toEqual(["200 3.1.0 0", "200 3.1.0 0"]);
   });
 

@@ -83,7 +83,7 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AskDeps): Promis
 
   const place = { key, leaseId };
   try {
-    const answered = await pollUntilTurn(place, answer, params, wait, deps, (options) => ask(leaseId, options));
+    const answered = await pollUntilTurn({ place, first: answer, ask: (options) => ask(leaseId, options) }, params, wait, deps);
     if (!answered.answer.ok) await cancel(place, deps, answered.answer.code === "unavailable" && !signal?.aborted);
     return answered;
   } catch (error) {
@@ -92,14 +92,21 @@ async function ownTurn(params: AcquireParams, wait: Wait, deps: AskDeps): Promis
   }
 }
 
-/** Polls until the place has become a lease. `first` answered a request that asked for it. @throws when the wait is over. */
+/** A place in a queue. */
+interface Queued {
+  readonly place: { readonly key: string; readonly leaseId: LeaseId };
+  /** The answer to the request that got the place. */
+  readonly first: Waiting;
+  /** Asks for the lease. */
+  readonly ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>;
+}
+
+/** Polls until the place has become a lease. @throws when the wait is over. */
 export async function pollUntilTurn(
-  place: { readonly key: string; readonly leaseId: LeaseId },
-  first: Waiting,
+  { place, first, ask }: Queued,
   { leaseMs, signal }: AcquireParams,
   wait: Wait,
   deps: AskDeps,
-  ask: (options: CallOptions) => Promise<Held | Waiting | Refusal>,
 ): Promise<Answered<Held | Refusal>> {
   const { random } = deps;
   let current: Waiting = first;

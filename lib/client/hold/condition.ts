@@ -102,12 +102,16 @@ class ConditionWait extends Wait {
   }
 }
 
-/** The parts of one wait, which its steps share. */
-interface WaitParts {
+/** A lease that is to wait. */
+interface Waits {
   readonly lease: WaitingLease;
   /** The lease's id until it waits. */
   readonly ref: LeaseRef;
   readonly condition: string;
+}
+
+/** The parts of one wait, which its steps share. */
+interface WaitParts extends Waits {
   /** The acquire by which the key is taken back. */
   readonly params: Omit<AcquireParams, "signal">;
   /** The place in the wait set, and in the queue after a notify. */
@@ -121,16 +125,14 @@ interface WaitParts {
 }
 
 /**
- * Frees the key that `ref` holds, and resolves when the lease holds it again after a notify.
+ * Frees the key that `ref` holds, and resolves when the lease holds it again after a notify, by the acquire `to`.
  * @throws LockTimeoutError without a notify in `waitMs`; the lease holds again. LockLostError, LockUnavailableError or an AbortError:
  *   nothing is held. LockError if the service refuses the wait: the lease holds on.
  */
 export async function waitForCondition(
-  lease: WaitingLease,
-  ref: LeaseRef,
-  condition: string,
-  { waitMs = DEFAULTS.waitMs, takeBackMs = DEFAULTS.takeBackMs, signal }: WaitOptions,
+  { lease, ref, condition }: Waits,
   to: Omit<AcquireParams, "key" | "signal">,
+  { waitMs = DEFAULTS.waitMs, takeBackMs = DEFAULTS.takeBackMs, signal }: WaitOptions,
   deps: ConditionDeps,
 ): Promise<void> {
   const { ending } = lease;
@@ -183,7 +185,7 @@ async function untilHeldAgain(parts: WaitParts): Promise<void> {
  */
 async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what, deps }: WaitParts, joined: Waiting): Promise<boolean> {
   const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
-  const answered = await pollUntilTurn(place, joined, { ...params, signal: stop }, wait, deps, ask);
+  const answered = await pollUntilTurn({ place, first: joined, ask }, { ...params, signal: stop }, wait, deps);
   const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
   if (granted.answer.ok && !lease.ending.aborted) {
     lease.resume(granted as Answered<Held>);

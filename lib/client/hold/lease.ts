@@ -206,7 +206,7 @@ export class HeldLease implements Lease, WaitingLease {
     checkWait(condition, options);
     this.assertHeld();
     const acquire = { ...pick(this.#view, DETAILS), leaseMs: this.leaseMs, scope: this.#deps.scope };
-    await waitForCondition(this, this.#ref, condition, options, acquire, this.#deps);
+    await waitForCondition({ lease: this, ref: this.#ref, condition }, acquire, options, this.#deps);
     this.assertHeld();
   }
 

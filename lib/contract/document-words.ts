@@ -1,6 +1,6 @@
 /**
- * The headers and links of each operation, which only the document tells. They stand apart from the rows, so that the function doesn't load
- * them with every start.
+ * What only the document tells of each operation: its summary, its headers and links. It stands apart from the rows, so that the function
+ * doesn't load it with every start.
  */
 import { LIMITS } from "../core/limits.js";
 import { given } from "../core/members.js";
@@ -54,6 +54,40 @@ type LinkName = keyof typeof LINKS;
 const HELD: readonly LinkName[] = ["check", "renew", "changeMode", "transfer", "release", "inspect", "break"];
 const SET: readonly LinkName[] = ["renewSet", "releaseSet"];
 const RUNNING: readonly LinkName[] = ["checkRun", "renewRun", "complete", "abandonRun", "run"];
+
+/** A line on each operation. */
+export const SUMMARIES: Readonly<Record<OperationName, string>> = {
+  acquire: "Acquire the key under a leaseId of your own making, or ask again under it",
+  check: "Still mine, or still in the queue?",
+  release:
+    "Release the lease, leave the queue, or cancel an acquire of unknown outcome; always safe to repeat. `Lease-State` says how it ended",
+  renew: "Extend the lease; never shortens",
+  changeMode: "Become the writer, if no other reader remains, or a reader, with a new token",
+  transfer: "Hand the hold to a new leaseId, with a new token",
+  wait: "Free the key and wait for a condition under a new leaseId, in one step; then acquire by that id, as any waiter. After a refusal, cancel the new id before you go on: a duplicate of the request could still free the key",
+  notify: "Wake the first that waits for the condition, or all of them: each queues for the key",
+  inspect: "Who holds the key, and who waits for it",
+  break: "End somebody's hold, named by its token",
+  list: "Held keys, in order; a page may be short, and is the last without a `cursor`",
+  acquireSet: "Acquire all of these keys under one leaseId, or none",
+  renewSet: "Extend every lease of the set; refused with the keys that are lost",
+  releaseSet: "Release the set, or cancel one of unknown outcome; always safe to repeat",
+  renewMany: "The heartbeats of many leases in one request; one result per lease, in the same order",
+  start: "Run the work of an idempotency key, or get its outcome",
+  checkRun: "Still mine?",
+  abandonRun: "Cancel a start of unknown outcome: as if it had not been. Work that was begun ends with an outcome instead",
+  renewRun: "Extend the lease of a run, and save how far it got",
+  complete: "Record what came of the work, and end its lease: only while it still holds the run",
+  run: "What is known of a run",
+  resetRun: "Forget a run that is over or was given up: the next start is a first attempt",
+  runs: "Runs in the order of their keys, without their values",
+  take: "Take from every rate of the limit, or from none. A take that is sent twice is charged twice",
+  limit: "What is left of a limit, and when it is full again",
+  resetLimit: "Make a limit full: the next take may bring other rates",
+  limits: "Limits that are not full, in the order of their names",
+  health: "Is the service up; ?deep=1 also reads the table, and ?caller=1 also says as whom it knows the caller",
+  openapi: "This document",
+};
 
 /** Words on headers that several rows have. */
 const TELLS = {
