@@ -2,12 +2,15 @@
 import * as v from "valibot";
 import type { LeaseView, Waiting as WaitingAnswer } from "../core/commands.js";
 import { ERRORS } from "../core/errors.js";
-import { LIMITS } from "../core/limits.js";
+import { LIMITS, POSITION_MAX } from "../core/limits.js";
 import type { Inspection as InspectionView, RunView } from "../core/lock/views.js";
 import { type Entries, described, durationMs, integer } from "./fields.js";
 import { condition, details, fencingToken, json, Key, LeaseId, leaseMs, mode, owner, publicDetails, runState } from "./fields.js";
 
 const renewAfterMs = described(durationMs, "When to renew: after a third of the lease; the larger the key's record, the later.");
+
+/** A place in a key's queue, the offers included. */
+const position = integer(1, POSITION_MAX);
 
 /** A holder as a refusal shows it. */
 const Holder = v.strictObject({
@@ -44,7 +47,7 @@ const Inspection = v.strictObject({
         described(integer(1, LIMITS.permitsMax), "The permits of a semaphore that it waits for; absent: the key is none."),
       ),
       priority: integer(0, LIMITS.priorityMax),
-      position: integer(1, 1000),
+      position,
       waitingMs: durationMs,
       offered: v.optional(described(v.literal(true), "The key is reserved for it, until it claims the key.")),
       asleep: v.optional(described(v.literal(true), "It doesn't poll: the service claims the key for it, and wakes it.")),
@@ -87,7 +90,7 @@ const Lease = v.strictObject({
 /** In the queue: nothing is held yet. */
 const Waiting = v.strictObject({
   state: v.literal("waiting"),
-  position: described(integer(1, 2 * LIMITS.membersMax + LIMITS.leasesMax), "1 is next."),
+  position: described(position, "1 is next."),
   retryAfterMs: described(durationMs, "When it is worth to ask again; 0: by the same request, now."),
   pollWithinMs: described(durationMs, "Poll within this time to keep the place."),
   condition: v.optional(described(condition, "It waits for a notify of this condition; absent: it is in the queue.")),

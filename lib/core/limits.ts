@@ -46,14 +46,16 @@ export const LIMITS = {
   outcomeBodyBytes: (6 * 256 + 16) * 1024,
   fingerprintChars: 128,
   /**
-   * Waiters of one key that poll, those that sleep or wait for a condition, and their total size in bytes. DynamoDB charges every write by the size of the
-   * item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/061).
+   * Waiters of one key that poll, those that sleep, those that wait for a condition, and their total size in bytes. DynamoDB charges every write by the
+   * size of the item, and reads of it are cheaper: so callers beyond these ask again (docs/decisions/061). Each of the three has places of its own.
    */
   waitersMax: 32,
   /** While this many wait or more, the places left are for those who have waited the longest (docs/decisions/072). */
   placesForAnyone: 24,
   membersMax: 100,
   queueBytes: 15 * 1024,
+  /** The part of these bytes that only waiters that poll may use. */
+  pollersBytes: 3 * 1024,
   /** The longest token of a task, and the longest id of a callback, that a sleeper is woken by. */
   taskTokenChars: 2048,
   callbackIdChars: 1024,
@@ -108,6 +110,9 @@ export const DEFAULTS = {
 
 /** `keepResultMs: "forever"` in ms: far beyond any clock, and still a safe integer when a time is added. */
 export const FOREVER_MS = 10_000_000 * DAY;
+
+/** The last position of a waiter: behind as many offers as a key may have, and the places of each kind. */
+export const POSITION_MAX = LIMITS.leasesMax + LIMITS.waitersMax + 2 * LIMITS.membersMax;
 
 /** The rule for a `serverWaitMs`, in words. */
 export const SERVER_WAIT_RULE = `it must be a whole number of ms from 0 to ${LIMITS.serverWaitMs}`;

@@ -33,6 +33,8 @@ const PRIORITY_BYTES = 5;
 const CONDITION_BYTES = 2;
 /** The marks of a waiter that sleeps, in its place and in its offer. */
 const ASLEEP_BYTES = 8;
+/** The number of those that sleep. */
+const SLEEPERS_BYTES = 4;
 /** A hold's last notify. Each member of the wait set has room for it, so a notify never makes a record larger. */
 const NOTIFIED_BYTES = 32;
 /** The order of a member of the wait set, and the attribute itself. */
@@ -48,6 +50,14 @@ const WAITER_SHARE_BYTES = Math.floor(LIMITS.queueBytes / LIMITS.waitersMax);
 /** The longest owner, in bytes, of a waiter for an exclusive lease of that size. */
 export const SHORT_OWNER_BYTES = WAITER_SHARE_BYTES - WAITER_BYTES;
 
+/**
+ * Returns how many waiters that don't sleep surely fit beside so many that do, if none of all is longer than its share: as many as have a
+ * share left, or those for whom bytes are kept.
+ */
+export function placesBeside(asleep: number): number {
+  return Math.max(LIMITS.waitersMax - asleep, Math.floor(LIMITS.pollersBytes / WAITER_SHARE_BYTES));
+}
+
 /** The size of a record without its queue above which a full queue might not fit. */
 export const CROWDED_BYTES = LIMITS.recordBytes - LIMITS.queueBytes;
 
@@ -61,7 +71,8 @@ export function recordBytes({ holds, limit, offers, waiters, waitSet = [], run }
   const held = Object.values(holds).reduce((sum, hold) => sum + holdBytes(hold, limit), 0);
   // An offer takes fewer bytes than its waiter.
   const members = waitersBytes(waitSet) + waitSet.length * (MEMBER_BYTES + NOTIFIED_BYTES);
-  return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + members + (run ? runBytes(run) : 0);
+  const sleepers = waiters.some(({ asleep }) => asleep) ? SLEEPERS_BYTES : 0;
+  return FIXED_BYTES + held + waitersBytes(offers) + waitersBytes(waiters) + sleepers + members + (run ? runBytes(run) : 0);
 }
 
 /** The parts of a waiter on which its size depends. */

@@ -198,24 +198,25 @@ describe("a wait", () => {
     expect(key.wait("A", "C")).toMatchObject({ state: "waiting" });
   });
 
-  it("shares the bound of the queue", () => {
+  it("has places of its own, whoever polls", () => {
     const key = new QueueKey();
     const letter = (number: number): string => String.fromCharCode(64 + number);
     const waitAs = (number: number) => {
       key.acquire(letter(number), { leaseMs: 100 * LEASE_MS });
       return key.wait(letter(number), letter(1000 + number));
     };
-    for (let number = 1; number < LIMITS.membersMax; number++) expect(waitAs(number)).toMatchObject({ state: "waiting" });
-    key.acquire(letter(LIMITS.membersMax), { leaseMs: 100 * LEASE_MS });
+    const most = LIMITS.membersMax;
+    for (let number = 1; number <= most; number++) expect(waitAs(number)).toMatchObject({ state: "waiting" });
+    key.acquire(letter(most + 1), { leaseMs: 100 * LEASE_MS });
     key.ask(letter(2000));
-    expect(waitAs(LIMITS.membersMax)).toMatchObject({
+    expect(waitAs(most + 1)).toMatchObject({
       code: "queue-full",
       retryAfterMs: LIMITS.pollMaxMs,
-      detail: `${LIMITS.membersMax - 1} wait for conditions of k already`,
+      detail: `${most} wait for conditions of k already`,
     });
     expect(key.decision?.events).toEqual([]);
-    expect(key.record?.waitSet).toHaveLength(LIMITS.membersMax - 1);
-    expect(key.at(TTL_MS).wait(letter(LIMITS.membersMax), letter(3000))).toMatchObject({ state: "waiting" });
+    expect(key.record?.waitSet).toHaveLength(most);
+    expect(key.at(TTL_MS).wait(letter(most + 1), letter(3000))).toMatchObject({ state: "waiting" });
     expect(key.record?.waitSet).toHaveLength(1);
   });
 

@@ -4,6 +4,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { isOverfull, placesFor } from "../../lib/core/lock/queue.js";
 import { bytesOf, isLong, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import type { Acquire } from "../../lib/core/commands.js";
+import { leaseIdTimeMs } from "../../lib/core/lease-id.js";
 import { LEASE_MS, leaseId } from "../store/fixture.js";
 import { QueueKey } from "./queue-key.js";
 
@@ -34,13 +35,23 @@ describe("a full queue", () => {
     expect(key.ask(nth(LIMITS.waitersMax + 1))).toMatchObject({ state: "waiting", position: LIMITS.waitersMax });
   });
 
-  it("has more places for those who sleep, who ask for nothing; control: not for one more of them, nor for one who polls", () => {
+  it("of sleepers has places for those who poll, and one of those who poll for sleepers; control: not for one more of each", () => {
     const key = queueOf(0);
-    for (let order = 0; order < LIMITS.membersMax; order++) {
-      expect(key.ask(nth(order + 2), { sleepMs: 100 * LEASE_MS })).toMatchObject({ state: "waiting" });
-    }
-    expect(key.ask(nth(300), { sleepMs: 100 * LEASE_MS })).toMatchObject({ code: "queue-full" });
-    expect(key.ask(nth(301))).toMatchObject({ code: "queue-full" });
+    const sleeps = { sleepMs: 100 * LEASE_MS };
+    for (let order = 0; order < LIMITS.membersMax; order++) expect(key.ask(nth(order + 2), sleeps)).toMatchObject({ state: "waiting" });
+    expect(key.ask(nth(300), sleeps)).toMatchObject({ code: "queue-full" });
+    for (let order = 0; order < LIMITS.waitersMax; order++) expect(key.ask(nth(order + 301))).toMatchObject({ state: "waiting" });
+    expect(key.ask(nth(400))).toMatchObject({ code: "queue-full" });
+    expect(queueOf(LIMITS.waitersMax).ask(nth(200), sleeps)).toMatchObject({ state: "waiting" });
+  });
+
+  it("of sleepers with long names has bytes left for those who poll", () => {
+    const key = queueOf(0);
+    const sleeps = { sleepMs: 100 * LEASE_MS, owner: "o".repeat(LIMITS.ownerChars) };
+    let order = 2;
+    while (key.ask(nth(order), sleeps).ok) order++;
+    expect(order).toBeLessThan(LIMITS.membersMax);
+    for (let polling = 0; polling < 20; polling++) expect(key.ask(nth(200 + polling))).toMatchObject({ state: "waiting" });
   });
 
   it("has room again when somebody left, was offered the key, or was not heard of", () => {
@@ -64,8 +75,8 @@ describe("a full queue", () => {
     const key = queueOf(LIMITS.waitersMax, owner);
     const { waiters = [] } = key.record ?? {};
     expect(waiters.length).toBeLessThan(LIMITS.waitersMax);
-    expect(isOverfull(waiters, LIMITS.waitersMax)).toBe(false);
-    expect(isOverfull([...waiters, ...waiters.slice(0, 1)], LIMITS.waitersMax)).toBe(true);
+    expect(isOverfull(waiters, {}, LIMITS.waitersMax)).toBe(false);
+    expect(isOverfull([...waiters, ...waiters.slice(0, 1)], {}, LIMITS.waitersMax)).toBe(true);
     expect(key.ask(nth(200), { owner })).toMatchObject({ code: "queue-full" });
     expect(key.ask(nth(201))).toMatchObject(
       waiters.length * (96 + bytesOf(owner)) + 113 <= LIMITS.queueBytes ? { state: "waiting" } : { code: "queue-full" },
@@ -118,10 +129,24 @@ describe("the last places of a queue", () => {
     expect(places(31, 0)).toBe(LIMITS.waitersMax);
   });
 
-  it("are for whoever comes, where nobody is seen to wait or all sleep", () => {
+  it("are for whoever comes, where nobody polls: those in the queue sleep, or came by a notify", () => {
     const asking = { leaseId: cameAfter(1000), priority: 0 } as Acquire;
-    const asleep = (crowd(30).record?.waiters ?? []).map((waiter) => ({ ...waiter, asleep: true as const }));
-    expect([placesFor([], asking), placesFor(asleep, asking)]).toEqual([LIMITS.waitersMax, LIMITS.waitersMax]);
+    const { waiters = [] } = crowd(30).record ?? {};
+    const asleep = waiters.map((waiter) => ({ ...waiter, asleep: true as const }));
+    const woken = waiters.map((waiter) => ({ ...waiter, condition: "c" }));
+    expect([[], asleep, woken].map((others) => placesFor(others, asking))).toEqual([32, 32, 32]);
+  });
+
+  it("are before the sleepers that came while one waited outside; control: a place that anyone may have is behind them", () => {
+    const order = (polling: number): readonly number[] => {
+      const key = crowd(polling);
+      for (const came of [28, 31, 32, 33]) key.at(EACH_MS * came).ask("B", { leaseId: cameAfter(came), sleepMs: 100 * LEASE_MS });
+      expect(comes(key, 30)).toMatchObject({ state: "waiting" });
+      const { waiters = [] } = key.record ?? {};
+      return waiters.slice(polling).map(({ leaseId: id }) => (leaseIdTimeMs(id) - leaseIdTimeMs(cameAfter(0))) / EACH_MS);
+    };
+    expect(order(26)).toEqual([28, 30, 31, 32, 33]);
+    expect(order(10)).toEqual([28, 31, 32, 33, 30]);
   });
 
   it("are for who is urgent; who sleeps has places of its own", () => {

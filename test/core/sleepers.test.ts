@@ -71,7 +71,7 @@ describe("a request to sleep", () => {
 
   it("takes more bytes than a poller, which the record's bound counts", () => {
     const [asleep, awake] = [sleepersOf("B"), queueOf("B")];
-    expect(recordBytes(asleep.record!) - recordBytes(awake.record!)).toBe(8);
+    expect(recordBytes(asleep.record!) - recordBytes(awake.record!)).toBe(12);
     expect(waitersBytes([asleep.waiter("B")]) - waitersBytes([awake.waiter("B")])).toBe(8);
   });
 });

@@ -21,7 +21,7 @@ export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
   ...(["waitsInVain", "waits", "notifies"] as const),
   ...(["takesLater", "takesRefused"] as const),
-  ...(["sleepersWoken", "sleepersLost", "sleepersDead"] as const),
+  ...(["sleepersWoken", "sleepersLost", "sleepersDead", "turns"] as const),
   ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),
 ];
 

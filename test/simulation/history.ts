@@ -28,6 +28,7 @@ import { Random } from "./random.js";
 import { withRuns } from "./clients/runs.js";
 import { makeHandler } from "./service.js";
 import { checkSleepers } from "./clients/sleepers.js";
+import { checkTurns } from "./clients/turns.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
 import type { Coverage, Property, Violation } from "./oracles/verdict.js";
@@ -74,7 +75,17 @@ const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 /** The parts that are played after the history's own world, each in a world of its own that the seed alone decides. */
-const SCENES = [checkConditions, checkWays, checkComparedWays, checkCrowds, checkEdges, checkEndsOfWaits, checkLimits, checkSleepers];
+const SCENES = [
+  checkConditions,
+  checkWays,
+  checkComparedWays,
+  checkCrowds,
+  checkEdges,
+  checkEndsOfWaits,
+  checkLimits,
+  checkSleepers,
+  checkTurns,
+];
 
 /** The part of a history to simulate, and to tell. */
 export interface Extent {

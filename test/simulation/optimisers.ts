@@ -12,7 +12,7 @@ export const OPTIMISERS: readonly Bug[] = [
     name: "blind enqueue",
     why: "a caller goes to the end of a queue by one write, without knowing who waits there",
     file: "lib/store/dynamo/fast-path.ts",
-    edits: [["return isFull ? undefined : append(", "return isFull || command.leaseMs > 0 ? undefined : append("]],
+    edits: [["return append(command,", "return command.leaseMs > 0 ? undefined : append(command,"]],
   },
   {
     name: "pace of the queue",

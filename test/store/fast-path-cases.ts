@@ -10,7 +10,7 @@ import { waiterFor } from "../../lib/core/lock/queue.js";
 import { isCrowd } from "../../lib/core/lock/crowd.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { highestLowWatermark } from "../../lib/core/lock/expiry.js";
-import { recordBytes } from "../../lib/core/record-bytes.js";
+import { recordBytes, SHORT_OWNER_BYTES, waitersBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord, Member, Waiter } from "../../lib/core/record.js";
 import { type ClockReading, systemClock } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
@@ -104,6 +104,9 @@ function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | n
   if (!before) expectSame(item, Object.fromEntries(Object.entries(whole).filter(([name]) => !TOMBSTONES.includes(name))), command);
   const idsIn = (it: Item | null, name: "qi" | "rl"): readonly string[] => (it?.[name] as readonly string[] | undefined) ?? [];
   const stays = idsIn(item, "qi").filter((id) => id !== LEFT);
+  expectSame(item["qs"], whole["qs"], command);
+  if (waitersBytes(fromItem(item).waiters) > LIMITS.queueBytes)
+    expectSame(fromItem(item).waiters, before && fromItem(before).waiters, command);
   expectSame(stays, whole["qi"], command);
   expectSame(
     (item["q"] as readonly Item[] | undefined)?.filter((_, place) => idsIn(item, "qi")[place] !== LEFT) ?? [],
@@ -336,6 +339,13 @@ export const COMMON: Readonly<Record<string, Asked>> = {
   "join of one of many permits behind those who wait": lock("the record", ...freed("C", MANY_LIMIT), later(), grants("E", MANY)),
   "claim of one of many permits from the first place": lock("the record", ...freed("AC", MANY_LIMIT), later(), asks("A", MANY)),
   "claim of one of many permits from a place behind": lock("the record", ...freed("CA", MANY_LIMIT), later(), asks("A", MANY)),
+  "append behind a sleeper": lock(
+    "the record",
+    grants("B"),
+    asks("A", { sleepMs: 60_000 }),
+    later(),
+    asks("E", { owner: "o".repeat(SHORT_OWNER_BYTES) }),
+  ),
 };
 
 /** B holds one of so many permits, and there is room again for these, who wait. */
@@ -391,6 +401,12 @@ const aHold = ({ reading: { earliestMs } }: Asked, { limit, holds }: LockRecord,
 const ended = (id: string) => ({ leaseId: id, ending: "released" }) as const;
 const ring = (last: string) => [...Array.from({ length: LIMITS.tombstonesMax - 1 }, (_, order) => ended(leaseId(60 + order))), ended(last)];
 const others = (count: number): readonly string[] => Array.from({ length: count }, (_, order) => leaseId(300 + order));
+/** As many wait as may, but so many fewer: those that sleep, and callers of this name. */
+const fullQueue = ({ waiters }: LockRecord, asked: Asked, fewer: number, owner = ""): Partial<LockRecord> => {
+  const sleepers = waiters.filter(({ asleep }) => asleep);
+  const polling = others(LIMITS.waitersMax - fewer - sleepers.length).map((id) => waiter(id, asked, { owner }));
+  return { waiters: [...sleepers, ...polling] };
+};
 const number = (fast: FastPath, name: string): number | undefined => fast.values[name] as number | undefined;
 /** The record is as large as `bytes`, by the meta of another's lease. */
 const sized = (before: LockRecord, asked: Asked, bytes: number, parts: Partial<Hold> = {}): Partial<LockRecord> => {
@@ -455,10 +471,9 @@ const DIFFERENCES: Readonly<Record<string, Change>> = {
     const next = waiter(HIGHER, asked);
     return { waiters: [{ ...next, aliveUntilMs: next.aliveUntilMs + 1 }] };
   },
-  "as many wait as may, but one": (_, asked) => ({
-    waiters: others(LIMITS.waitersMax - 1).map((id) => waiter(id, asked)),
-  }),
-  "as many wait as may": (_, asked) => ({ waiters: others(LIMITS.waitersMax).map((id) => waiter(id, asked)) }),
+  "as many wait as may, but one": (before, asked) => fullQueue(before, asked, 1),
+  "as many wait as may": (before, asked) => fullQueue(before, asked, 0),
+  "those who wait take all bytes of a queue": (before, asked) => fullQueue(before, asked, 0, "o".repeat(SHORT_OWNER_BYTES)),
   "one who waits has a long name": (_, asked) => ({ waiters: [waiter(HIGHER, asked, { owner: "€".repeat(200) })] }),
   "as many hold as may, but one": (before, asked) => ({
     holds: {
@@ -589,7 +604,9 @@ const ITEMS: Readonly<Record<string, (item: Item, id: string) => Item>> = {
   "one ended and is listed": (item) => ({ ...item, ...listed(1) }),
   "a place was left before all others": (item) => leftAt(item, 0),
   "a place was left behind all others": (item) => leftAt(item, (item["qi"] as readonly string[]).length),
-  "the first who waits has left its place": (item) => ((item["qi"] as readonly string[]).length > 0 ? leftAt(item, 0, 1) : item),
+  // Whoever sleeps leaves no place behind.
+  "the first who waits has left its place": (item) =>
+    (item["qi"] as readonly string[]).length > 0 && item["qs"] === undefined ? leftAt(item, 0, 1) : item,
   "many ended and are listed": (item) => ({ ...item, ...listed(LISTED_MAX + 1) }),
   "those who were listed are tombstones": (item) => ({ ...item, rl: [] }),
   "an older version wrote it": (item) => ({ ...item, fv: FORMAT_VERSION - 1 }),

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Command, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
+import { transition } from "../../lib/core/transition.js";
 import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
 import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
@@ -53,6 +54,15 @@ describe("a write that commutes", () => {
     const path = leanWrite("commute", command, before!, reading, POLICY);
     expect(path).toBeDefined();
     expect(take(COMMON[name]!, path)).toBe("written");
+  });
+
+  it("is none by which one who sleeps leaves the queue; control: one who polls", () => {
+    const left = (...options: Parameters<typeof asks>): unknown => {
+      const asked = lock("the record", grants("B"), asks(...options), later(), releases("A"));
+      return [take(asked), transition(asked.before, asked.command, asked.reading, POLICY).commutes];
+    };
+    expect(left("A", { sleepMs: 60_000 })).toEqual(["none", undefined]);
+    expect(left("A")).toEqual(["written", true]);
   });
 
   it("ends no hold for who would end a wait alone", () => {
@@ -332,114 +342,115 @@ describe("a fast path on a run", () => {
  * refused, and decided after a read.
  */
 const TAKEN = `
-abcde.......................C........................ nothing is stored
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 as it was seen
-...............pqrstuvwxyzAB.DEFGHIJKLMN............. this id holds
-.......h............................................. this id has an offer
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 this id waits
-...............pqrstuvw...AB.DEFGHIJKL.N...R......... this id waits for a condition
-abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN...R......... the others have left
-.....f.h.......pqrstuv.......DEFG.................... the others have left, and another waits
-abcde.......................C..............R......... nobody holds
-.....f............................................... nobody holds, and one waits
-.....fg.ijklmno............................RSTUVWXYZ0 another holds
-.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQRSTUVWXYZ0 another holds too
-.....f.....................................R......... another alone has an offer
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 another waits
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... another waits to read
-a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... another waits for a condition
-.....fgh...............xyzABCDEFGHIJKLMNOPQ.......... the first who waits was not seen in time
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... the first who waits was just seen in time
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... another waits asleep
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... another waits, and was seen after the clocks were read
-.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may, but one
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... as many wait as may
-.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ.......... one who waits has a long name
-......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X.Z0 as many hold as may, but one
-......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS........ as many hold as may
-abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ0 another has 2 permits
-abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ0 another has 3 permits
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the others have as many permits as leave room for this one, and 0
-abcdefghij....opqrstuvwxyzABCDEFGHIJKLMNOPQRS....X... the others have as many permits as leave room for this one, and 1
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 two holds were measured
-abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQRS........ another limit
-.....f..ij....o.........................O..RS....X... readers hold it
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS........ a reader waits to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 a reader waited to write
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the record is as large as it may be with this one
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ the record is too large for this one
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 readers hold it, and a full queue just fits
-abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 readers hold it, and a full queue doesn't fit
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 0 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 1 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 2 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 3 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 4 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 5 others since
-.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 6 others since
-.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and 7 others since
-abcdefghijklmnopqrst.....z..CDEFG.....MNOPQRSTUVWXYZ0 the low watermark is below this id
-.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0 the low watermark is this id
-.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0 the low watermark is above this id
-.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0 a lower id than the low watermark drops out
-.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS.UVWX.Z0 the low watermark itself drops out
-.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQRS.UVWX.Z0 a higher id than the low watermark drops out
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ0 the highest id that may drops out
-.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0 the highest id that may drops out, below the low watermark
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 an id that is ahead drops out
-.......h.......pqrst.........DEFG.....MNOPQRS.UVWX.Z0 an id that is ahead drops out, below a low watermark ahead
-abcdefghijklmno.............C...........OPQRSTUVWXYZ0 another's lease
-abcdefghijklmno.............C...........OPQRSTUVWXYZ0 the lease ran out
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease just lasts
-abcdefghijklmno.............C...........OPQRSTUVWXYZ0 the lease is being broken
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease ends with its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ0 the lease ends later than its renewal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease has the margin of its renewal
-abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ0 the lease has a greater margin
-abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQRSTUVWXYZ0 the lease has another length
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease has meta
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the lease began as long ago as an outcome is kept
-abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQRSTUVWXYZ0 the lease began longer ago
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and -1
-abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P.RS........ the token is a minute old, and -1
-abcde..hijklmnopqrst........C....HIJKL..OPQ..TUVWXYZ0 garbage collection is as late as it must be, and -1 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and -1
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and 0
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is a minute old, and 0
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 garbage collection is as late as it must be, and 0 s
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and 0
-.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ0 the token is the clock's, and 1
-abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ0 the token is a minute old, and 1
-abcdefg.............uvwxyzABCDEFGHIJKLMN...RS........ garbage collection is as late as it must be, and 1 s
-abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQRSTUVWXYZ0 the checkpoint has this number, and 1
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 the checkpoint has no number
-abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQRSTUVWXYZ0 a run is stored
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 an offer asks for something else
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 the offer was claimed by one who is called as the digest of its principal
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y.. the place is another's
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST....Y.. the place asks for something else
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y.. the place came by a notify
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ.S........ another stands in the first place
-abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ0 another's offer
-.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQRS.UVWX.Z0 this id ended, and is listed
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 one ended and is listed
-.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ.......... a place was left before all others
-.....fgh.......pqrst.v.xyzAB.DEFG.....MNOPQRS.UVWX.Z0 a place was left behind all others
-abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W.Y.0 the first who waits has left its place
-abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ0 many ended and are listed
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 those who were listed are tombstones
-..................................................... an older version wrote it
-..................................................... it has no format number
-..................................................... a newer version wrote it
-abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS........ all who held left beside the offers
-abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R......... a former version wrote it, and counts no sums
-abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ a former version changed it, and left the sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 a crowd left its sums
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had eight tombstones
-abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it never had a queue
-abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS........ it has no f
-abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no fl
-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0 it has no ff
+abcde.......................C......................... nothing is stored
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 as it was seen
+...............pqrstuvwxyzAB.DEFGHIJKLMN.............. this id holds
+.......h.............................................. this id has an offer
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z0. this id waits
+...............pqrstuvw...AB.DEFGHIJKL.N...R.......... this id waits for a condition
+abcde..h.......pqrstuvwxyzABCDEFGHIJKLMN...R.........1 the others have left
+.....f.h.......pqrstuv.......DEFG..................... the others have left, and another waits
+abcde.......................C..............R.........1 nobody holds
+.....f................................................ nobody holds, and one waits
+.....fg.ijklmno............................RSTUVWXYZ01 another holds
+.....fg.ijklmnopqrst...xyzAB.DEFGHIJKLMNOPQRSTUVWXYZ01 another holds too
+.....f.....................................R.........1 another alone has an offer
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQRS.UVWX.Z01 another waits
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ........... another waits to read
+a..d.f.h.......pqrstuvw...ABCDEFGHIJKL.N...R.........1 another waits for a condition
+.....fgh...............xyzABCDEFGHIJKLMNOPQ........... the first who waits was not seen in time
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ........... the first who waits was just seen in time
+.......h.......pqrst...xyzAB.DEFG.....MNOPQ..........1 another waits asleep
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ........... another waits, and was seen after the clocks were read
+.....fgh.......pqrstuv.xyzAB.DEFG.....MNOPQ..........1 as many wait as may, but one
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ........... as many wait as may
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ........... those who wait take all bytes of a queue
+.......h.......pqrstuv.xyzAB.DEFG.....MNOPQ........... one who waits has a long name
+......g.ij.l.nopqrst...xyzAB.DEFGHIJKLMNOPQRS....X.Z0. as many hold as may, but one
+......g........pqrst...xyzAB.DEFGHIJKLMNOPQRS......... as many hold as may
+abc.efghijklmnopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ01 another has 2 permits
+abc.efghij.l.nopqrs.uv.....BCDEFGHIJKLMNOPQRSTUVWXYZ01 another has 3 permits
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the others have as many permits as leave room for this one, and 0
+abcdefghij....opqrstuvwxyzABCDEFGHIJKLMNOPQRS....X...1 the others have as many permits as leave room for this one, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 two holds were measured
+abcde..h.......pqrstu.wxyzABCDEFGHIJKLMNOPQRS......... another limit
+.....f..ij....o.........................O..RS....X...1 readers hold it
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS........1 a reader waits to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 a reader waited to write
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the record is as large as it may be with this one
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........1 the record is too large for this one
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 readers hold it, and a full queue just fits
+abcde.ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0. readers hold it, and a full queue doesn't fit
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 0 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 1 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 2 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 3 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 4 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 5 others since
+.......h.......pqrstuvwxy.AB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 6 others since
+.......h.......pqrstuvwx.zAB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and 7 others since
+abcdefghijklmnopqrst.....z..CDEFG.....MNOPQRSTUVWXYZ01 the low watermark is below this id
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0. the low watermark is this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0. the low watermark is above this id
+.......h.......pqrst....y...CDEFG.....MNOPQRS.UVWX.Z0. a lower id than the low watermark drops out
+.......h.......pqrstuvwxyzABCDEFGHIJKLMNOPQRS.UVWX.Z0. the low watermark itself drops out
+.......h.......pqrstuvwx.zABCDEFGHIJKLMNOPQRS.UVWX.Z0. a higher id than the low watermark drops out
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ01 the highest id that may drops out
+.......h.......pqrst....y....DEFG.....MNOPQRS.UVWX.Z0. the highest id that may drops out, below the low watermark
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ01 an id that is ahead drops out
+.......h.......pqrst.........DEFG.....MNOPQRS.UVWX.Z0. an id that is ahead drops out, below a low watermark ahead
+abcdefghijklmno.............C...........OPQRSTUVWXYZ01 another's lease
+abcdefghijklmno.............C...........OPQRSTUVWXYZ01 the lease ran out
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the lease just lasts
+abcdefghijklmno.............C...........OPQRSTUVWXYZ01 the lease is being broken
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the lease ends with its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ01 the lease ends later than its renewal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the lease has the margin of its renewal
+abcdefghijklmno.....uvwxyzABC....HIJKLMNOPQRSTUVWXYZ01 the lease has a greater margin
+abcdefghijklmnopqrstuvwxyzABCD..GHIJKLMNOPQRSTUVWXYZ01 the lease has another length
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the lease has meta
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the lease began as long ago as an outcome is kept
+abcdefghijklmnopqrstuvwxyzABCDEFG.....MNOPQRSTUVWXYZ01 the lease began longer ago
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ01 the token is the clock's, and -1
+abcdefgh....mnopqrstuvwxyzABCDEFGHIJKLMN.P.RS........1 the token is a minute old, and -1
+abcde..hijklmnopqrst........C....HIJKL..OPQ..TUVWXYZ0. garbage collection is as late as it must be, and -1 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the checkpoint has this number, and -1
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ01 the token is the clock's, and 0
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ01 the token is a minute old, and 0
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 garbage collection is as late as it must be, and 0 s
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the checkpoint has this number, and 0
+.....fg.ijkl...pqrstuvwxyzAB.DEFGHIJKLMNO.QRSTUVWXYZ01 the token is the clock's, and 1
+abcdefghijkl...pqrstuvwxyzABCDEFGHIJKLMNO.QRSTUVWXYZ01 the token is a minute old, and 1
+abcdefg.............uvwxyzABCDEFGHIJKLMN...RS........1 garbage collection is as late as it must be, and 1 s
+abcdefghijklmnopqrstuvwxyzABCDEF.HIJKLMNOPQRSTUVWXYZ01 the checkpoint has this number, and 1
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 the checkpoint has no number
+abcdefghijklmnopqrstuvwxyzAB.DEFGHIJKLMNOPQRSTUVWXYZ01 a run is stored
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ01 an offer asks for something else
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ01 the offer was claimed by one who is called as the digest of its principal
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y..1 the place is another's
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRST....Y..1 the place asks for something else
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ..T....Y..1 the place came by a notify
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ.S......... another stands in the first place
+abcdefg.ijklmnopqrstuvwxyzABCDEFGHIJKLMN...RSTUVWXYZ01 another's offer
+.......h.......pqrstuvwxyzAB.DEFGHIJKLMNOPQRS.UVWX.Z0. this id ended, and is listed
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ01 one ended and is listed
+.....fgh.......pqrst...xyzAB.DEFG.....MNOPQ..........1 a place was left before all others
+.....fgh.......pqrst.v.xyzAB.DEFG.....MNOPQRS.UVWX.Z01 a place was left behind all others
+abcdefghijklmnopqrstu.wxyzABCDEFGHIJKLMNOPQ.ST..W.Y.01 the first who waits has left its place
+abcdefghijklmnopqrst........CDEFG.....MNOPQRSTUVWXYZ01 many ended and are listed
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 those who were listed are tombstones
+...................................................... an older version wrote it
+...................................................... it has no format number
+...................................................... a newer version wrote it
+abcdef.h.......p.r..uv.....BCDEFGHIJKL.....RS........1 all who held left beside the offers
+abcdef.h.......pqrstuvw...ABCDEFGHIJKL.N...R.........1 a former version wrote it, and counts no sums
+abcdef.h.......pqrstuvwxyzABCDEFGHIJKLMN...RS........1 a former version changed it, and left the sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 a crowd left its sums
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 it never had eight tombstones
+abcde..hijklmnopqrst.v.xyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 it never had a queue
+abcdefgh.......pqrstuvwxyzABCDEFGHIJKLMN...RS........1 it has no f
+abcdefghijklmnopqrstuvwx.zABCDEFGHIJKLMNOPQRSTUVWXYZ01 it has no fl
+abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01 it has no ff
 `
   .trim()
   .split("\n")

@@ -261,6 +261,12 @@ const SCENES: Readonly<Record<string, Play>> = {
     await s.sleep(B);
     await s.at(50).release(A);
   },
+  "a queue of sleepers": async (s) => {
+    await s.acquire(A);
+    await s.sleep(B);
+    await s.sleep(C);
+    await s.queue(D);
+  },
   "waits for conditions": async (s) => {
     await s.acquire(A);
     await s.waitFor(A, "full", B);

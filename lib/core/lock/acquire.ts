@@ -90,7 +90,8 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
   if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
   const others = now.record.waiters.filter((waiter) => waiter !== arrived);
-  if (isOverfull(now.record.waiters, placesFor(others, command)))
+  const members = arrived.asleep ? liveMembers(now.record, reading) : [];
+  if (isOverfull([...now.record.waiters, ...members], arrived, placesFor(others, command)))
     return refusedAfter(before, (left) => refuseFull(left, command), reading, policy);
   const isBehind = !arrived.asleep && now.events.length === 0 && now.record.waiters.at(-1) === arrived;
   const commutes = isBehind && isCrowd(before) && command.scope === undefined && command.priority === 0;

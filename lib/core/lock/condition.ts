@@ -39,7 +39,7 @@ export function waitForCondition(
 
   const member = { ...waiterFor(to, reading), condition };
   const waitSet = [...liveMembers(record, reading), member];
-  if (isOverfull([...record.waiters, ...waitSet], LIMITS.membersMax))
+  if (isOverfull([...record.waiters, ...waitSet], member, LIMITS.membersMax))
     return {
       answer: refuse("queue-full", {
         retryAfterMs: LIMITS.pollMaxMs,

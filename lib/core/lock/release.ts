@@ -12,7 +12,7 @@ import type { Decision, LeaseEvent, LeaseState, Release } from "../commands.js";
 import { EMPTY_RECORD, cancelLease, endLease, endingOf, holdOf } from "./tombstones.js";
 import { refuse } from "../errors.js";
 import { type LeaseId, leaseIdTimeMs } from "../lease-id.js";
-import { advanceIfQueued, offerOf, placeOf, wakeInsteadOf } from "./queue.js";
+import { advanceIfQueued, offerOf, placeOf, polls, wakeInsteadOf } from "./queue.js";
 import { memberOf, waitSetOf, withWaitSet } from "./wait-set.js";
 import type { Ending, Hold, LockRecord, LockPolicy, Offer, Run, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
@@ -119,9 +119,12 @@ function leavesOthers(before: LockRecord, hold: Hold, { principal }: Release, re
   return hold.principal === principal && !hold.broken && isLive(hold, reading);
 }
 
-/** True if a waiter leaves its place alone: it has no notify to pass on, and its tombstone takes the place of none that is ahead of the clock. */
+/**
+ * True if a waiter leaves its place alone: it polls, has no notify to pass on, and its tombstone takes the place of none that is ahead of the
+ * clock. Whoever sleeps is counted.
+ */
 function leavesAlone({ waiters }: LockRecord, waiter: Waiter | Offer, reading: ClockReading): boolean {
-  if (waiter.condition !== undefined || isSkewed(reading) || !mayRaiseLowWatermark(waiter.leaseId, reading)) return false;
+  if (!polls(waiter) || isSkewed(reading) || !mayRaiseLowWatermark(waiter.leaseId, reading)) return false;
   return waiters.some((other) => other === waiter);
 }
 

@@ -6,7 +6,7 @@
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
 import { queueBehind } from "../../core/lock/acquire.js";
-import { CROWDED_BYTES, isLong, waitersBytes } from "../../core/record-bytes.js";
+import { CROWDED_BYTES, isLong, placesBeside, waitersBytes } from "../../core/record-bytes.js";
 import type { Acquire, Command, Complete, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
 import { extendOnly } from "../../core/lock/renew.js";
@@ -18,7 +18,7 @@ import { isCrowd } from "../../core/lock/crowd.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
 import type { Kind } from "../../core/api/locks.js";
 import type { LeanWay } from "../compare-and-set.js";
-import { isLikelyOver, placeOf, placesFor, waiterFor } from "../../core/lock/queue.js";
+import { isLikelyOver, placeOf, placesFor, waiterFor, withWaiter } from "../../core/lock/queue.js";
 import type { Hold, LockRecord, LockPolicy } from "../../core/record.js";
 import { isStored, startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";
@@ -28,7 +28,7 @@ import { type RecentRecord, NOTHING_SEEN } from "./recent-records.js";
 import { sumsOf } from "./crowd-item.js";
 import { endAnyway, ending, handOver, leave, leavePlace, shifted } from "./ending.js";
 import { join, ttlOf } from "./join.js";
-import { FORMAT_VERSION, LONG_WAITERS, waiterToItem } from "./item.js";
+import { FORMAT_VERSION, LONG_WAITERS, sleepersIn, waiterToItem } from "./item.js";
 import { type Item, CHECKPOINT, HOLD, PAYLOAD, RUN } from "./layout.js";
 import { markOf } from "./lists.js";
 import * as is from "./predicates.js";
@@ -115,8 +115,7 @@ function fastAcquire(command: Acquire, reading: ClockReading, policy: LockPolicy
   } else if (wait && seen.isInUse && isPlain(command)) {
     const { record = EMPTY_RECORD } = seen;
     if (isLikelyOver(record, reading)) return fastGrant(command, reading, policy);
-    const isFull = record.waiters.length >= placesFor(record.waiters, command);
-    return isFull ? undefined : append(command, reading, policy, record);
+    return append(command, reading, policy, record);
   }
   // DynamoDB charges a refused write by the item's size too. Who would most likely be refused reads: holders and waiters need the item's
   // write units, and a read takes none of them.
@@ -145,22 +144,35 @@ function isPlain(command: Acquire): boolean {
   return command.scope === undefined && command.priority === 0 && command.sleepMs === undefined && !isLong(command);
 }
 
-/** The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. The sums of a crowd are kept right, if `isCounted`. */
-function append(command: Acquire, reading: ClockReading, policy: LockPolicy, seen: LockRecord, isCounted = isCrowd(seen)): FastPath {
+/**
+ * The key is in use, and there is room for another waiter. Checks no expiry: the first poll does. The sums of a crowd are kept right, if
+ * `isCounted`. Undefined if the waiter's place is not at the end, or if there may be no room.
+ */
+function append(
+  command: Acquire,
+  reading: ClockReading,
+  policy: LockPolicy,
+  seen: LockRecord,
+  isCounted = isCrowd(seen),
+): FastPath | undefined {
   const [waiter, mark] = [waiterFor(command, reading), markOf(command.leaseId)];
+  const asleep = sleepersIn(seen);
+  const most = asleep + Math.min(placesFor(seen.waiters, command), placesBeside(asleep));
+  if (seen.waiters.length >= most || withWaiter(seen.waiters, waiter).at(-1) !== waiter) return undefined;
   const bytes = waitersBytes([waiter]);
-  const room = isCounted ? [is.CROWD, is.PLACE_TO_WAIT, is.BYTES_TO_JOIN] : [is.IN_USE, is.ROOM_TO_WAIT, is.NOT_CROWDED];
+  // A key for which somebody sleeps is in use.
+  const uses = asleep > 0 ? [is.SLEEPERS_AS_SEEN] : [is.NOBODY_SLEEPS, ...(isCounted ? [] : [is.IN_USE])];
+  const room = isCounted ? [is.CROWD, is.PLACE_TO_WAIT, is.BYTES_TO_JOIN] : [is.ROOM_TO_WAIT, is.NOT_CROWDED];
   return {
-    condition: [...room, is.NEW_HERE, is.NEVER_ENDED, is.SAME_LIMIT, is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
+    condition: [...room, ...uses, is.NEW_HERE, is.NEVER_ENDED, is.SAME_LIMIT, is.TTL_STANDS, is.KNOWN_FORMAT].join(" AND "),
     update: `SET q = list_append(q, :waiters), qi = list_append(qi, :ids), v = v + :one${isCounted ? ", cb = cb + :bytes, cv = cv + :one" : ""}`,
     names: { "#me": storedId(command.leaseId) },
     values: {
       ":me": storedId(command.leaseId),
       ...{ ":waiters": [waiterToItem(waiter)], ":ids": [mark], ":mark": mark },
-      ":most": placesFor(seen.waiters, command),
-      ...(isCounted
-        ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS }
-        : { ":zero": 0, ":crowded": CROWDED_BYTES }),
+      ":most": most,
+      ...(asleep > 0 ? { ":asleep": asleep } : !isCounted && { ":zero": 0 }),
+      ...(isCounted ? { ":bytes": bytes, ":small": LIMITS.recordBytes - bytes, ":long": LONG_WAITERS } : { ":crowded": CROWDED_BYTES }),
       ":limit": command.limit,
       ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
       ":one": 1,

@@ -13,7 +13,7 @@
  *
  *   q    the queue, each entry with its future `h`      qi   the ends of the waiters' ids
  *   qv   number of keep-alives written                  ox   time of the release that made the offer
- *   ol   when the waiter of that offer was last seen
+ *   qs   number of waiters that sleep                   ol   when the waiter of that offer was last seen
  *   cw   leaseId → member of the wait set, as in `q`, with its index `n`
  *   hl   length of the lease that was released last     hp   of the one before
  *
@@ -80,7 +80,7 @@ export const NO_TOMBSTONE = { i: "", w: "" } as const;
 /** Attributes that a record may lack. Writing a record without them removes them from the item. */
 export const OPTIONAL: readonly string[] = [
   ...["cb", "co", "cp", "cv", "cw", "dl", "ff", "hl", "hp", "jt"],
-  ...["ol", "ox", "qb", "rl", "rn", "rz", "ug"],
+  ...["ol", "ox", "qb", "qs", "rl", "rn", "rz", "ug"],
 ];
 
 /** The attributes of the queue and the wait set. `qb` is not among them, since it depends on the holders too. */
@@ -91,6 +91,7 @@ export const LONG_WAITERS = 1;
 
 /** Converts a record to its attributes. */
 export function toItem(record: LockRecord): Item {
+  const sleepers = sleepersIn(record);
   return {
     h: Object.fromEntries([
       ...Object.entries(record.holds).map(([leaseId, hold]) => [storedId(leaseId), HOLD.toItem(hold)]),
@@ -107,6 +108,7 @@ export function toItem(record: LockRecord): Item {
     ...(record.waitSet && {
       cw: Object.fromEntries(record.waitSet.map((member, index) => [storedId(member.leaseId), { ...waiterToItem(member), n: index }])),
     }),
+    ...(sleepers > 0 && { qs: sleepers }),
     ...(record.waiters.some(isLong) ? { qb: LONG_WAITERS } : isCrowded(record) && { qb: 2 }),
     [TABLE.ttlAttribute]: record.ttlAtSec,
     ...(record.offers.some(({ asleep }) => asleep) && { dl: "1" }),
@@ -115,6 +117,11 @@ export function toItem(record: LockRecord): Item {
     ...(record.run && { rn: RUN.toItem(record.run) }),
     ...(isCrowd(record) && { cv: record.version, ...sumsOf(record) }),
   };
+}
+
+/** Returns the number of waiters that sleep: they have places of their own. No fast path changes it. */
+export function sleepersIn({ waiters }: LockRecord): number {
+  return waiters.filter(({ asleep }) => asleep).length;
 }
 
 /** The attributes that tell which leases have ended. */

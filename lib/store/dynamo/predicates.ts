@@ -37,6 +37,9 @@ export const HANDS_OVER =
   "(lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m) AND attribute_not_exists(q[0].z)))";
 /** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
+/** `isOverfull`: nobody sleeps, or as many as were seen. They have places of their own. */
+export const NOBODY_SLEEPS = "attribute_not_exists(qs)";
+export const SLEEPERS_AS_SEEN = "qs = :asleep";
 /** `isCrowded`: a full queue fits beside the leases that joined. */
 export const NOT_CROWDED = "NOT (cb > :crowded)";
 /** `isCrowd`: the sums are right for this very version, and at least one lease holds the key beside the offers. */

@@ -80,7 +80,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "arrivals-in-front",
     why: "new arrivals go in front of the queue",
     file: "lib/core/lock/queue.ts",
-    edits: [["const place = behind < 0 ? waiters.length : behind;", "const place = behind < 0 ? 0 : behind;"]],
+    edits: [["let place = behind < 0 ? waiters.length : behind;", "let place = behind < 0 ? 0 : behind;"]],
   },
   {
     name: "free-to-who-does-not-queue",
@@ -149,7 +149,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "whoever comes gets a place: every write pays for all of them",
     file: "lib/core/lock/queue.ts",
     breaks: "L4",
-    edits: [["return waiters.length > most ||", "return waiters.length > 100 * most ||"]],
+    edits: [["return alike.length > most ||", "return alike.length > 100 * most ||"]],
   },
   {
     name: "offer-for-a-minute",

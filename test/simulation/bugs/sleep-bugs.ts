@@ -41,6 +41,22 @@ export const SLEEP_BUGS: readonly Bug[] = [
     edits: [["const asking = arrived.asleep ? undefined : leaseId;", "const asking = arrived.asleep ? leaseId : leaseId;"]],
   },
   {
+    name: "places-of-all-kinds",
+    why: "sleepers count against the places of those that poll, who then never get one",
+    file: "lib/core/lock/queue.ts",
+    breaks: "L2",
+    edits: [
+      ["polls(waiter) === polls(kind) && waiter.asleep === kind.asleep", "polls(waiter) !== polls(kind) || waiter.asleep === kind.asleep"],
+    ],
+  },
+  {
+    name: "bytes-of-all-kinds",
+    why: "sleepers with long names take the bytes of those that poll",
+    file: "lib/core/lock/queue.ts",
+    breaks: "L2",
+    edits: [["(polls(kind) ? 0 : LIMITS.pollersBytes)", "(polls(kind) ? 0 : 0 * LIMITS.pollersBytes)"]],
+  },
+  {
     name: "deleted-before-it-is-told",
     why: "an agent deletes the sleeper's item before it tells the target: if that fails, nobody ever tells it",
     file: AGENT,

@@ -69,6 +69,8 @@ const NOTHING_YET = {
   sleepersWoken: 0,
   sleepersLost: 0,
   sleepersDead: 0,
+  /** Leases of callers that poll and that sleep, one after the other. */
+  turns: 0,
 };
 
 /** The number of occurrences of each situation. */
