@@ -77,6 +77,12 @@ class Pool {
     }
   }
 
+  /** True if something is wrong in one of a few plays: a slow machine can hide a mistake. */
+  async fails(scene: Scene): Promise<boolean> {
+    for (let plays = 0; plays < PLAYS; plays++) if ((await this.play(scene)).wrong.length > 0) return true;
+    return false;
+  }
+
   async #once(scene: Scene): Promise<Played> {
     const driver = this.#idle.pop() ?? this.#start();
     const played = await play(scene, driver);
@@ -156,8 +162,8 @@ describe("the controls", () => {
       try {
         const scenes = SCENES.filter(({ name }) => fails.includes(name));
         expect(scenes.map(({ name }) => name).sort()).toEqual([...fails].sort());
-        const played = await Promise.all(scenes.map(async (scene) => ({ name: scene.name, wrong: (await pool.play(scene)).wrong })));
-        expect(played.filter(({ wrong }) => wrong.length === 0).map(({ name }) => name)).toEqual([]);
+        const failed = await Promise.all(scenes.map((scene) => pool.fails(scene)));
+        expect(scenes.filter((_scene, index) => !failed[index]).map(({ name }) => name)).toEqual([]);
       } finally {
         await pool.end();
       }

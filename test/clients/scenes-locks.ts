@@ -108,9 +108,10 @@ const BELIEVED: readonly Scene[] = [
   {
     name: "a lease whose renewal was answered late is counted from its request",
     property: "counted",
-    rules: [renewals({ does: "answer-late", byMs: 800 }, 1, 1), renewals({ does: "silence" }, 2)],
-    play: [ask("acquire k 4s wait 0s", "granted"), until("held? k", "no"), until("lost? k", "yes")],
-    mistake: "A client that counts from the answer believes 0.8 s too long.",
+    // A client waits for it for a sixth of its lease, or for longer.
+    rules: [renewals({ does: "answer-late", byMs: 900 }, 1, 1), renewals({ does: "silence" }, 2)],
+    play: [ask("acquire k 9s wait 0s", "granted"), until("held? k", "no"), until("lost? k", "yes")],
+    mistake: "A client that counts from the answer believes 0.9 s too long.",
   },
   {
     name: "a process that stood still longer than its lease doesn't believe in it",
@@ -276,7 +277,7 @@ const WAITS: readonly Scene[] = [
           await service.other("DELETE", path);
         }
       }),
-      ...[ask(`acquire k 3s wait ${aheadMs / 1000 - 1}s`, "granted"), ask("held? k", "yes"), ask("release k", "released")],
+      ...[ask(`acquire k 3s wait ${aheadMs / 2000}s`, "granted"), ask("held? k", "yes"), ask("release k", "released")],
     ],
     mistake: "A client that makes its next id by its own clock alone is refused, lease-over, until that clock has gone so far.",
   })),
