@@ -16,9 +16,6 @@ import { type RetryBounds, type Runtime, retry } from "./retry.js";
 /** The limits of a comparison's request. */
 export type RequestLimits = Pick<RetryBounds, "attemptMs" | "budgetMs">;
 
-/** The codes of answers that stay the same until something is configured: rights, credentials, or one of the two ways. */
-export const FINAL: ReadonlySet<string> = new Set(["not-configured", "forbidden"]);
-
 /** The reason if leases of one way are unknown to the other. */
 export const OTHER_TABLE = "the service and this client don't use the same table";
 /** The reason if nothing shows that they do. */

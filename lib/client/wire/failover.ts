@@ -21,7 +21,7 @@ import { LockError } from "./errors.js";
 import { refused } from "./checks.js";
 import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
 import type { Knowledge, RequestLimits } from "./compare-ways.js";
-import { FINAL, identityOf, leaseIn, lookUp, lookUpTake, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
+import { identityOf, leaseIn, lookUp, lookUpTake, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
 import { stopSignalOf } from "./lazy-abort.js";
 import type { Runtime } from "./retry.js";
 
@@ -261,8 +261,8 @@ class TwoWays {
       this.#table ??= { api: this.#deps.onTable(identity), identity };
       met = await this.#met(otherThan(this.#way), lease, COMPARED);
     } catch (error) {
-      // Something else that answers in the service's place may go away.
-      if (!isA(error, LockError) || !FINAL.has(error.code) || error.retry === "same") throw error;
+      // Anything else may pass, such as something else that answers in the service's place.
+      if (!isA(error, LockError) || error.retry !== "never") throw error;
       this.#refuse(error);
       return;
     }
