@@ -12,5 +12,4 @@ export const STALE: readonly string[] = [
   "names-of-conditions-uncounted",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
-  "ended-whatever-it-holds",
 ];
