@@ -89,6 +89,8 @@ export async function retry<A extends { readonly ok: boolean }>(
   let reason: string | undefined;
   /** The last sign that the address is wrong. What only times out afterwards is no outage. */
   let misled: Refusal | undefined;
+  /** The answer of the attempt before, if others kept changing the key. A next attempt that only the budget cut off is no outage. */
+  let lostRace: Refusal | undefined;
   for (let tries = 0; ; tries++) {
     const turn = gate?.turn(tries > 0);
     if (turn) await turn;
@@ -115,6 +117,8 @@ export async function retry<A extends { readonly ok: boolean }>(
     let failed = isA(outcome, NoResponse) ? unanswered(outcome, reason) : outcome;
     if (failed.code === "not-configured") misled = failed;
     else if (misled && isTimeout(outcome)) failed = misled;
+    else if (lostRace && isTimeout(outcome) && leftMs <= attemptMs) failed = lostRace;
+    lostRace = failed.code === "contended" ? failed : undefined;
     if (!signal?.aborted) {
       gate?.failed();
       onFailedAttempt?.(failed);

@@ -90,6 +90,14 @@ describe.each(WRAPPERS)("%s, when its locks can't be reached", (_name, wrapper, 
     },
   );
 
+  it.each<When>(["skip", "proceed"])("%s: nor is it one where the end of the call cuts off the last request", async (when) => {
+    const harness = createHarness({ prefix: "shop:" });
+    const fate = { instead: refuse("contended", { retryAfterMs: 500 }), replyMs: 1400 };
+    for (const operation of GRANTING) harness.wire.always(operation, fate);
+    const { outcome, seen, told } = await tried(when, harness, 0);
+    expect([outcome, seen, told]).toEqual([expect.objectContaining({ name: expect.stringMatching(/^Lock(?:Timeout)?Error$/) }), [], []]);
+  });
+
   it("skip: the work is not done, the result is undefined, and the listener is told", async () => {
     const { outcome, seen, told } = await tried("skip");
     expect([outcome, seen, told.map(({ type, key }) => [type, key])]).toEqual([undefined, [], [["skipped", keys]]]);
