@@ -171,6 +171,7 @@ export default defineConfig(
     rules: {
       "@typescript-eslint/explicit-module-boundary-types": "error",
       "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
+      "max-params": ["error", 5],
     },
   },
   {

@@ -55,8 +55,7 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   const mine = holdOf(before, leaseId);
   if (mine) return replay(before, mine, command, reading);
   const offer = offerOf(before, leaseId);
-  const place = placeOf(before, leaseId);
-  const waiter = before.waiters[place];
+  const waiter = before.waiters[placeOf(before, leaseId)];
   const member = memberOf(before, leaseId);
   const asking = offer ?? waiter ?? member;
   const refusal = asking ? refuseAsking(asking, command) : refuseNewLease(before, leaseId, reading);
@@ -68,7 +67,7 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
   const [outer] = reentrantHoldsOf(before, command.scope, reading);
   if (outer && !sleeps) return nested(before, outer, command, reading, policy);
   if (offer) return claim(before, offer, command, reading, policy);
-  return waiter ? poll(before, waiter, place, command, reading, policy) : enqueue(before, command, reading, policy);
+  return waiter ? poll(before, waiter, command, reading, policy) : enqueue(before, command, reading, policy);
 }
 
 /**
@@ -137,15 +136,9 @@ function queued(
 }
 
 /** Decides a later request of a waiter: granted if it is at the front, else a keep-alive if one is due. */
-function poll(
-  before: LockRecord,
-  waiter: Waiter,
-  index: number,
-  command: Acquire,
-  reading: ClockReading,
-  policy: LockPolicy,
-): Decision<Acquire> {
+function poll(before: LockRecord, waiter: Waiter, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId } = command;
+  const index = before.waiters.indexOf(waiter);
   const touch = touched(waiter, index, reading);
   const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, leaseId);
   if (now.isCallersTurn) {

@@ -38,7 +38,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
     if (command.onlyWaiting) return { answer: { ok: true, state: "unknown" }, events: [] };
-    const decision = end(before, hold, command, reading, policy, isOnly(before) ? advanceIfQueued : leftToPolls);
+    const decision = end(before, { ...hold, leaseId }, reading, policy, isOnly(before) ? advanceIfQueued : leftToPolls);
     return { ...decision, ...(leavesOthers(before, hold, command, reading) && { commutes: true }) };
   }
   const waiter = offerOf(before, leaseId) ?? before.waiters[placeOf(before, leaseId)] ?? memberOf(before, leaseId);
@@ -63,17 +63,19 @@ export function release(record: LockRecord | undefined, command: Release, readin
 /** Ends a live lease, and leaves the queue to its next poll: the result of a write that did only that. */
 export function endOnly(before: LockRecord, command: Release, reading: ClockReading, policy: LockPolicy): Decision<Release> {
   const hold = holdOf(before, command.leaseId);
-  return hold ? end(before, hold, command, reading, policy, leftToPolls) : release(before, command, reading, policy);
+  return hold
+    ? end(before, { ...hold, leaseId: command.leaseId }, reading, policy, leftToPolls)
+    : release(before, command, reading, policy);
 }
 
 function end(
   before: LockRecord,
-  hold: Hold,
-  { leaseId }: Release,
+  hold: Hold & Pick<Release, "leaseId">,
   reading: ClockReading,
   policy: LockPolicy,
   advance: typeof advanceIfQueued,
 ): Decision<Release> {
+  const { leaseId } = hold;
   const dated = datedBy(leaseId, reading);
   const ending = endingNow(hold, reading);
   // The tombstone keeps the token of a broken hold, so that the break may be repeated.

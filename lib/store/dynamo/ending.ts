@@ -51,13 +51,15 @@ export function handOver(command: Release, reading: ClockReading, policy: LockPo
   const write = ending(
     command,
     reading,
-    [is.HANDS_OVER, is.TTL_STANDS],
-    set,
     {
-      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
-      ":nobody": {},
-      ":now": reading.latestMs,
-      ":zero": 0,
+      condition: [is.HANDS_OVER, is.TTL_STANDS],
+      update: set,
+      values: {
+        ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+        ":nobody": {},
+        ":now": reading.latestMs,
+        ":zero": 0,
+      },
     },
     shifted(command, reading, stays(seen)),
   );
@@ -103,16 +105,18 @@ function removal(command: Release, reading: ClockReading, policy: LockPolicy, se
   const write = ending(
     command,
     reading,
-    [is.TTL_STANDS, ...(isCounted ? [is.COUNTED] : [])],
-    // Sums that were right stay right, and others stay wrong: `cv` rises with `v`.
-    [is.HELD_FOR, ...(isCounted ? ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"] : [])],
     {
-      ":now": reading.latestMs,
-      ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
-      ...(isCounted && {
-        ":permits": hold.permits,
-        ":bytes": leastBytes(hold, seen) - ended.bytes,
-      }),
+      condition: [is.TTL_STANDS, ...(isCounted ? [is.COUNTED] : [])],
+      // Sums that were right stay right, and others stay wrong: `cv` rises with `v`.
+      update: [is.HELD_FOR, ...(isCounted ? ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"] : [])],
+      values: {
+        ":now": reading.latestMs,
+        ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
+        ...(isCounted && {
+          ":permits": hold.permits,
+          ":bytes": leastBytes(hold, seen) - ended.bytes,
+        }),
+      },
     },
     ended,
   );
@@ -129,13 +133,18 @@ function leastBytes({ meta: _changing, ...hold }: Hold, { limit }: LockRecord): 
   return holdBytes(hold, limit);
 }
 
+/** The parts of a write besides those that each end of a lease has. */
+interface WriteParts {
+  readonly condition: readonly string[];
+  readonly update: readonly string[];
+  readonly values: Write["values"];
+}
+
 /** A write that ends the caller's own, live lease. */
 export function ending(
   { leaseId, principal }: Pick<Release, "leaseId" | "principal">,
   reading: ClockReading,
-  condition: readonly string[],
-  update: readonly string[],
-  values: Write["values"],
+  { condition, update, values }: WriteParts,
   ended: Ended,
 ): Write {
   return {

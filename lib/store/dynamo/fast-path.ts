@@ -321,17 +321,19 @@ function fastComplete(command: Complete, reading: ClockReading, policy: LockPoli
   const write = ending(
     command,
     reading,
-    [is.NOBODY_WAITS, is.STARTED_LATELY],
-    [...said, ...kept],
     {
-      ":zero": 0,
-      ":lately": reading.latestMs - policy.retentionMs,
-      ":state": state,
-      ":me": storedId(command.leaseId),
-      ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
-      // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
-      ...(omitted && { ":true": true }),
-      ":now": reading.latestMs,
+      condition: [is.NOBODY_WAITS, is.STARTED_LATELY],
+      update: [...said, ...kept],
+      values: {
+        ":zero": 0,
+        ":lately": reading.latestMs - policy.retentionMs,
+        ":state": state,
+        ":me": storedId(command.leaseId),
+        ...(payload && { ":payload": PAYLOAD.toItem(payload) }),
+        // Stryker disable next-line BooleanLiteral: a reader looks only if there is a value
+        ...(omitted && { ":true": true }),
+        ":now": reading.latestMs,
+      },
     },
     shifted(command, reading, false, outcomeDigest(command)),
   );
