@@ -67,6 +67,11 @@ RESULT_BYTES, DEPTH = 262_144, 100
 SET_KEYS, KEPT_SEC = 25, 2.0
 #: How the keys of a set may end, the worst first: it decides for the whole set.
 WORST = ("lost", "unknown", "never", "expired", "transferred", "released")
+#: The advice for a run that was tried too often: most of these had an outcome, such as a declined card, and told it as a failed attempt.
+EXHAUSTED = (
+    "it was begun as often as max_attempts={} allows, and no attempt succeeded. Allow more of them, or reset it (holdfast reset KEY). "
+    "For an error that no retry changes, is_final returns True: it is recorded, and every caller gets RunFailed"
+)
 #: The payload of a run that has none; None is one.
 NO_PAYLOAD: Any = object()
 NAME = re.compile(r"[A-Za-z0-9._:~-]{1,200}", re.ASCII)
@@ -76,10 +81,12 @@ WAITABLE = ("locked", "queue-full", "key-full", "lease-over", "lease-id-time", "
 
 
 class Problem(Exception):
-    """An answer of the service that is no success: `code`, `status`, `definite` (it certainly did not happen), `retry` and `retry_after`."""
+    """An answer of the service that is no success: `code`, `status`, `definite` (it certainly did not happen), `retry` and `retry_after`.
+    `name` is the key that was asked for, or the keys of a set; empty for another request."""
 
     def __init__(self, status: int, body: Mapping[str, Any], *, by_service: bool = False) -> None:
         super().__init__(f"{body.get('code', status)}: {body.get('detail') or body.get('title') or 'no answer of the service'}")
+        self.name = ""
         self.status = status
         self.body = body
         self.code = str(body.get("code", ""))
@@ -90,6 +97,9 @@ class Problem(Exception):
         self.retry_after = _count(body.get("retryAfterMs")) / 1000
         holders = body.get("holders")
         self.holders: Sequence[Mapping[str, Any]] = holders if isinstance(holders, list) else []
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.args[0]}" if self.name else str(self.args[0])
 
     @property
     def again(self) -> bool:
@@ -401,12 +411,13 @@ class _Calls(Generic[L]):
         self,
         url: str | None = None,
         *,
-        sign: bool = False,
+        sign: Optional[bool] = None,
         token: str | Callable[[], str] | None = None,
         owner: str | None = None,
         timeout: float = 10,
     ) -> None:
         """`url` is HOLDFAST_URL by default. On AWS either `sign` (signature version 4, by botocore) or `token` (a JWT, or what returns one).
+        `sign` is True by default for the URL of an API or a function in AWS, if there is no token; give it for a domain of your own.
         `timeout`: the limit of each request in seconds, and of sending it again without an answer."""
         url = url or os.environ.get("HOLDFAST_URL")
         if not url:
@@ -417,7 +428,8 @@ class _Calls(Generic[L]):
         self.offset_ms = 0
         self.timeout = timeout
         self._token = token
-        self._sign = _signer(self.url) if sign else None
+        service, region = _aws_host(self.url)
+        self._sign = _signer(self.url, service or "execute-api", region) if (service and not token if sign is None else sign) else None
 
     @property
     def owner(self) -> str:
@@ -468,7 +480,12 @@ class _Calls(Generic[L]):
         if payload is not NO_PAYLOAD:
             body["fingerprint"] = fingerprint(payload)
         hold = _Hold(self, "runs", name)
-        answer = yield from hold.acquire(body, time.monotonic() + wait)
+        try:
+            answer = yield from hold.acquire(body, time.monotonic() + wait)
+        except Problem as problem:
+            if problem.code == "attempts-exhausted":
+                problem.args = (f"{problem.code}: {EXHAUSTED.format(max_attempts)}",)
+            raise
         if answer["state"] == "succeeded":
             if answer.get("resultOmitted"):
                 raise _omitted(name, "its caller was told why")
@@ -548,6 +565,7 @@ class _Calls(Generic[L]):
                 return status, {**answer, "repeated": not definite}
             except Problem as problem:
                 definite = problem.definite = definite and problem.definite
+                problem.name = _named(path)
                 pause = problem.retry_after + min(PAUSE_SEC, 0.05 * 2 ** min(tries, 9)) * random.uniform(0.5, 1)
                 if not again or not until(problem) or time.monotonic() + pause >= end:
                     raise
@@ -628,6 +646,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def _named(path: str) -> str:
+    """Returns the key of a path; empty for another path, as that of a set, which has the lease id."""
+    _, _, kind, *rest = [*path.split("?")[0].split("/"), "", ""]
+    return rest[0] if kind in ("locks", "runs", "limits") else ""
 
 
 def _omitted(name: str, because: str) -> Problem:
@@ -724,6 +748,7 @@ class _Hold:
             try:
                 return (yield from self._under_one_id(body, end, waits))
             except Problem as problem:
+                problem.name = self.name
                 if not (problem.by_service and problem.definite) or self._may_live:
                     yield from self._cancel()
                 if problem.code not in WAITABLE or (not waits and problem.retry != "new-lease"):
@@ -862,18 +887,18 @@ class _Hold:
         self._concluded = True
         self._ended.set()
         if self._pid != os.getpid():
-            raise LockNotOwnedError("the lock belongs to the process that took it")
-        answer = yield from self._until_over(*self._end(), 5.0)
+            raise LockNotOwnedError(f"{self.name}: the lock belongs to the process that took it")
+        answer = yield from self._until_over(*self._end(), min(5.0, self.client.timeout))
         state = self._state(answer)
         if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
-            raise LockNotOwnedError("the lease was lost: another may have had it since, so undo what it guarded")
+            raise LockNotOwnedError(f"{self.name}: the lease was lost: another may have had it since, so undo what it guarded")
         return state
 
     def record(self, outcome: Mapping[str, Any]) -> Steps[None]:
         """Ends the work, and records its outcome, while the heartbeat goes on."""
         self._concluded = True
         try:
-            yield from self._until_over("PUT", "/outcome", outcome, 10.0)
+            yield from self._until_over("PUT", "/outcome", outcome, min(10.0, self.client.timeout))
         except Problem as problem:
             if problem.code == "lease-lost" and problem.by_service:
                 raise LockNotOwnedError(f"the lease was lost: {problem}") from problem
@@ -1130,7 +1155,7 @@ class Lock(_Locking):
     def __enter__(self) -> Lock:
         if self.acquire():
             return self
-        raise LockError("Unable to acquire lock within the time specified")
+        raise LockError(f"{self.name}: Unable to acquire lock within the time specified")
 
     def __exit__(self, *_error: object) -> None:
         _carry_out(self._leave())
@@ -1173,7 +1198,7 @@ class AsyncLock(_Locking):
     async def __aenter__(self) -> AsyncLock:
         if await self.acquire():
             return self
-        raise LockError("Unable to acquire lock within the time specified")
+        raise LockError(f"{self.name}: Unable to acquire lock within the time specified")
 
     async def __aexit__(self, *_error: object) -> None:
         await _carry_out_in_task(self._leave())
@@ -1351,20 +1376,33 @@ def _json(text: bytes) -> Mapping[str, Any]:
         return {}
 
 
-def _signer(url: str) -> Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]:
+def _aws_host(url: str) -> Tuple[str, str]:
+    """Returns service and Region of {id}.execute-api.{region}.amazonaws.com and {id}.lambda-url.{region}.on.aws; empty for another host."""
+    found = re.fullmatch(r"[^/.]+\.(?:(execute-api)\.([^/.]+)\.amazonaws\.com(?:\.cn)?|lambda-url\.([^/.]+)\.on\.aws)", _host(url))
+    return (found[1] or "lambda", found[2] or found[3]) if found else ("", "")
+
+
+def _host(url: str) -> str:
+    return url.split("//")[-1].split("/")[0]
+
+
+def _signer(url: str, service: str, region: str) -> Callable[[str, str, bytes | None, dict[str, str]], dict[str, str]]:
     """Returns a function that signs for API Gateway, or for a function URL, with the credentials that botocore finds."""
-    import botocore.session  # type: ignore[import-not-found, unused-ignore]
-    from botocore.auth import SigV4Auth  # type: ignore[import-not-found, unused-ignore]
-    from botocore.awsrequest import AWSRequest  # type: ignore[import-not-found, unused-ignore]
+    try:
+        import botocore.session  # type: ignore[import-not-found, unused-ignore]
+        from botocore.auth import SigV4Auth  # type: ignore[import-not-found, unused-ignore]
+        from botocore.awsrequest import AWSRequest  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        raise ValueError(f"sign: {_host(url)} needs signed requests, for which botocore must be installed (or give a token)") from None
 
     session = botocore.session.get_session()
-    parts = url.split("//")[-1].split("/")[0].split(".")
-    # These name their Region: {id}.execute-api.{region}.amazonaws.com and {id}.lambda-url.{region}.on.aws
-    service = "lambda" if parts[1:2] == ["lambda-url"] else "execute-api"
-    region = parts[2] if parts[1:2] in (["execute-api"], ["lambda-url"]) else session.get_config_variable("region")
+    # botocore reads AWS_DEFAULT_REGION alone, Lambda sets both, and the other SDKs read AWS_REGION.
+    region = region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
+    if not region:
+        raise ValueError(f"sign: there is no Region for {_host(url)}: set AWS_REGION, or a region in the profile")
     credentials = session.get_credentials()
-    if not region or credentials is None:
-        raise ValueError("sign: there is no Region, or there are no credentials")
+    if credentials is None:
+        raise ValueError("sign: there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give it a role")
 
     def sign(method: str, address: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
         request = AWSRequest(method=method, url=address, data=data, headers=headers)

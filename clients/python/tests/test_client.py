@@ -335,6 +335,46 @@ class Runs(unittest.TestCase):
         self.assertEqual((self.locks.run_once(self.key, lambda run: calls.append(run.attempt)), calls), (None, [1]))
 
 
+    def test_a_run_that_was_tried_too_often_names_its_key_and_the_options_of_this_client(self) -> None:
+        def fails(run: Run) -> None:
+            raise RuntimeError("down")
+
+        with self.assertRaises(RuntimeError):
+            self.locks.run_once(self.key, fails, max_attempts=1)
+        with self.assertRaises(Problem) as refused:
+            self.locks.run_once(self.key, fails, max_attempts=1)
+        self.assertRegex(str(refused.exception), f"^{self.key}: attempts-exhausted: .*max_attempts=1 .*is_final")
+
+    def test_every_problem_names_its_key(self) -> None:
+        locks, nobody = self.locks, Client("http://127.0.0.1:9", timeout=0.2)
+        with locks.lock(self.key, shared=True):
+            for ask in [
+                lambda: locks.lock(self.key, limit=2).acquire(blocking=False),
+                lambda: locks.lock(self.key, permits=0).acquire(),
+                lambda: locks.take(self.key, []),
+                lambda: nobody.lock(self.key).locked(),
+                lambda: nobody.take(self.key, [Rate(1, per=1)]),
+                lambda: nobody.lock_all([self.key]).acquire(blocking=False),
+                lambda: nobody.run_once(self.key, lambda run: None, blocking_timeout=0),
+            ]:
+                with self.assertRaises(Problem) as refused:
+                    ask()
+                self.assertRegex(str(refused.exception), f"^{self.key}: [a-z-]+: ")
+
+    def test_an_outcome_that_nobody_answers_takes_no_longer_than_the_clients_timeout(self) -> None:
+        locks = Client(URL, timeout=2)
+
+        def work(run: Run) -> None:
+            locks.url = "http://127.0.0.1:9"
+
+        waits: list[float] = []
+        until_over = holdfast._Hold._until_over
+        noted = lambda hold, *request: (waits.append(request[3]), until_over(hold, *request))[1]
+        with mock.patch.object(holdfast._Hold, "_until_over", noted), self.assertRaises(Problem):
+            locks.run_once(self.key, work)
+        self.assertEqual(waits, [2])
+
+
 class Limits(unittest.TestCase):
     def test_takes_and_says_when_there_is_room_again(self) -> None:
         locks, name = Client(URL), fresh("LIMIT")
@@ -503,9 +543,38 @@ class Signed(unittest.TestCase):
             ("execute-api", "https://abc.execute-api.eu-central-1.amazonaws.com"),
             ("lambda", "https://abc.lambda-url.eu-central-1.on.aws"),
         ]:
-            headers = holdfast._signer(url)("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
+            sign = Client(url)._sign
+            assert sign is not None
+            headers = sign("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
             scope = f"eu-central-1/{service}/aws4_request"
             self.assertRegex(headers["Authorization"], f"^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/[0-9]{{8}}/{scope}")
+
+    @unittest.skipUnless(find_spec("botocore"), "there is no botocore")
+    def test_says_whether_it_lacks_a_region_or_credentials_and_reads_the_regions_variable_of_the_other_sdks(self) -> None:
+        keys = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
+        alone = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_EC2_METADATA_DISABLED": "true"}
+        own = "https://locks.example.com"
+        for environment, url, lacks in [
+            (keys, own, "no Region for locks.example.com: set AWS_REGION"),
+            ({"AWS_REGION": "eu-west-1"}, own, "no credentials: set AWS_ACCESS_KEY_ID"),
+            ({}, "https://abc.execute-api.eu-central-1.amazonaws.com", "no credentials: set AWS_ACCESS_KEY_ID"),
+        ]:
+            with mock.patch.dict(os.environ, {**alone, **environment}, clear=True), self.assertRaisesRegex(ValueError, lacks):
+                Client(url, sign=True)
+        with mock.patch.dict(os.environ, {**alone, **keys, "AWS_REGION": "eu-west-1"}, clear=True):
+            sign = Client(own, sign=True)._sign
+            assert sign is not None
+            self.assertIn("/eu-west-1/execute-api/", sign("GET", own, None, {})["Authorization"])
+
+    @unittest.skipIf(find_spec("botocore"), "there is botocore")
+    def test_says_that_it_needs_botocore_to_sign(self) -> None:
+        with self.assertRaisesRegex(ValueError, "abc.lambda-url.eu-central-1.on.aws needs signed requests, for which botocore"):
+            Client("https://abc.lambda-url.eu-central-1.on.aws")
+
+    def test_signs_by_itself_for_the_hosts_of_aws_alone_and_never_beside_a_token(self) -> None:
+        for url in [URL, "https://locks.example.com", "https://execute-api.example.com", "https://a.execute-api.b.amazonaws.com.example.org"]:
+            self.assertIsNone(Client(url)._sign)
+        self.assertIsNone(Client("https://abc.execute-api.eu-central-1.amazonaws.com", token="jwt")._sign)
 
     def test_sends_a_token_and_reads_what_a_gateway_answers_by_itself(self) -> None:
         seen: list[str] = []

@@ -1,5 +1,6 @@
 """The programs of docs/python.md, run as they stand there, against a local service."""
 
+import json
 import os
 import re
 import threading
@@ -32,14 +33,37 @@ class Pages(unittest.TestCase):
         self.did: List[Any] = []
         note = lambda *what: self.did.append(what)
         self.names: Dict[str, Any] = {name: note for name in ("book", "ship", "write", "report", "call_partner", "read_report", "transfer")}
+        self.names["charge"] = lambda run_key, cents: (self.did.append((run_key, cents)), f"receipt of {cents}")[1]
         self.names["parts"] = lambda day: [1, 2]
         for program in page()[:-3]:
-            # There is nothing to sign for on localhost.
-            exec(program.replace("sign=True", ""), self.names)
+            exec(program, self.names)
         self.account = uuid.uuid4().hex
 
     def handle(self, context: Context) -> None:
         self.names["handler"]({"account": self.account, "steps": ["a", "b"]}, context)
+
+    def pay(self, cents: int, *seconds: float) -> Any:
+        return self.names["pay_order"]({"order": self.account, "cents": cents}, Context(*(seconds or (60,))))
+
+    def test_an_order_is_paid_once_and_another_amount_is_refused(self) -> None:
+        self.assertEqual([self.pay(500), self.pay(500)], ["receipt of 500"] * 2)
+        with self.assertRaisesRegex(holdfast.Problem, "fingerprint-mismatch"):
+            self.pay(700)
+        self.assertEqual(self.did, [(f"PAY_{self.account}", 500)])
+
+    def test_a_payment_begins_with_time_for_it_alone_and_a_declined_card_is_not_tried_again(self) -> None:
+        with self.assertRaisesRegex(RuntimeError, "may not begin"):
+            self.pay(500, 60, 4)
+
+        def declines(*what: Any) -> None:
+            self.did.append(what)
+            raise self.names["Declined"]("no money")
+
+        self.names["charge"] = declines
+        for _ in range(2):
+            with self.assertRaisesRegex(holdfast.RunFailed, "no money"):
+                self.pay(500)
+        self.assertEqual(len(self.did), 1)
 
     def test_a_handler_does_its_steps_and_releases(self) -> None:
         self.handle(Context(60))
@@ -57,17 +81,20 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.did, [])
 
     def test_a_message_is_done_once_and_one_under_way_goes_back(self) -> None:
-        message = {"messageId": self.account, "body": "x"}
+        # Sent twice by their producer.
+        events = [{"Records": [{"messageId": name, "body": json.dumps({"id": self.account})}]} for name in ("m-1", "m-2")]
         begun, ends = threading.Event(), threading.Event()
         self.names["ship"] = lambda *what: (self.did.append(what), begun.set(), ends.wait(20))[0]
         handled: List[Any] = []
-        first = threading.Thread(target=lambda: handled.append(self.names["on_messages"]({"Records": [message]}, None)))
+        first = threading.Thread(target=lambda: handled.append(self.names["on_messages"](events[0], None)))
         first.start()
         begun.wait(20)
-        self.assertEqual(self.names["on_messages"]({"Records": [message]}, None), {"batchItemFailures": [{"itemIdentifier": self.account}]})
+        with self.assertLogs(level="ERROR") as logged:
+            self.assertEqual(self.names["on_messages"](events[1], None), {"batchItemFailures": [{"itemIdentifier": "m-2"}]})
+        self.assertRegex(logged.output[0], "message m-2(.|\n)*run-in-progress")
         ends.set()
         first.join()
-        again = self.names["on_messages"]({"Records": [message]}, None)
+        again = self.names["on_messages"](events[1], None)
         self.assertEqual((handled, again, len(self.did)), ([{"batchItemFailures": []}], {"batchItemFailures": []}, 1))
 
     def test_a_task_writes_under_the_lock_and_a_schedule_once(self) -> None:
