@@ -2,6 +2,8 @@ package holdfast;
 
 import holdfast.Requests.Request;
 import java.lang.System.Logger;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -33,6 +35,9 @@ final class Hold {
   /** A lease is given up this part before its end, and this many ms at least: clocks run at rates that differ. */
   private static final long MARGIN_PARTS = 100;
   private static final long MARGIN_MS = 50;
+  /** A label for people: this host and process. */
+  private static final String OWNER = owner();
+  private static final int OWNER_CHARS = 128;
   private static final ExecutorService THREADS = Executors.newCachedThreadPool(work -> {
     var thread = new Thread(work, "holdfast");
     thread.setDaemon(true);
@@ -97,7 +102,7 @@ final class Hold {
 
   private void underThisId(boolean waits, long end) throws Problem, InterruptedException {
     mayLive = false;
-    var request = new Request("PUT", path(), body(leaseMs), waits, answer -> answer.isWaiting() || isMine(answer));
+    var request = new Request("PUT", path(), "{\"leaseMs\":" + leaseMs + ",\"owner\":" + Json.quoted(OWNER) + "}", waits, answer -> answer.isWaiting() || isMine(answer));
     while (true) {
       long forMs = waits ? Math.max(ASK_MS, Requests.leftMs(end)) : ASK_MS;
       Answer answer;
@@ -290,6 +295,16 @@ final class Hold {
 
   private String path() {
     return "/v1/locks/" + key + "/leases/" + id;
+  }
+
+  private static String owner() {
+    var process = ":" + ProcessHandle.current().pid();
+    try {
+      var host = InetAddress.getLocalHost().getHostName();
+      return host.substring(0, Math.min(host.length(), OWNER_CHARS - process.length())) + process;
+    } catch (UnknownHostException nameless) {
+      return "java" + process;
+    }
   }
 
   private static String body(long leaseMs) {

@@ -16,7 +16,7 @@ import net.javacrumbs.shedlock.support.LockException;
  * <pre>{@code
  * @Bean
  * LockProvider lockProvider(Signer signer) {
- *   return new HoldfastLockProvider(URI.create(System.getenv("HOLDFAST_URL")), signer);
+ *   return new HoldfastLockProvider(signer);
  * }
  * }</pre>
  *
@@ -28,6 +28,11 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
   private static final Duration SHORTEST = Duration.ofSeconds(1);
 
   private final Requests requests;
+
+  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set */
+  public HoldfastLockProvider(Signer signer) {
+    this(Requests.url(System.getenv()), signer);
+  }
 
   /** @param signer proves who asks: for a deployment a signature or a token, for a service on this machine {@link Signer#none} */
   public HoldfastLockProvider(URI url, Signer signer) {
@@ -65,7 +70,10 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
       try {
         if (left > 0) hold.releaseAfter(left);
         else hold.release();
-      } catch (Problem | LockLostException problem) {
+      } catch (LockLostException lost) {
+        var why = "it was lost: the work took longer than lockAtMostFor, " + lockConfiguration.getLockAtMostFor() + ", or an operator broke the lock";
+        throw new LockException("unlock " + lockConfiguration.getName() + ": " + why + ". Another may have had it since, so undo what it guarded", lost);
+      } catch (Problem problem) {
         throw failed("unlock", lockConfiguration, problem);
       }
     }

@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
  * Locks of one service. Threads share it.
  *
  * <pre>{@code
- * var locks = new HoldfastLocks(URI.create(System.getenv("HOLDFAST_URL")), signer);
+ * var locks = new HoldfastLocks(signer);
  * try (var lock = locks.lock("ORDER_1231", Duration.ofSeconds(30), Duration.ofSeconds(10)).orElseThrow()) {
  *   ship(1231, lock.fencingToken());
  * }
@@ -27,6 +27,11 @@ public final class HoldfastLocks implements AutoCloseable {
 
   private final Requests requests;
   private final Set<HoldfastLock> held = ConcurrentHashMap.newKeySet();
+
+  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set */
+  public HoldfastLocks(Signer signer) {
+    this(Requests.url(System.getenv()), signer);
+  }
 
   /** @param signer proves who asks: for a deployment a signature or a token, for a service on this machine {@link Signer#none} */
   public HoldfastLocks(URI url, Signer signer) {

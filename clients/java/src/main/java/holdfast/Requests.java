@@ -55,6 +55,13 @@ final class Requests {
     this.wallClock = wallClock;
   }
 
+  /** Returns HOLDFAST_URL. @throws IllegalArgumentException if it isn't set */
+  static URI url(Map<String, String> environment) {
+    var url = environment.get("HOLDFAST_URL");
+    if (url == null || url.isEmpty()) throw new IllegalArgumentException("url: name the service, or set HOLDFAST_URL");
+    return URI.create(url);
+  }
+
   Moment now() {
     return Moment.now(wallClock);
   }

@@ -9,8 +9,10 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
 import net.javacrumbs.shedlock.test.support.AbstractExtensibleLockProviderIntegrationTest;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /** ShedLock's own kit against a local service, and nothing else: its number of tests is told. Its leases of 1 to 50 ms are raised to a second here, so the kit waits as much longer. */
+@EnabledIfEnvironmentVariable(named = "HOLDFAST_URL", matches = ".+", disabledReason = "HOLDFAST_URL names no service: npx holdfast dev")
 class HoldfastLockProviderTest extends AbstractExtensibleLockProviderIntegrationTest {
   static final String URL = System.getenv("HOLDFAST_URL");
   /** A lease of a second, what the service waits after the end of one that nobody released, and some more. */

@@ -9,8 +9,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /** The lock for those who come from a client of DynamoDB locks. The scenes have the rest. */
+@EnabledIfEnvironmentVariable(named = "HOLDFAST_URL", matches = ".+", disabledReason = "HOLDFAST_URL names no service: npx holdfast dev")
 class HoldfastLocksTest {
   private static final Duration LEASE = Duration.ofSeconds(5);
 

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
 /** The cases that ShedLock's own kit doesn't have. */
+@EnabledIfEnvironmentVariable(named = "HOLDFAST_URL", matches = ".+", disabledReason = "HOLDFAST_URL names no service: npx holdfast dev")
 class ShedLockTest {
   private final HoldfastLockProvider provider = new HoldfastLockProvider(URI.create(HoldfastLockProviderTest.URL), Signer.none());
 
@@ -43,6 +46,27 @@ class ShedLockTest {
     lock.unlock();
     assertThat(HoldfastLockProviderTest.inspected("at-least")).matches(".*\"remainingMs\":1?\\d{1,3}[,}].*");
     assertThat(provider.lock(config("at-least", Duration.ofHours(1), Duration.ZERO))).isEmpty();
+  }
+
+  @Test
+  void namesItsHolderByHostAndProcess() {
+    var lock = provider.lock(config("named", Duration.ofSeconds(5), Duration.ZERO)).orElseThrow();
+    assertThat(HoldfastLockProviderTest.inspected("named")).containsPattern("\"owner\":\"[^\"]+:" + ProcessHandle.current().pid() + "\"");
+    lock.unlock();
+  }
+
+  @Test
+  void saysThatTheWorkTookLongerThanItsLock() throws Exception {
+    var lock = provider.lock(config("overrun", Duration.ofSeconds(1), Duration.ZERO)).orElseThrow();
+    Thread.sleep(1100);
+    assertThatThrownBy(lock::unlock).isInstanceOf(LockException.class).hasMessageContaining("the work took longer than lockAtMostFor, PT1S");
+  }
+
+  @Test
+  void saysThatNoServiceIsNamed() {
+    assertThatThrownBy(() -> Requests.url(Map.of()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("url: name the service, or set HOLDFAST_URL");
   }
 
   @Test
