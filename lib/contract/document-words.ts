@@ -1,6 +1,6 @@
 /**
- * What only the document tells of each operation: its summary, its headers and links. It stands apart from the rows, so that the function
- * doesn't load it with every start.
+ * The summary of each operation, its headers and links, which only the document tells. They stand apart from the rows, so that the function
+ * doesn't load them with every start.
  */
 import { LIMITS } from "../core/limits.js";
 import { given } from "../core/members.js";
