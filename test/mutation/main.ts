@@ -2,7 +2,7 @@
  * `npm run mutation [-- FILE…] [--part NAME] [--changed] [--record] [--workers N]`: changes the product in one place at a time, and prints
  * the changes that no test notices. It scores every part, or these files, or with `--changed` the files that differ from the recorded
  * ones. A mutant is tried again only if its file or a test that runs it has changed: `.engine/` has the results. `--record` writes
- * the scores to results.json, and keeps those of files that have not changed since theirs. Exits 1 if a part's score is below
+ * the scores to results.json, and keeps those of files that were not scored anew. Exits 1 if a part's score is below
  * {@link SCORE_MIN} %.
  */
 import { Stryker } from "@stryker-mutator/core";
@@ -94,18 +94,15 @@ function scoresOf(part: Part): Readonly<Record<string, FileScore>> {
   return existsSync(file) ? scoresIn(JSON.parse(readFileSync(file, "utf8")) as Report) : {};
 }
 
-/**
- * Writes results.json: the latest score of every file as it is now, from this run or, for a file that was not scored anew, as recorded
- * before. Prints the files that have neither.
- */
+/** Writes results.json: of each file the score of the code as it is now, or else the one that was recorded last. Prints the files that have neither. */
 async function record(): Promise<void> {
   const before = recordedResults().parts;
   const parts = PARTS.map((part) => {
     const latest = scoresOf(part);
     const scores = filesOf(part).flatMap((path) => {
       const digest = digestOf(readFileSync(join(ROOT, path), "utf8"));
-      const score = [latest[path], before[part.name]?.[path]].find((each) => each?.digest === digest);
-      if (!score) console.log(`${path} was not scored as it is now`);
+      const score = latest[path]?.digest === digest ? latest[path] : before[part.name]?.[path];
+      if (!score) console.log(`${path} was never scored`);
       return score ? [[path, score] as const] : [];
     });
     return [part.name, Object.fromEntries(scores)] as const;
