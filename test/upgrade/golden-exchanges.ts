@@ -87,6 +87,15 @@ const META = { meta: { url: "https://example.com", n: [1] } };
 const PERMIT = { ...LEASE, limit: 3, permits: 2 };
 const READER = { ...LEASE, mode: "shared" };
 const SET = { keys: ["LOCK", "LOCK_2"] };
+const ACQUIRE_SET = step("acquireSet", {
+  leaseId: A,
+  locks: [
+    { key: "LOCK", mode: "exclusive" },
+    { key: "LOCK_2", mode: "shared" },
+  ],
+  ...LEASE,
+  ...META,
+});
 const TOKEN = START_MS;
 const TASK: WakeTarget = { taskToken: "T".repeat(40) };
 const ASLEEP = { ...LEASE, leaseMs: 5 * MINUTE, waitMs: 10 * MINUTE };
@@ -169,24 +178,8 @@ const SCENES: Readonly<Record<string, readonly Step[]>> = {
     step("notify", { key: "READ", leaseId: D, condition: "full", all: true }),
   ],
   sets: [
-    step("acquireSet", {
-      leaseId: A,
-      locks: [
-        { key: "LOCK", mode: "exclusive" },
-        { key: "LOCK_2", mode: "shared" },
-      ],
-      ...LEASE,
-      ...META,
-    }),
-    step("acquireSet", {
-      leaseId: A,
-      locks: [
-        { key: "LOCK", mode: "exclusive" },
-        { key: "LOCK_2", mode: "shared" },
-      ],
-      ...LEASE,
-      ...META,
-    }),
+    ACQUIRE_SET,
+    ACQUIRE_SET,
     step("acquireSet", { leaseId: B, locks: [{ key: "LOCK" }], ...LEASE, scope: "scope-of-a-request" }),
     step("acquireSet", { leaseId: B, locks: [{ key: "LOCK" }] }, { edit: { body: { keys: ["LOCK"], ...LEASE } } }),
     step("renewSet", { leaseId: A, ...SET, leaseMs: 20_000 }, { atMs: 100 }),
