@@ -1,5 +1,5 @@
 /** The generated parts of docs/evidence.md: what tests each property, and the defects that have a regression test. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PARTS } from "../mutation/parts.js";
 import { type FileScore, recordedResults, scoreOf } from "../mutation/results.js";
@@ -50,17 +50,16 @@ function listed(names: readonly string[]): string {
   return names.length === 0 ? NONE : names.join(", ");
 }
 
-const REGRESSIONS = "test/regression";
-
-/** The regression tests, each with the first comment of its file. */
+/** The defects that tests keep from coming back: each comment of a test that names a regression, with the test's file. */
 function defects(): string {
-  const files = readdirSync(join(ROOT, REGRESSIONS)).filter((name) => name.endsWith(".test.ts"));
+  const tests = sourcesIn("test/").filter(({ path }) => path.endsWith(".test.ts"));
   return table(
     ["Test", "What it keeps from coming back"],
-    files.map((name) => {
-      const [, comment = ""] = /^\/\*\*([\s\S]*?)\*\//.exec(readFileSync(join(ROOT, REGRESSIONS, name), "utf8")) ?? [];
-      return [`[${name.replace(".test.ts", "")}](../${REGRESSIONS}/${name})`, comment.replaceAll(/\s*\n \*\s?/g, " ").trim()];
-    }),
+    tests.flatMap(({ path, text }) =>
+      Array.from(text.matchAll(/\/\*\*([\s\S]*?)\*\//g), ([, comment = ""]) => comment.replaceAll(/\s*\n\s*\*\s?/g, " ").trim())
+        .filter((comment) => comment.includes("Regression"))
+        .map((comment) => [`[${path.slice("test/".length).replace(".test.ts", "")}](../${path})`, comment]),
+    ),
   );
 }
 

@@ -18,7 +18,6 @@ export const PARTS: readonly Part[] = [
     files: /^lib\/core\/(?!api\/|(?:commands|record|version|request-defaults)\.ts)/,
     tests: [
       "test/core/*.test.ts",
-      "test/regression/{remembered-ids,shut-keys}.test.ts",
       "test/store/{fast-path,fast-path-states,record-bytes}.test.ts",
       "test/contract/errors.test.ts",
       "test/client/run/fingerprint.test.ts",

@@ -8,9 +8,9 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { LEASE_MS, leaseId, MARGIN_MS, START_MS } from "../store/fixture.js";
 import { QueueScene } from "../store/queue-fixture.js";
 import { SetScene, setOutcome } from "../store/sets-fixture.js";
-import { QueueKey } from "../core/queue-key.js";
-import { ID } from "../core/kinds-key.js";
-import { BACKENDS } from "./backends.js";
+import { QueueKey } from "./queue-key.js";
+import { ID } from "./kinds-key.js";
+import { BACKENDS } from "../store/backends.js";
 
 const DAY_MS = 86_400_000;
 /** The letters of a hundred waiters, after A's. */

@@ -6,12 +6,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { engineClient } from "../../infra/local/engine-client.js";
-import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import { sdkCalls } from "../support/sdk-calls.js";
-import { TABLE_CALLS } from "../../lib/store/dynamo/http-sender.js";
-import { A, dynamoStoreOn, Fixture } from "../store/fixture.js";
-import { engineCalls } from "../support/engine.js";
+import { engineClient } from "../../../infra/local/engine-client.js";
+import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
+import { sdkCalls } from "../../support/sdk-calls.js";
+import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
+import { A, dynamoStoreOn, Fixture } from "../fixture.js";
+import { engineCalls } from "../../support/engine.js";
 
 /** Shorter than the real bound, so that the test is, too. */
 const BOUND_MS = 100;

@@ -1,21 +1,21 @@
 /**
- * Kept connections that a NAT or a load balancer has forgotten: nothing that is sent on them arrives, and nobody says so. They were tried one
- * by one: with 30 of them the first answer took 21.6 s, with 50 a lease of 30 s was lost.
+ * Kept connections that a NAT or a load balancer has forgotten: nothing that is sent on them arrives, and nobody says so. Regression: they were
+ * tried one by one: with 30 of them the first answer took 21.6 s, with 50 a lease of 30 s was lost.
  */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { once } from "node:events";
 import { type IncomingMessage, Agent, createServer, request } from "node:http";
 import { type AddressInfo, type Socket, connect, createServer as createTcpServer } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { LazyAbort } from "../../lib/client/wire/lazy-abort.js";
-import { senderBy } from "../../lib/client/wire/send.js";
-import { builtInCalls } from "../../lib/store/dynamo/built-in-calls.js";
-import { environmentSettings } from "../../lib/store/dynamo/environment-settings.js";
-import { connections } from "../../lib/store/dynamo/http-sender.js";
-import { standardRetries } from "../../lib/store/dynamo/retries.js";
-import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { freshTable } from "../support/engine.js";
-import { sdkCalls } from "../support/sdk-calls.js";
+import { LazyAbort } from "../../../lib/client/wire/lazy-abort.js";
+import { senderBy } from "../../../lib/client/wire/send.js";
+import { builtInCalls } from "../../../lib/store/dynamo/built-in-calls.js";
+import { environmentSettings } from "../../../lib/store/dynamo/environment-settings.js";
+import { connections } from "../../../lib/store/dynamo/http-sender.js";
+import { standardRetries } from "../../../lib/store/dynamo/retries.js";
+import { VirtualClock } from "../../../lib/testing/virtual-clock.js";
+import { freshTable } from "../../support/engine.js";
+import { sdkCalls } from "../../support/sdk-calls.js";
 
 /** Forwards connections. Those that are open when it forgets them go nowhere from then on, and stay open. */
 class Nat {

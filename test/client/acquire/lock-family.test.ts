@@ -1,9 +1,9 @@
-/** Sets, scopes and segments that got something other than they asked for. */
+/** Regressions: sets, scopes and segments that got something other than they asked for. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createHarness } from "../client/harness.js";
-import { told } from "../e2e/calls.js";
-import { localCalls } from "../lambda/local-calls.js";
-import { type HttpService, serve } from "../support/http-service.js";
+import { createHarness } from "../harness.js";
+import { told } from "../../e2e/calls.js";
+import { localCalls } from "../../lambda/local-calls.js";
+import { type HttpService, serve } from "../../support/http-service.js";
 
 const LEASE_MS = 20_000;
 

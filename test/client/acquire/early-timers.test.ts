@@ -3,16 +3,16 @@
  * before its wait, and a key that was held was reported as an outage. A wrapper with `whenUnavailable: "proceed"` then ran beside the holder.
  */
 import { expect, it } from "vitest";
-import { createClient } from "../../lib/client/client.js";
-import { systemRuntime } from "../../lib/client/runtime.js";
-import type { ServiceApi } from "../../lib/core/api/runs.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import type { Timer } from "../../lib/core/time.js";
-import { LockTimeoutError } from "../../lib/index.js";
-import { oneClock } from "../../lib/service/clocks.js";
-import { lockService } from "../../lib/service/service.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
-import { VirtualClock } from "../../lib/testing.js";
+import { createClient } from "../../../lib/client/client.js";
+import { systemRuntime } from "../../../lib/client/runtime.js";
+import type { ServiceApi } from "../../../lib/core/api/runs.js";
+import { createPolicy } from "../../../lib/core/policy.js";
+import type { Timer } from "../../../lib/core/time.js";
+import { LockTimeoutError } from "../../../lib/index.js";
+import { oneClock } from "../../../lib/service/clocks.js";
+import { lockService } from "../../../lib/service/service.js";
+import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { VirtualClock } from "../../../lib/testing.js";
 
 /** A clock whose timers end early, as Node's may. */
 class EarlyClock extends VirtualClock {

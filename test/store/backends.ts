@@ -2,7 +2,7 @@
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
-import { dynamoStoreOn, POLICY } from "../store/fixture.js";
+import { dynamoStoreOn, POLICY } from "./fixture.js";
 
 /** Two processes of one table. */
 export type Processes = readonly [here: LockStore, there: LockStore];

@@ -1,9 +1,9 @@
-/** Waits for a condition that held no key, lost a notify, or never ended: each was seen failing before its mend. */
+/** Waits for a condition, beside what else the lease does. Regressions: such a wait held no key, lost a notify, or never ended. */
 import { describe, expect, it } from "vitest";
-import * as DEFAULTS from "../../lib/core/request-defaults.js";
-import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
-import { type Harness, createHarness } from "../client/harness.js";
-import { invocation } from "../support/invocation.js";
+import * as DEFAULTS from "../../../lib/core/request-defaults.js";
+import { LockLostError, LockTimeoutError, LockUnavailableError } from "../../../lib/index.js";
+import { type Harness, createHarness } from "../harness.js";
+import { invocation } from "../../support/invocation.js";
 
 const KEY = "STOCK_1";
 const SCOPE = "the-scope-of-one-request";

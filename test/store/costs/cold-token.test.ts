@@ -3,7 +3,7 @@
  * a clock that tells the second alone, so 17 of 20 first writes were refused by the token before.
  */
 import { expect, it } from "vitest";
-import { coldTurns } from "../../bench/crowds/scenes.js";
+import { coldTurns } from "../../../bench/crowds/scenes.js";
 
 it("a key that another process used a moment ago costs a new one two writes", async () => {
   const { grants, writes, failed } = await coldTurns({ callers: 20 })(1);

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import type { LockStore } from "../../lib/store/port.js";
-import { RunCaller } from "../store/costs/run-caller.js";
-import { A, methodsOf } from "../store/fixture.js";
+import { RunCaller } from "./costs/run-caller.js";
+import { A, methodsOf } from "./fixture.js";
 import { BACKENDS } from "./backends.js";
 
 const DAY_MS = 86_400_000;

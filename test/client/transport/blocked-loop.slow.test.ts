@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type LockClient, createLockClient, LockTimeoutError, LockUnavailableError } from "../../lib/index.js";
+import { type LockClient, createLockClient, LockTimeoutError, LockUnavailableError } from "../../../lib/index.js";
 
 const WAIT_MS = 1000;
 const BLOCKED_MS = 1500;

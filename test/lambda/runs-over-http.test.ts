@@ -1,4 +1,4 @@
-/** Bugs of runs over HTTP, each with a test that failed before the fix. */
+/** Regressions: runs over HTTP whose answers said less than the record, or something else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
@@ -9,7 +9,7 @@ import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, START } from "../s
 import { BOB } from "../support/http-event.js";
 import { type HttpService, serve } from "../support/http-service.js";
 import { told } from "../e2e/calls.js";
-import { localCalls } from "../lambda/local-calls.js";
+import { localCalls } from "./local-calls.js";
 
 let service: HttpService;
 beforeAll(async () => void (service = await serve()));

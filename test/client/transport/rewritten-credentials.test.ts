@@ -1,17 +1,17 @@
 /**
- * Credentials in a file that a tool rewrites while a lock is held. They were read once: the lease was lost with the old token, though the new
- * one was there.
+ * Credentials in a file that a tool rewrites while a lock is held. Regression: they were read once, and the lease was lost with the old
+ * token, though the new one was there.
  */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createLockClient as createTableClient } from "../../lib/dynamodb.js";
-import { type LockClient, createLockClient } from "../../lib/index.js";
-import { sigv4 } from "../../lib/sigv4.js";
-import { freshTable } from "../support/engine.js";
-import { type DynamoRequest, type FaultProxy, startFaultProxy } from "../support/fault-proxy.js";
-import { serve } from "../support/http-service.js";
+import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
+import { type LockClient, createLockClient } from "../../../lib/index.js";
+import { sigv4 } from "../../../lib/sigv4.js";
+import { freshTable } from "../../support/engine.js";
+import { type DynamoRequest, type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
+import { serve } from "../../support/http-service.js";
 
 let file: string;
 beforeEach(async () => {

@@ -3,14 +3,14 @@
  * answered; and an error quoted the URL, and with it the leaseId that proves the hold.
  */
 import { describe, expect, it } from "vitest";
-import { createClient } from "../../lib/client/client.js";
-import { systemRuntime } from "../../lib/client/runtime.js";
-import { httpApi } from "../../lib/client/wire/http.js";
-import { LIMITS } from "../../lib/core/limits.js";
-import { idempotencyHandler, lockHandler } from "../../lib/middy.js";
-import { type Lease, type LockClient, type LockError, type Operation, LockUnavailableError, VirtualClock } from "../../lib/testing.js";
-import { createHarness } from "../client/harness.js";
-import { LEASE_ID } from "../support/lease-ids.js";
+import { createClient } from "../../../lib/client/client.js";
+import { systemRuntime } from "../../../lib/client/runtime.js";
+import { httpApi } from "../../../lib/client/wire/http.js";
+import { LIMITS } from "../../../lib/core/limits.js";
+import { idempotencyHandler, lockHandler } from "../../../lib/middy.js";
+import { type Lease, type LockClient, type LockError, type Operation, LockUnavailableError, VirtualClock } from "../../../lib/testing.js";
+import { createHarness } from "../harness.js";
+import { LEASE_ID } from "../../support/lease-ids.js";
 
 const KEY = "ORDER_1231";
 const HOUR_MS = 3_600_000;

@@ -4,9 +4,9 @@
  * handled by nobody; one caller's invocation ended the waits of others; each of several leaseIds had the whole time of a `tryAcquire`.
  */
 import { describe, expect, it } from "vitest";
-import type { AcquireOptions, LockClient } from "../../lib/testing.js";
-import { type Harness, createHarness } from "../client/harness.js";
-import { invocation } from "../support/invocation.js";
+import type { AcquireOptions, LockClient } from "../../../lib/testing.js";
+import { type Harness, createHarness } from "../harness.js";
+import { invocation } from "../../support/invocation.js";
 
 const KEY = "ORDER_1231";
 const SILENT = { lost: "request", silently: true } as const;

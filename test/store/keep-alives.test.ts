@@ -1,12 +1,12 @@
-/** A waiter that polled in time is not skipped, although a keep-alive doesn't change the version. */
+/** Regression: a waiter that polled in time was skipped, since a keep-alive doesn't change the version. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { QueueScene, READER } from "../store/queue-fixture.js";
-import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "../store/fixture.js";
+import { QueueScene, READER } from "./queue-fixture.js";
+import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "./fixture.js";
 import { freshTable } from "../support/engine.js";
 import { createGate } from "../support/run-gate.js";
 import { BACKENDS } from "./backends.js";

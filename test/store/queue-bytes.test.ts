@@ -10,9 +10,9 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { itemKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
-import { QueueScene } from "../store/queue-fixture.js";
-import { A, dynamoStoreOn, leaseId, leaseIn, LEASE_MS, outcomeOf } from "../store/fixture.js";
-import { mutate } from "../store/mutate.js";
+import { QueueScene } from "./queue-fixture.js";
+import { A, dynamoStoreOn, leaseId, leaseIn, LEASE_MS, outcomeOf } from "./fixture.js";
+import { mutate } from "./mutate.js";
 import { itemBytes } from "../support/item-bytes.js";
 
 const OWNER = "o".repeat(LIMITS.ownerChars);

@@ -4,9 +4,9 @@
  * the holder.
  */
 import { expect, it } from "vitest";
-import { type LockClient, LockTimeoutError } from "../../lib/index.js";
-import type { Operation } from "../../lib/testing.js";
-import { createHarness } from "../client/harness.js";
+import { type LockClient, LockTimeoutError } from "../../../lib/index.js";
+import type { Operation } from "../../../lib/testing.js";
+import { createHarness } from "../harness.js";
 
 const PROCEED = { waitMs: 100, whenUnavailable: "proceed" } as const;
 /** The first answer may take 500 ms. This one comes later, and the process stands still until after it. */

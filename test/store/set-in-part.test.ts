@@ -7,8 +7,8 @@ import { describe, expect, it } from "vitest";
 import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
-import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY } from "../store/fixture.js";
-import { setOutcome, SetScene } from "../store/sets-fixture.js";
+import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
+import { setOutcome, SetScene } from "./sets-fixture.js";
 import { freshTable } from "../support/engine.js";
 
 const KEYS = ["a", "b", "c"];

@@ -1,10 +1,10 @@
-/** A meta that JSON changes made an acquire ask for ever, on a free key. Failed before the fix. */
+/** A meta goes through JSON once. Regression: one that JSON changes made an acquire ask for ever, on a free key. */
 import { describe, expect, it } from "vitest";
-import { LockTimeoutError } from "../../lib/client/wire/errors.js";
-import type { LockClient } from "../../lib/index.js";
-import { refuseLocally } from "../../lib/core/errors.js";
-import type { ServiceApi } from "../../lib/core/api/runs.js";
-import { createHarness } from "../client/harness.js";
+import { LockTimeoutError } from "../../../lib/client/wire/errors.js";
+import type { LockClient } from "../../../lib/index.js";
+import { refuseLocally } from "../../../lib/core/errors.js";
+import type { ServiceApi } from "../../../lib/core/api/runs.js";
+import { createHarness } from "../harness.js";
 
 const AT = new Date(0);
 const JSON_OF_AT = "1970-01-01T00:00:00.000Z";
