@@ -13,7 +13,7 @@ import { createPolicy } from "../lib/core/policy.js";
 import { systemClock } from "../lib/core/time.js";
 import { oneClock } from "../lib/service/clocks.js";
 import { lockService } from "../lib/service/service.js";
-import { createMemoryStore } from "../lib/store/memory-store.js";
+import { createStoreInMemory } from "../lib/testing/served-table.js";
 import type { Report, Sizes } from "./report/report.js";
 import { markdownTable } from "./report/table.js";
 
@@ -83,7 +83,7 @@ function heapBytes(): number {
 
 /** A client with the service and the store in this process, on the machine's clock. */
 function clientInMemory(): LockClient {
-  const store = createMemoryStore({ policy: createPolicy(), clock: systemClock });
+  const store = createStoreInMemory({ policy: createPolicy(), clock: systemClock });
   const deps = { store, log: () => undefined, clock: systemClock };
   const service = () => lockService(deps, CALLER, oneClock(systemClock));
   const operations = Object.keys(service()) as (keyof ReturnType<typeof service>)[];

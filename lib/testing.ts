@@ -1,6 +1,6 @@
 /**
- * `holdfast/testing`: the same client in memory, for users' own tests. It runs the real service and the real core, with a virtual clock to
- * advance and faults to inject. Nothing waits in real time and nothing is random but the leaseIds.
+ * `holdfast/testing`: the same client in memory, for users' own tests. It runs the real service and the real store, on a table in memory,
+ * with a virtual clock to advance and faults to inject. Nothing waits in real time and nothing is random but the leaseIds.
  */
 import { LeaseIds } from "./client/ask/lease-ids.js";
 import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
@@ -15,9 +15,8 @@ import { oneClock } from "./service/clocks.js";
 import { serviceOnEachCall } from "./service/service.js";
 import type { Log } from "./service/log.js";
 import type { LockStore } from "./store/port.js";
-import { createMemoryStore } from "./store/memory-store.js";
 import { Faults } from "./testing/faults.js";
-import { createServedStore } from "./testing/served-table.js";
+import { createStoreInMemory } from "./testing/served-table.js";
 import { VirtualClock } from "./testing/virtual-clock.js";
 
 export * from "./index.js";
@@ -62,8 +61,8 @@ export function createLockClient(options: TestClientOptions = {}): TestLockClien
 }
 
 function storeIn(clock: VirtualClock, likeDynamodb: boolean): LockStore {
-  const policy = createPolicy();
-  return likeDynamodb ? createServedStore({ policy, clock: trueClock(clock), random: repeatable() }) : createMemoryStore({ policy, clock });
+  const table = { policy: createPolicy(), clock: trueClock(clock) };
+  return createStoreInMemory(likeDynamodb ? { ...table, likeDynamodb, random: repeatable() } : table);
 }
 
 /** Returns numbers from 0 to 1 that are the same in each run (Park and Miller). */

@@ -8,8 +8,9 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
 import type { Log } from "../../lib/service/log.js";
-import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemorySleepers } from "../../lib/testing/memory-sleepers.js";
 import type { LockStore } from "../../lib/store/port.js";
+import { createStoreInMemory } from "../../lib/testing/served-table.js";
 import { type Gateway, type GatewayOptions, startGateway } from "./gateway.js";
 import { agentEnvironment, sweepInMemory, withAgent } from "./local-agent.js";
 import { PortTaken } from "./start-error.js";
@@ -45,7 +46,8 @@ export async function startLocalService(options: LocalServiceOptions): Promise<G
   const { ports, table, allowedHosts, wakesAt = {}, clockSkewMs = 0, log, onFailure } = options;
   const clock: Clock = { ...systemClock, wallMs: () => systemClock.wallMs() + clockSkewMs };
   const parts = { agentEnv: agentEnvironment(wakesAt), clock, log, onFailure };
-  const { handler, sweep } = typeof table === "object" ? await serviceOn(table, parts) : serviceInMemory(await storeInMemory(table), parts);
+  const inMemory = (): LocalParts => serviceInMemory(createStoreInMemory({ policy: createPolicy(), likeDynamodb: !!table }), parts);
+  const { handler, sweep } = typeof table === "object" ? await serviceOn(table, parts) : inMemory();
   const agent = sweep && withAgent(handler, sweep, onFailure);
   const gateway = await startOnOneOf(ports, { handler: agent?.handler ?? handler, allowedHosts, onError: onFailure });
   if (!agent) return gateway;
@@ -64,13 +66,6 @@ const NOTHING = (): void => undefined;
 interface LocalParts {
   readonly handler: GatewayOptions["handler"];
   readonly sweep?: (() => Promise<unknown>) | undefined;
-}
-
-async function storeInMemory(table: "like-dynamodb" | undefined): Promise<LockStore> {
-  const policy = createPolicy();
-  if (!table) return createMemoryStore({ policy });
-  const { createServedStore } = await import("../../lib/testing/served-table.js");
-  return createServedStore({ policy });
 }
 
 /** The parts of the service beside its records. */

@@ -17,8 +17,8 @@ import { systemClock } from "../../lib/core/time.js";
 import { VERSION } from "../../lib/core/version.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import type { Log } from "../../lib/service/log.js";
-import { createMemorySleepers, createMemoryStore } from "../../lib/store/memory-store.js";
-import { createServedStore } from "../../lib/testing/served-table.js";
+import { createMemorySleepers } from "../../lib/testing/memory-sleepers.js";
+import { createStoreInMemory } from "../../lib/testing/served-table.js";
 import { createTable } from "./create-table.js";
 import { engineClient, engineEnvironment } from "./engine-client.js";
 import { type EmbeddedEngine, type Engine, EMBEDDED_ENGINES, startEngine } from "./engine.js";
@@ -99,7 +99,7 @@ async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> 
     throw new StartError(`HOLDFAST_ENGINE=${choice} is not an engine: it may be ${ENGINE_NAMES.join(", ")}`);
   }
   if (choice === "memory") return inMemory(env, "memory", log);
-  if (choice === "like-dynamodb") return inMemory(env, "memory, with DynamoDB's latency, units and throttles", log, createServedStore);
+  if (choice === "like-dynamodb") return inMemory(env, "memory, with DynamoDB's latency, units and throttles", log, true);
   try {
     const engine = await startEngine({ endpoint: given(env["DYNAMODB_ENDPOINT"]), kind: choice as EmbeddedEngine | undefined });
     return await onEngine(env, engine, log);
@@ -109,8 +109,8 @@ async function startService(env: NodeJS.ProcessEnv, log: Log): Promise<Service> 
   }
 }
 
-function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log, createStore: typeof createServedStore = createMemoryStore): Service {
-  const records = { store: createStore({ policy: policyOf(env) }), sleepers: createMemorySleepers() };
+function inMemory(env: NodeJS.ProcessEnv, runsOn: string, log: Log, likeDynamodb = false): Service {
+  const records = { store: createStoreInMemory({ policy: policyOf(env), likeDynamodb }), sleepers: createMemorySleepers() };
   const agentEnv = agentEnvironment(env);
   if (!agentEnv) return { handler: compose(env, { store: records.store, log }), runsOn };
   const sweep = sweepInMemory(records, agentEnv, log, (error) => console.error(firstLine(error)));

@@ -219,7 +219,7 @@ export type ProblemBody = v.InferOutput<typeof Problem>;
 const Caller = v.strictObject({
   namespace: v.string(),
   principal: described(v.string(), "Who the gateway authenticated: leases answer to this principal."),
-  format: described(integer(0, Number.MAX_SAFE_INTEGER), "The version of the records' format; 0: in memory."),
+  format: described(integer(0, Number.MAX_SAFE_INTEGER), "The version of the records' format."),
   clockErrorMs: durationMs,
   retentionMs: durationMs,
 });

@@ -1,6 +1,6 @@
 /**
- * A table in memory whose requests are served like DynamoDB's, and a store on it: the production code down to the conditions of its writes.
- * This is the switch of `holdfast dev`, `npm start` and `holdfast/testing`.
+ * A store on a table in memory: the production code down to the conditions of its writes. `holdfast dev`, `npm start` and `holdfast/testing`
+ * have it. The table answers at once, or is served like DynamoDB.
  */
 import { randomNumber } from "../core/random.js";
 import type { LockPolicy } from "../core/record.js";
@@ -48,17 +48,22 @@ export function callsBy(send: Send): TableCalls {
   };
 }
 
-/** Creates a store on a new table in memory that is served like DynamoDB. */
-export function createServedStore({
+/** Creates a store on a new table in memory. */
+export function createStoreInMemory({
   policy,
   clock = systemClock,
-  random = randomNumber,
+  likeDynamodb = false,
+  random = likeDynamodb ? randomNumber : () => 0,
 }: {
   readonly policy: LockPolicy;
   readonly clock?: Clock;
-  /** Returns 0 to 1: for latencies and jitter. */
+  /** Gives the table DynamoDB's latency, units and throttles, in the clock's time. @default false: it answers at once */
+  readonly likeDynamodb?: boolean;
+  /** Returns 0 to 1: for latencies and jitter. @default 0 on a table that answers at once, whose store never waits for the clock */
   readonly random?: () => number;
 }): LockStore {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => clock.wallMs());
-  return createDynamoStore({ calls: callsBy(senderTo(table, { clock, random })), tableName: TABLE_NAME, policy, clock, random });
+  const atOnce: Send = async (operation, input) => carryOut(table, operation, input as Input);
+  const send = likeDynamodb ? senderTo(table, { clock, random }) : atOnce;
+  return createDynamoStore({ calls: callsBy(send), tableName: TABLE_NAME, policy, clock, random });
 }

@@ -15,7 +15,7 @@ import type { Clock } from "../../lib/core/time.js";
 import { oneClock } from "../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { type Wire, createWire } from "./wire.js";
 

@@ -1,5 +1,6 @@
 /** holdfast/testing as users see it: simulated time, faults on request, several clients of one service. */
 import { describe, expect, it } from "vitest";
+import { FORMAT_VERSION } from "../../lib/store/dynamo/format.js";
 import { createLockClient, Faults, VirtualClock } from "../../lib/testing.js";
 
 const KEY = "ORDER_1231";
@@ -30,6 +31,12 @@ describe("holdfast/testing", () => {
     expect(await locks.tryAcquire(KEY)).toBeNull();
     expect((await locks.inspect(KEY)).holders).toMatchObject([{ owner: "rival" }]);
     expect(await stranger.tryAcquire(KEY)).not.toBeNull();
+  });
+
+  it("keeps its records in the deployed service's format, on a table that answers at once or like DynamoDB", () => {
+    for (const likeDynamodb of [false, true]) {
+      expect(createLockClient({ likeDynamodb }).store.parameters.format).toBe(FORMAT_VERSION);
+    }
   });
 
   it("keeps principals apart", async () => {

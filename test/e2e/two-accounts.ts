@@ -7,7 +7,7 @@ import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { type Target, withHeaders } from "./target.js";
 
 /** A target with all principals. */

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Gateway, startGateway } from "../../infra/local/gateway.js";
 import { compose, policyOf } from "../../lambda/compose.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { shellIn } from "../docs/readme.js";
 import { ROOT } from "../tidy/tree.js";

@@ -9,7 +9,7 @@ import { type Environment, compose } from "../../lambda/compose.js";
 import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Timer } from "../../lib/core/time.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { TABLE_CALLS } from "../../lib/store/dynamo/http-sender.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE, START } from "../support/direct-service.js";

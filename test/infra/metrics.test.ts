@@ -11,7 +11,7 @@ import { LIMITS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE, CHECK, directService, RELEASE, RENEW } from "../support/direct-service.js";
 import { filterPattern } from "../support/filter-pattern.js";

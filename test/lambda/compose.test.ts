@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Environment, compose } from "../../lambda/compose.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE } from "../support/direct-service.js";
 import { freshTable } from "../support/engine.js";

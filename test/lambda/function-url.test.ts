@@ -7,7 +7,7 @@ import type { HttpEvent } from "../../lambda/http.js";
 import { DUTIES, type OperationName, ROUTES } from "../../lib/contract/routes.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
 const FUNCTION = "arn:aws:lambda:us-east-1:111122223333:function:shop-UrlFunction";

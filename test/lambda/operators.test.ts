@@ -4,7 +4,7 @@ import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import { httpEvent } from "../support/http-event.js";
 import { compose } from "../../lambda/compose.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 
 const clock = new VirtualClock();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createPolicy } from "../../lib/core/policy.js";
 import { takeoverMarginMs } from "../../lib/core/limits.js";
 import { StoreUnavailable } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { COMPLETE_RUN, directService, INSPECT_RUN, RENEW_RUN, START } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";

@@ -1,7 +1,7 @@
 /** Requests to wait asleep, over the handler: what they store and answer. Which are refused, those to tie a lease among them. */
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
-import { createMemorySleepers } from "../../lib/store/memory-store.js";
+import { createMemorySleepers } from "../../lib/testing/memory-sleepers.js";
 import type { SleeperStore } from "../../lib/store/port.js";
 import { type DirectService, ACQUIRE, CHECK, directService, RELEASE } from "../support/direct-service.js";
 import { BOB } from "../support/http-event.js";

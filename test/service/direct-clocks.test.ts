@@ -10,7 +10,7 @@ import type { Clock } from "../../lib/core/time.js";
 import { tableClocks } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { leaseIdAt } from "../support/lease-ids.js";

@@ -4,7 +4,7 @@ import { DEFAULTS } from "../../lib/core/limits.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { ClockReading } from "../../lib/core/time.js";
 import { lockService } from "../../lib/service/service.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

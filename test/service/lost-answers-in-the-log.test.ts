@@ -10,7 +10,7 @@ import { oneClock } from "../../lib/service/clocks.js";
 import { lockService } from "../../lib/service/service.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { type LockStore, StoreUnavailable } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 

@@ -6,7 +6,7 @@ import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
-import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { type MemoryTable, createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import type { FaultProfile } from "./faults.js";
 import type { Oracle } from "./oracles/oracle.js";
 import type { Random } from "./random.js";

@@ -1,5 +1,5 @@
 /** Both stores, for bugs that each of them could have: two processes that share the records of one table. */
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { dynamoStoreOn, POLICY } from "./fixture.js";

@@ -11,7 +11,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { type ClockReading, systemClock } from "../../lib/core/time.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import type { Address, Applied, LockStore } from "../../lib/store/port.js";
 
 /** The policy of every store under test. */

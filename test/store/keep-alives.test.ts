@@ -4,7 +4,7 @@ import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import { QueueScene, READER } from "./queue-fixture.js";
 import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "./fixture.js";
 import { freshTable } from "../support/engine.js";

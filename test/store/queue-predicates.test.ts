@@ -7,7 +7,7 @@ import { DynamoDBDocumentClient, GetCommand, UpdateCommand } from "@aws-sdk/lib-
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { KNOWN_FORMAT } from "../../lib/store/dynamo/predicates.js";
 import { UnreadableRecord } from "../../lib/store/port.js";
 import { tableOfTier } from "../support/tier.js";

@@ -6,7 +6,7 @@ import type { DynamoDBClient, TransactWriteItemsCommandInput } from "@aws-sdk/cl
 import { describe, expect, it } from "vitest";
 import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import { A, B, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY } from "./fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
 import { freshTable } from "../support/engine.js";

@@ -1,6 +1,6 @@
 /** Each store, empty, with random pauses: for what must hold of all of them, whatever they meet. */
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { freshTable } from "../support/engine.js";
 import { dynamoStoreOn, POLICY } from "./fixture.js";
 

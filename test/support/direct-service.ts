@@ -6,7 +6,7 @@ import { createPolicy } from "../../lib/core/policy.js";
 import { digestOfPrincipal } from "../../lib/service/caller.js";
 import type { LogLine } from "../../lib/service/log.js";
 import type { LockStore } from "../../lib/store/port.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "./memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { type EventParts, httpEvent } from "./http-event.js";
 import { leaseIdAt } from "./lease-ids.js";

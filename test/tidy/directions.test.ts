@@ -16,7 +16,7 @@ describe("import directions", () => {
   it.each([
     ["lib/core/lock/acquire.ts", `import { item } from "../../store/item.js";`],
     ["lib/core/lock/acquire.ts", `import type { Item } from "../../store/item.js";`],
-    ["lib/store/memory-store.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
+    ["lib/store/sets.ts", `const sdk = await import("@aws-sdk/client-dynamodb");`],
     ["lib/client/hold/lease.ts", `import { service } from "../../service/locks.js";`],
     ["lib/client/transport.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
     ["lambda/handler.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],

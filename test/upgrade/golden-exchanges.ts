@@ -11,7 +11,7 @@ import type { WakeTarget } from "../../lib/core/api/locks.js";
 import { refuse } from "../../lib/core/errors.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import { httpApi } from "../../lib/client/wire/http.js";
-import { createMemoryStore } from "../../lib/store/memory-store.js";
+import { createMemoryStore } from "../support/memory-store.js";
 import { KeyContended, type LockStore, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../../lib/store/port.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { fetchFrom } from "../support/handler-fetch.js";

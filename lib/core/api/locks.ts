@@ -141,7 +141,7 @@ export interface Listed {
 
 /** The parameters that every process must share that decides on the same records. */
 export interface RecordParameters {
-  /** The major version of the records' format; 0: in memory. */
+  /** The major version of the records' format. */
   readonly format: number;
   /** E, in ms, from which takeover margins are made. */
   readonly clockErrorMs: number;

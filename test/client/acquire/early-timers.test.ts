@@ -11,7 +11,7 @@ import type { Timer } from "../../../lib/core/time.js";
 import { LockTimeoutError } from "../../../lib/index.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
 
 /** A clock whose timers end early, as Node's may. */

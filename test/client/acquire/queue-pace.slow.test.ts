@@ -10,7 +10,7 @@ import { createPolicy } from "../../../lib/core/policy.js";
 import { wrapped } from "../../../lib/core/api/call.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { Random } from "../../simulation/random.js";
 

@@ -14,7 +14,7 @@ import { createPolicy } from "../../../lib/core/policy.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { type Fate, type Wire, createWire } from "../wire.js";
 

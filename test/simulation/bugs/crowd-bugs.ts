@@ -70,7 +70,7 @@ export const CROWD_BUGS: readonly Bug[] = [
   {
     name: "crowd-as-it-was-seen",
     why: "in memory, a change that commutes is decided on the record that was read, and written over what the others wrote since",
-    file: "lib/store/memory-store.ts",
+    file: "test/support/memory-store.ts",
     edits: [
       [
         "const decide = (present: LockRecord | undefined) => transition(present, asked, reading, policy);",

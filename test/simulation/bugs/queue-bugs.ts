@@ -12,7 +12,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "heard-of-in-vain",
     why: "a change decided before a keep-alive overwrites it, because the version is the same",
-    file: "lib/store/memory-store.ts",
+    file: "test/support/memory-store.ts",
     edits: [
       ["return !next || !current || !seen || isSameQueue(next, seen) || current.touches === seen.touches;", "return true;"],
       ["...(isLeft && { waiters: current.waiters }) };", "...(isLeft && current === next && { waiters: current.waiters }) };"],

@@ -14,7 +14,7 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { NAMESPACE, POLICY } from "../backend.js";
 import { Random } from "../random.js";
 import type { Bench } from "../oracles/verdict.js";

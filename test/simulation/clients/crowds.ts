@@ -13,7 +13,7 @@ import type { TableCalls, UpdateInput } from "../../../lib/store/dynamo/calls.js
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { fromItem } from "../../../lib/store/dynamo/item.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { type LockStore, StoreUnavailable } from "../../../lib/store/port.js";
 import { NAMESPACE, POLICY } from "../backend.js";
 import { type Input, DynamoTable } from "../../../lib/testing/table/table.js";

@@ -15,7 +15,7 @@ import { waitersBytes } from "../../../lib/core/record-bytes.js";
 import type { TableCalls } from "../../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
-import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { type Address, type Applied, type LockStore, KeyContended } from "../../../lib/store/port.js";
 import { lockService } from "../../../lib/service/service.js";
 import type { ClockReading } from "../../../lib/core/time.js";

@@ -10,7 +10,7 @@ import { wrapped } from "../../../lib/core/api/call.js";
 import { renewAfterMs } from "../../../lib/core/renewal.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { NAMESPACE, POLICY } from "../backend.js";
 import type { Bench } from "../oracles/verdict.js";
 import { Random } from "../random.js";

@@ -9,7 +9,7 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
 import { type AgentDeps, type WakeMessage, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
 import { oneClock, tableClocks } from "../../../lib/service/clocks.js";
-import { createMemorySleepers } from "../../../lib/store/memory-store.js";
+import { createMemorySleepers } from "../../../lib/testing/memory-sleepers.js";
 import type { SleeperStore } from "../../../lib/store/port.js";
 import { watchTableClock } from "../../../lib/store/dynamo/table-clock.js";
 import { makeActor } from "../actor.js";

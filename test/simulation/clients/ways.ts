@@ -17,7 +17,7 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import { gatewayClocks, tableClocks } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { NAMESPACE, POLICY } from "../backend.js";
 import { drawClockError } from "../faults.js";
 import { Random } from "../random.js";

@@ -1,6 +1,6 @@
 /** Runs the whole conformance suite for each store, in memory. The slow tier runs it on the engine. */
 import { describe, expect, it } from "vitest";
-import { createMemoryStore } from "../../../lib/store/memory-store.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { tableInMemory } from "../../simulation/dynamo/table-in-memory.js";
 import { lockStoreConformance } from "./conformance.js";
 import { fiftyAcquire } from "./contending.js";

@@ -3,7 +3,7 @@
  * paths. Both must give the same answers and store the same records.
  */
 import type { Address } from "../../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { type History, resolver } from "./kind-histories.js";
 import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";

@@ -11,7 +11,7 @@ import type { Kind } from "../../../lib/core/api/locks.js";
 import type { LockRecord } from "../../../lib/core/record.js";
 import type { ClockReading } from "../../../lib/core/time.js";
 import type { Address } from "../../../lib/store/port.js";
-import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { type MemoryTable, createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { expectSame } from "../../support/same.js";
 import { dynamoStoreOn, freshNamespace, outcomeOf, POLICY } from "../fixture.js";
 

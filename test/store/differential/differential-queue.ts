@@ -22,7 +22,7 @@ import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
 import { hasLeftPlaces } from "../../../lib/store/dynamo/lists.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
-import { createMemoryStore, createMemoryTable } from "../../../lib/store/memory-store.js";
+import { createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { type History, PROCESSES, resolver } from "./queue-histories.js";
 import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";

@@ -1,17 +1,17 @@
 /**
- * Records in memory: the core behind the same reads and conditional writes as the table. For tests, for the simulation
- * (which delays each of the two) and for trials.
+ * The reference of the stores: the core's own decisions behind the reads and conditional writes of records in memory, without an item's layout
+ * and without a write of its own for any command. The differential tests compare the real store with it. The simulation delays each read and
+ * write.
  */
-import type { Command, Decision, Touch } from "../core/commands.js";
-import { isSameQueue } from "../core/lock/queue.js";
-import { type LimitRecord, decideTake, fullAgain } from "../core/rate.js";
-import type { LockRecord, LockPolicy, Member } from "../core/record.js";
-import { type Clock, systemClock } from "../core/time.js";
-import { transition } from "../core/transition.js";
-import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "./compare-and-set.js";
-import { compareAndSet, compareAndSetAll } from "./compare-and-set.js";
-import type { Address, LimitName, LimitStore, LockStore, Page, Part, Sleeper, SleeperStore, TableTenancy, TiedLease } from "./port.js";
-import { keptTogether } from "./port.js";
+import type { Command, Decision, Touch } from "../../lib/core/commands.js";
+import { isSameQueue } from "../../lib/core/lock/queue.js";
+import { type LimitRecord, decideTake, fullAgain } from "../../lib/core/rate.js";
+import type { LockRecord, LockPolicy, Member } from "../../lib/core/record.js";
+import { type Clock, systemClock } from "../../lib/core/time.js";
+import { transition } from "../../lib/core/transition.js";
+import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "../../lib/store/compare-and-set.js";
+import { compareAndSet, compareAndSetAll } from "../../lib/store/compare-and-set.js";
+import type { Address, LimitName, LimitStore, LockStore, Page, Part, TableTenancy } from "../../lib/store/port.js";
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -149,32 +149,6 @@ export function createMemoryStore({
         )
         .map(([{ key }, record]) => ({ key, record }));
       return Promise.resolve(pageOf(found, max));
-    },
-  };
-}
-
-/** Creates a store of sleepers and tied leases in this process's memory. */
-export function createMemorySleepers(): SleeperStore {
-  const all = new Map<string, Sleeper | TiedLease>();
-  const idOfLease = (address: Address, leaseId: string): string => `${idOf(address)}/${leaseId}`;
-  const idOfKept = (kept: Sleeper | TiedLease): string =>
-    "acquire" in kept ? idOfLease(kept.address, kept.acquire.leaseId) : idOfLease(kept.address, `${kept.leaseId}/tie`);
-  const members = (kept: Sleeper | TiedLease): number => ("acquire" in kept ? kept.targets.length : 1);
-  return {
-    async put(kept) {
-      const next = keptTogether(all.get(idOfKept(kept)), kept);
-      if ("code" in next) return next;
-      all.set(idOfKept(kept), next);
-      return undefined;
-    },
-    async list() {
-      const kept = [...all.values()];
-      return { sleepers: kept.filter((one) => "acquire" in one), ties: kept.filter((one) => "executionArn" in one), unreadable: [] };
-    },
-    read: async (address, leaseId) => all.get(idOfLease(address, leaseId)) as Sleeper | undefined,
-    async delete(kept) {
-      const current = all.get(idOfKept(kept));
-      if (current?.putAtMs === kept.putAtMs && members(current) === members(kept)) all.delete(idOfKept(kept));
     },
   };
 }
