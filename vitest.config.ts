@@ -43,6 +43,7 @@ const SIZED = [
   "test/client/conformance/*.test.ts",
   "test/client/run/runs.test.ts",
   "test/client/lease/heartbeat-outage.test.ts",
+  "test/{client/{closing,jobs/tick},simulation/simulation}.test.ts",
   "test/client/acquire/local-queue-crowd.test.ts",
   "test/core/rate.property.test.ts",
   "test/core/keeping.test.ts",

@@ -39,6 +39,8 @@ export interface Fixture {
   send(method: string, path: string, parts?: Parts): Promise<Reply>;
   /** Lets this time pass: by the target's clock if the tests can advance it, otherwise by waiting. */
   pass(ms: number): Promise<void>;
+  /** Settles as `reply` does, to a request that the service holds. Its time passes until then, by the target's clock if the tests can advance it. */
+  passing<T>(reply: Promise<T>): Promise<T>;
   /** Releases everything that is still held, and closes the target. */
   close(): Promise<void>;
 }
@@ -59,7 +61,7 @@ export async function openFixture(target: Target): Promise<Fixture> {
   let document: Document | undefined = undefined;
   let keys = 0;
   let sent = 0;
-  let aheadMs = 0;
+  const { nowMs = Date.now } = target;
 
   async function send(method: string, path: string, { body, headers = {}, as }: Parts = {}): Promise<Reply> {
     const text = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
@@ -104,7 +106,7 @@ export async function openFixture(target: Target): Promise<Fixture> {
 
   const health = await send("GET", "/v1/health");
   expect(health.status, health.text).toBe(200);
-  aheadMs = (health.body.serverTimeMs as number) - Date.now();
+  const aheadMs = (health.body.serverTimeMs as number) - nowMs();
   document = (await send("GET", "/v1/openapi.json")).body as Document;
   const known = document;
 
@@ -117,7 +119,7 @@ export async function openFixture(target: Target): Promise<Fixture> {
       return sent;
     },
     freshKey: () => `${prefix}_${++keys}`,
-    newId: (fromNowMs = 0) => leaseIdAt(Date.now() + aheadMs + fromNowMs),
+    newId: (fromNowMs = 0) => leaseIdAt(nowMs() + aheadMs + fromNowMs),
     lacks(need) {
       if (need === "another") return target.asAnother ? undefined : "the target has no second principal";
       if (need === "stranger") return target.asStranger ? undefined : "the target has no principal of another namespace";
@@ -126,11 +128,8 @@ export async function openFixture(target: Target): Promise<Fixture> {
       return pathOf(known, need) === undefined ? `the service has no ${need} yet` : undefined;
     },
     send,
-    async pass(ms) {
-      if (!target.pass) return sleep(ms);
-      await target.pass(ms);
-      aheadMs += ms;
-    },
+    pass: (ms) => target.pass?.(ms) ?? sleep(ms),
+    passing: (reply) => target.passing?.(reply) ?? reply,
     async close() {
       try {
         const left = [...held.values()];

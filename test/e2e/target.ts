@@ -17,8 +17,12 @@ export interface Target {
     /** The largest number of concurrent requests in a test. @default 20 */
     readonly atOnce?: number;
   };
+  /** The service's time, in epoch ms, if the tests advance it. @default this machine's, corrected by the service's first answer */
+  nowMs?(): number;
   /** Advances the service's clock. @default the tests wait in real time */
   pass?(ms: number): Promise<void>;
+  /** Settles as `reply` does, to a request that the service holds. The service's time passes until then. @default the tests wait in real time */
+  passing?<T>(reply: Promise<T>): Promise<T>;
   /** Stops the processes that were started for the tests. */
   close?(): Promise<void>;
 }

@@ -6,24 +6,19 @@ import { startGateway } from "../../infra/local/gateway.js";
 import { compose } from "../../lambda/compose.js";
 import type { HttpEvent } from "../../lambda/http.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import { type Clock, systemClock } from "../../lib/core/time.js";
 import { createMemoryStore } from "../support/memory-store.js";
+import { PausingClock } from "../support/pausing-clock.js";
 import { type Target, withHeaders } from "./target.js";
 
 /** A target with all principals. */
-export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close" | "pass">>;
+export type WholeTarget = Target & Required<Pick<Target, "asAnother" | "asStranger" | "close" | "nowMs" | "pass" | "passing">>;
 
 /** The principal that this gateway takes for a caller from another account. */
 const STRANGER = "stranger";
 
 /** Serves the API on a free port, or the function URL of this alias. */
 export async function twoAccounts(alias?: string): Promise<WholeTarget> {
-  let aheadMs = 0;
-  const clock: Clock = {
-    ...systemClock,
-    wallMs: () => systemClock.wallMs() + aheadMs,
-    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
-  };
+  const clock = new PausingClock(Date.now());
   const store = createMemoryStore({ policy: createPolicy(), clock });
   const handler = compose(
     { HOLDFAST_TENANT: "account", ...(alias !== undefined && { HOLDFAST_MOUNT: "function-url" }) },
@@ -36,10 +31,9 @@ export async function twoAccounts(alias?: string): Promise<WholeTarget> {
     servesOperators: alias === undefined,
     asAnother: withHeaders({ "x-holdfast-principal": "another" }),
     asStranger: withHeaders({ "x-holdfast-principal": STRANGER }),
-    pass(ms) {
-      aheadMs += ms;
-      return Promise.resolve();
-    },
+    nowMs: () => clock.wallMs(),
+    pass: (ms) => clock.advance(ms),
+    passing: async (reply) => (await clock.passUntil(reply)).answer,
     close: () => gateway.close(),
   };
 }

@@ -30,7 +30,7 @@ describe("a heap", () => {
     fc.assert(property, { numRuns: 300 });
   });
 
-  it.each([100, 10_000, 100_000])("of %d members compares at most a few with each one that comes or goes", (size) => {
+  it.each([100, 10_000])("of %d members compares at most a few with each one that comes or goes", (size) => {
     let looks = 0;
     let seed = 7;
     const random = (): number => (seed = (seed * 16_807) % 2_147_483_647);

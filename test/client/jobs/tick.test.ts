@@ -7,6 +7,7 @@ import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../l
 import { scheduleHandler } from "../../../lib/middy.js";
 import { type TestLockClient, createLockClient } from "../../../lib/testing.js";
 import { invocation } from "../../support/invocation.js";
+import { sized } from "../../support/tier.js";
 import { createHarness } from "../harness.js";
 import { cutOff } from "./provider.js";
 
@@ -161,7 +162,7 @@ describe("a timer of each hour", () => {
     const property = fc.asyncProperty(fc.array(offset, { minLength: 2, maxLength: 6 }), async (offsetsMs) => {
       expect(await ran(offsetsMs, way)).toEqual(each(offsetsMs));
     });
-    await fc.assert(property, { numRuns: 50, examples: [[[2, -2, 2]], [[-2, -2, -2]], [[-10, 10, 0]]] });
+    await fc.assert(property, { numRuns: sized({ quick: 15, slow: 50 }), examples: [[[2, -2, 2]], [[-2, -2, -2]], [[-10, 10, 0]]] });
   });
 
   it.each(TIMED.slice(0, 2))("control: one that ends earlier than that is for the occurrence before: %s", async (...way) => {

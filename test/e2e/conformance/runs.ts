@@ -9,7 +9,7 @@ const UNDER_WAY_MS = 300;
 const SUCCESS = { state: "succeeded", result: { refund: "re_1", cents: 4200, text: "é" } };
 
 /** Starts and their answers. */
-export function starts({ it }: Suite, { start, begin, complete }: Calls): void {
+export function starts({ it }: Suite, { fixture, start, begin, complete }: Calls): void {
   it("is 201 for who runs it: a first attempt, no takeover, and a lease; again 200", async () => {
     const body = { leaseMs: 20_000, owner: "worker", fingerprint: "4200" };
     const run = await begin(undefined, body);
@@ -26,13 +26,13 @@ export function starts({ it }: Suite, { start, begin, complete }: Calls): void {
     const waiting = start(run.key, {}, { prefer: "wait=4" });
     await sleep(UNDER_WAY_MS);
     await complete(run, SUCCESS);
-    const held = await waiting;
+    const held = await fixture().passing(waiting);
     // A deployment may be configured without waits.
     if (held.status !== 200) expect(told(held)).toEqual([409, "run-in-progress"]);
     const answered = held.status === 200 ? held : await start(run.key);
     expect([answered.status, answered.headers["idempotent-replayed"], answered.body.result]).toEqual([200, "true", SUCCESS.result]);
     const other = await begin();
-    expect(told(await start(other.key, {}, { prefer: "wait=1" }))).toEqual([409, "run-in-progress"]);
+    expect(told(await fixture().passing(start(other.key, {}, { prefer: "wait=1" })))).toEqual([409, "run-in-progress"]);
   });
 }
 
@@ -81,13 +81,13 @@ export function operatesRuns({ it, itWith }: Suite, { fixture, freshKey, get, po
     const tag = running.headers["etag"]!;
     await post(`${run.url}/renew`);
     for (const prefer of [{}, { prefer: "wait=1" }]) {
-      const unchanged = await get(`/v1/runs/${run.key}`, { "if-none-match": tag, ...prefer });
+      const unchanged = await fixture().passing(get(`/v1/runs/${run.key}`, { "if-none-match": tag, ...prefer }));
       expect([unchanged.status, unchanged.text]).toEqual([304, ""]);
     }
     const waiting = get(`/v1/runs/${run.key}`, { "if-none-match": tag, prefer: "wait=4" });
     await sleep(UNDER_WAY_MS);
     await complete(run, SUCCESS);
-    const held = await waiting;
+    const held = await fixture().passing(waiting);
     const seen = held.status === 304 ? await get(`/v1/runs/${run.key}`) : held;
     expect([seen.status, seen.body.state, seen.body.result]).toEqual([200, "succeeded", SUCCESS.result]);
     expect(seen.headers["etag"]).not.toBe(tag);
