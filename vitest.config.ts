@@ -31,7 +31,8 @@ const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functi
 /** The slow files that mostly wait: for real time, for processes that start, for a browser. */
 const WAITING = [
   "test/{chaos,clients}/*.slow.test.ts",
-  "test/bin/{console-*,ending,in-terminal,lease-lost,once,silence,watch}.slow.test.ts",
+  "test/console/*.slow.test.ts",
+  "test/bin/{ending,in-terminal,lease-lost,once,silence,watch}.slow.test.ts",
   "test/{client/transport/{failover,nobody-there},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
 /** The options by which files are compiled. */
@@ -53,7 +54,7 @@ const SIZED = [
 
 /** The longest files, the longest first: the beginnings of their paths. A new clone has no durations of its own. */
 const LONGEST = [
-  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "bin/console-page", "client/transport/failover.slow"],
+  ...["package/packed", "docs/costs", "simulation/must-fail-queues", "console/page", "client/transport/failover.slow"],
   ...["chaos", "store/differential", "simulation", "examples/tour", "bin/lease-lost", "bin/once"],
   ...["client/run/runs.test", "e2e/conformance.test", "client/conformance"],
 ].map((beginning) => `/test/${beginning}`);

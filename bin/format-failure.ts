@@ -5,9 +5,9 @@
 import type { LockError } from "../lib/index.js";
 import { CODES, CliError, INTERRUPTED, Interrupted } from "./cli-error.js";
 import { type Where, AWS_SETTINGS } from "./connection.js";
-import { formatDuration } from "./duration.js";
+import { formatDuration } from "../console/text/duration.js";
 import { type ExitName, EXITS, statusOfSignal } from "./exit-codes.js";
-import { plain, plainJson } from "./plain-text.js";
+import { plain, plainJson } from "../console/text/plain-text.js";
 import { DEV_PORT } from "./serve/commands.js";
 
 /** A failure as reported to the user. */

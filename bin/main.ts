@@ -9,7 +9,7 @@ import { connect, ownerHere, whereOf } from "./connection.js";
 import { type CliHost, type CommandContext, type GlobalOptions, type ProcessContext, type RunContext, Signals } from "./context.js";
 import { EXITS, statusOfSignal } from "./exit-codes.js";
 import { type CommandMode, type Failure, failureOf, formatFailure, RUNNING } from "./format-failure.js";
-import { plain } from "./plain-text.js";
+import { plain } from "../console/text/plain-text.js";
 import { programFor } from "./program.js";
 import { printerOn, screenOn } from "./terminal.js";
 

@@ -2,11 +2,11 @@
 import { createInterface } from "node:readline/promises";
 import type { Inspection, LockClient } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
-import { formatDuration } from "./duration.js";
+import { formatDuration } from "../console/text/duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
 import { OTHER_TENANTS, tenantOf } from "./inspect/tenants.js";
 import type { CommandContext } from "./context.js";
-import { plain, plainJson } from "./plain-text.js";
+import { plain, plainJson } from "../console/text/plain-text.js";
 
 /** The options of `reset`, and of `break`. */
 export interface ResetOptions {

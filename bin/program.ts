@@ -4,7 +4,7 @@
  */
 import { type OutputConfiguration, Command, Help, Option } from "commander";
 import type { CliHost } from "./context.js";
-import { addUiCommand } from "./console/commands.js";
+import { addUiCommand } from "./ui/commands.js";
 import { addCompletion, addInspectCommands, addOperateCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";

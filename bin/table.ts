@@ -1,6 +1,6 @@
 /** Formats rows as text in columns. If the screen is too narrow, columns are shortened or left out; on a pipe none are. */
 import type { Screen } from "./terminal.js";
-import { plain } from "./plain-text.js";
+import { plain } from "../console/text/plain-text.js";
 import { cutEnd, endOf, startOf, widthOf } from "./terminal.js";
 
 /** A column of a table of `T`. */

@@ -1,7 +1,7 @@
 /** Parses option values. The parser refuses an invalid value and names the option. */
 import { InvalidArgumentError, Option } from "commander";
 import type { Rate } from "../lib/index.js";
-import { parseDuration } from "./duration.js";
+import { parseDuration } from "../console/text/duration.js";
 
 /** Returns an option that has the value of `text` if it isn't given. Its help shows the default as people write it. */
 export function defaulted(flags: string, description: string, parse: (text: string) => unknown, text: string): Option {

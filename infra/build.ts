@@ -9,8 +9,8 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileS
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, type Plugin, build, transform } from "esbuild";
-import { bundleHosted, bundlePage } from "../bin/console/bundle.js";
-import { MADE } from "../bin/console/files.js";
+import { bundleHosted, bundlePage } from "../console/bundle.js";
+import { MADE } from "../console/files.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
 import { LICENCES_FILE } from "./bundle.js";
 import { filesIn, writeTemplate } from "./template.js";
@@ -148,7 +148,7 @@ async function writeHosted(to: string): Promise<void> {
 
 /** Writes the console's page, with the licences of the packages in it. */
 async function writePage(): Promise<void> {
-  const [from, to] = [join(ROOT, "bin/console/page"), join(DIST, "bin/console/page")];
+  const [from, to] = [join(ROOT, "console/page"), join(DIST, "console/page")];
   const { script, style, inputs } = await bundlePage();
   mkdirSync(to, { recursive: true });
   for (const name of ["index.html", "icon.svg"]) copyFileSync(join(from, name), join(to, name));

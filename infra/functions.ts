@@ -228,7 +228,7 @@ export function codeIn(name: "function" | "console"): Code {
   const [directory, zip] = [join(here, name), join(here, "../../template", `${name}.zip`)];
   if (existsSync(`${directory}/index.mjs`)) return Code.fromAsset(directory);
   if (existsSync(zip)) return Code.fromAsset(zip);
-  const maker = name === "console" ? "bin/console/bundle.ts" : "infra/bundle.ts";
+  const maker = name === "console" ? "console/bundle.ts" : "infra/bundle.ts";
   throw new Error(`The code of the ${name} is not there: npx tsx ${maker} makes it`);
 }
 

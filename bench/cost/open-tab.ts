@@ -3,8 +3,8 @@
  * Five minutes are counted, after which a tab does the same again: an hour is twelve times that.
  */
 import { type AttributeValue, BatchWriteItemCommand, GetItemCommand } from "@aws-sdk/client-dynamodb";
-import { type Handlers, handlersOf, PAID_POLL_MS } from "../../bin/console/handlers.js";
-import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS, KEY_POLL_MS, poll } from "../../bin/console/page/poll.js";
+import { type Handlers, handlersOf, PAID_POLL_MS } from "../../console/handlers.js";
+import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS, KEY_POLL_MS, poll } from "../../console/page/poll.js";
 import { engineClient } from "../../infra/local/engine-client.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { itemKey } from "../../lib/store/dynamo/item-key.js";

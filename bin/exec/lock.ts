@@ -9,7 +9,7 @@ import {
   LockTimeoutError,
 } from "../../lib/index.js";
 import { CliError, Interrupted } from "../cli-error.js";
-import { formatDuration, formatDurationUp, rateText } from "../duration.js";
+import { formatDuration, formatDurationUp, rateText } from "../../console/text/duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
 import type { RunContext, Signals } from "../context.js";
 import type { CommandOutcome } from "./supervise.js";

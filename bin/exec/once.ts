@@ -9,13 +9,13 @@ import {
   LockTimeoutError,
 } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
-import { formatDuration } from "../duration.js";
+import { formatDuration } from "../../console/text/duration.js";
 import { lostUnder, statusOf, supervise } from "./supervise.js";
 import type { CommandResult } from "./stored-output.js";
 import { type CommandArgs, waitFor } from "./lock.js";
 import { OutputBuffer, replayOf } from "./stored-output.js";
 import type { RunContext } from "../context.js";
-import { plainLines } from "../plain-text.js";
+import { plainLines } from "../../console/text/plain-text.js";
 import type { CommandOutcome } from "./supervise.js";
 
 /** The command, its key, and the storage of its result. */

@@ -1,7 +1,8 @@
 /** Holds in a form for people: one line each, because a shared key or a semaphore has several. */
-import { type Inspection, key as keyOf } from "../../lib/index.js";
-import { shortToken, toneOf, WORDS } from "../console/page/words.js";
-import { formatDuration } from "../duration.js";
+import type { Inspection } from "../../lib/index.js";
+import { partsOf } from "../../console/key-parts.js";
+import { shortToken, toneOf, WORDS } from "../../console/page/words.js";
+import { formatDuration } from "../../console/text/duration.js";
 import { type Column, cutKey } from "../table.js";
 import { cutEnd } from "../terminal.js";
 
@@ -23,18 +24,6 @@ export function holdsOf(keys: readonly Inspection[]): readonly HoldView[] {
 export function withParts(key: string): string {
   const parts = partsOf(key);
   return parts === undefined ? key : `${key} (${parts})`;
-}
-
-/** Returns the parts that a key was made from, if they don't show in it. */
-export function partsOf(key: string): string | undefined {
-  if (!key.includes("~")) return undefined;
-  try {
-    const parts = key.split("_").map((part) => decodeURIComponent(part.replaceAll("~", "%")));
-    // A key that was not made from parts, or was cut, has none.
-    return keyOf(...parts) === key ? parts.join(", ") : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the kind of a hold: exclusive, shared, or its share of the permits. */

@@ -2,16 +2,16 @@
 import type { Inspection, LimitView, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
-import { plainJson } from "../plain-text.js";
+import { plainJson } from "../../console/text/plain-text.js";
 import { type Column, cutKey, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
-import type { LimitInUse } from "../console/data.js";
-import { limitsInUse } from "../console/overview.js";
-import { exactDuration, formatDuration, formatSeconds, rateText } from "../duration.js";
+import type { LimitInUse } from "../../console/data.js";
+import { limitsInUse } from "../../console/overview.js";
+import { exactDuration, formatDuration, formatSeconds, rateText } from "../../console/text/duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
-import { type Listing, firstOf } from "./pages.js";
-import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "./run-text.js";
-import { occurrenceOf } from "./schedules.js";
+import { type Listing, firstOf } from "../../console/pages.js";
+import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "../../console/text/run-text.js";
+import { occurrenceOf } from "../../console/schedules.js";
 import { isTenants } from "./tenants.js";
 
 /** The prefix of the keys, and the largest number of them. */

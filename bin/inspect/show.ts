@@ -1,15 +1,15 @@
 /** `holdfast show`: a key with its holders and waiters, or a run with its outcome. */
 import type { Inspection, LockClient, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
-import { formatDuration } from "../duration.js";
-import { stateText } from "../console/page/words.js";
+import { formatDuration } from "../../console/text/duration.js";
+import { stateText } from "../../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
-import { jsonOf, lastsOf, nextOf, stateOf } from "./run-text.js";
-import { occurrenceOf } from "./schedules.js";
+import { jsonOf, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
+import { occurrenceOf } from "../../console/schedules.js";
 import { OTHER_TENANTS, tenantOf } from "./tenants.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
-import { plain, plainJson } from "../plain-text.js";
+import { plain, plainJson } from "../../console/text/plain-text.js";
 import { cutEnd } from "../terminal.js";
 
 type WaiterRow = Inspection["waiters"][number];

@@ -1,7 +1,7 @@
 /** Prints the holder of a key while a command waits for it. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { LockClient } from "../../lib/index.js";
-import { formatDuration } from "../duration.js";
+import { formatDuration } from "../../console/text/duration.js";
 import type { RunContext } from "../context.js";
 
 /** The time until the first message, in ms: a shorter wait is not worth a message. */

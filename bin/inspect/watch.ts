@@ -6,16 +6,16 @@ import { clearScreenDown, cursorTo } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import { type Inspection, type LockClient, LockError } from "../../lib/index.js";
-import { formatDuration, formatSeconds } from "../duration.js";
+import { formatDuration, formatSeconds } from "../../console/text/duration.js";
 import { statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
-import { verbOf } from "../held-text.js";
+import { verbOf } from "../../console/text/held-text.js";
 import { type HoldView, holdsOf, keyColumns, kindOf } from "./holds.js";
-import { firstOf } from "./pages.js";
+import { firstOf } from "../../console/pages.js";
 import type { CommandContext } from "../context.js";
 import { tableOf } from "../table.js";
 import { type Screen, cutEnd } from "../terminal.js";
-import { plain, plainJson } from "../plain-text.js";
+import { plain, plainJson } from "../../console/text/plain-text.js";
 
 /** The prefix of the keys, the poll interval in ms, and the largest number of keys. */
 export interface WatchArgs {

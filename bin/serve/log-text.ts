@@ -1,9 +1,9 @@
 /** The service's log for people: a line for each change of a key's holders and for each refusal. */
 import type { LogLine } from "../../lib/dynamodb.js";
-import { formatToTenths } from "../duration.js";
-import { endOf, factsOf, saying, wordOf } from "../held-text.js";
-import { plain } from "../plain-text.js";
-import { shortToken } from "../console/page/words.js";
+import { formatToTenths } from "../../console/text/duration.js";
+import { endOf, factsOf, saying, wordOf } from "../../console/text/held-text.js";
+import { plain } from "../../console/text/plain-text.js";
+import { shortToken } from "../../console/page/words.js";
 import { cutKey } from "../table.js";
 import { type Screen, cutEnd, widthOf } from "../terminal.js";
 

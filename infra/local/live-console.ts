@@ -5,9 +5,9 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Operator } from "../../bin/console/handlers.js";
-import { RecentLines } from "../../bin/console/recent-lines.js";
-import { CONSOLE_PATH, consoleOf } from "../../bin/console/server.js";
+import type { Operator } from "../../console/handlers.js";
+import { RecentLines } from "../../console/recent-lines.js";
+import { CONSOLE_PATH, consoleOf } from "../../console/server.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
 import { createLocalServer } from "./local-server.js";

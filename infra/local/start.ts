@@ -4,10 +4,10 @@
  * is one line on stderr; Ctrl-C ends everything.
  */
 import { randomBytes } from "node:crypto";
-import { RecentLines } from "../../bin/console/recent-lines.js";
-import { consoleOf, CONSOLE_PATH } from "../../bin/console/server.js";
+import { RecentLines } from "../../console/recent-lines.js";
+import { consoleOf, CONSOLE_PATH } from "../../console/server.js";
 import { whenParentEnds } from "./parent.js";
-import { plainJson } from "../../bin/plain-text.js";
+import { plainJson } from "../../console/text/plain-text.js";
 import { composeAgent } from "../../lambda/agent.js";
 import { compose, metricPrefixesOf, policyOf, tenancyOf } from "../../lambda/compose.js";
 import { printed } from "../../lambda/printed.js";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RESULT_BYTES, OutputBuffer, replayOf } from "../../bin/exec/stored-output.js";
-import { firstOf } from "../../bin/inspect/pages.js";
+import { firstOf } from "../../console/pages.js";
 import { cutKey } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";
 

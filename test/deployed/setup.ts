@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { build } from "esbuild";
-import { bundleHosted } from "../../bin/console/bundle.js";
+import { bundleHosted } from "../../console/bundle.js";
 import { ACCOUNT, type Emulator, REGION, RUN_DIRECTORY, startEmulator } from "./emulator.js";
 import { FUNCTIONS_DIRECTORY } from "./variants.js";
 

@@ -6,7 +6,7 @@
  */
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
-import { PAID_POLL_MS } from "../../bin/console/handlers.js";
+import { PAID_POLL_MS } from "../../console/handlers.js";
 import { type AsleepRow, asleepRows } from "../../bench/cost/asleep.js";
 import { COST_CASES, LIMIT_CASES } from "../../bench/cost/cost-cases.js";
 import { type CostRow, asleepTable, assumptions, BILLED_MS, costAsleep, costRow, costTables } from "../../bench/cost/costs.js";

@@ -7,7 +7,7 @@ import { gzipSync } from "node:zlib";
 import { Stack } from "aws-cdk-lib";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { bundleHosted } from "../../bin/console/bundle.js";
+import { bundleHosted } from "../../console/bundle.js";
 import { LockService } from "../../infra/lock-service.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";

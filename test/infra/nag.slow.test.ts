@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { bundleHosted } from "../../bin/console/bundle.js";
+import { bundleHosted } from "../../console/bundle.js";
 import { HoldfastStack } from "../../infra/stack.js";
 import { cdkContext } from "./synthesize.js";
 

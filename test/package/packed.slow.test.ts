@@ -42,10 +42,10 @@ const importing = (entries: readonly string[]): readonly string[] => [
 describe("the package", () => {
   it("has what is run and its types, and no source, test or map of ours, and of the pages the skill alone", () => {
     const built =
-      /^dist\/(?:(?:lib|lambda|infra\/local|bin)\/.*\.js|(?:cjs\/)?(?:lib\/[\w-]+|lambda\/index)\.d\.ts|cjs\/(?:lib|lambda|infra)\/.*\.d\.ts)$/;
+      /^dist\/(?:(?:lib|lambda|infra\/local|console|bin)\/.*\.js|(?:cjs\/)?(?:lib\/[\w-]+|lambda\/index)\.d\.ts|cjs\/(?:lib|lambda|infra)\/.*\.d\.ts)$/;
     const loaded = /^dist\/cjs\/(?:(?:lib|infra)\/[\w-]+|lib\/shared\/[\w-]+|lambda\/index)\.js$/;
     const odd = packed.files.filter((path) => !built.test(path) && !loaded.test(path));
-    const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/bin/console/page/${file}`);
+    const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/console/page/${file}`);
     const template = ["console.zip", "function.zip", "holdfast.template.json"].map((file) => `dist/template/${file}`);
     const root = ["CHANGELOG.md", "LICENSE", "README.md"];
     const rest = ["dist/cjs/infra/here.cjs", "dist/cjs/package.json", ...template, "docs/skill/SKILL.md", "package.json"];

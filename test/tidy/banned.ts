@@ -3,9 +3,6 @@ import { ESLint, Linter } from "eslint";
 import { parser } from "typescript-eslint";
 import { type SourceText, ROOT } from "./tree.js";
 
-/** The directories with sources. */
-export const SOURCES = ["lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/"] as const;
-
 const linter = new Linter({ configType: "flat" });
 const eslint = new ESLint({ cwd: ROOT });
 

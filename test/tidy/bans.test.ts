@@ -3,8 +3,8 @@
  * snippet. Only files that disable a rule are read here, because the linter itself reads the others.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { banned, SOURCES } from "./banned.js";
-import { sourcesIn } from "./tree.js";
+import { banned } from "./banned.js";
+import { SOURCES, sourcesIn } from "./tree.js";
 
 /** A snippet, the concern that its message names, and the one place where it is allowed. */
 const BANS: readonly (readonly [text: string, message: RegExp, place: string])[] = [

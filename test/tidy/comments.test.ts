@@ -1,16 +1,16 @@
 /** Every file has a header comment, every exported function a doc comment, and none only says a name again. */
 import { describe, expect, it } from "vitest";
 import { hasHeader, repeating, undocumented } from "./comments.js";
-import { allFiles, sourcesIn } from "./tree.js";
+import { allFiles, SOURCES, sourcesIn } from "./tree.js";
 
 describe("comments", () => {
   it("head every file", () => {
-    const silent = sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/").filter((source) => !hasHeader(source));
+    const silent = sourcesIn(...SOURCES).filter((source) => !hasHeader(source));
     expect(silent.map(({ path }) => path)).toEqual([]);
   });
 
   it("say more than the name below", () => {
-    expect(sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/").flatMap(repeating)).toEqual([]);
+    expect(sourcesIn(...SOURCES).flatMap(repeating)).toEqual([]);
     expect(repeating({ path: "a.ts", text: "/** The answers of a service. */\nexport interface ServiceAnswer {}" })).toHaveLength(1);
   });
 
@@ -27,7 +27,7 @@ describe("comments", () => {
         ),
       );
     const isThere = (name: string): boolean => paths.some((path) => path === name || path.endsWith(`/${name}`));
-    const sources = sourcesIn("lib/", "lambda/", "infra/", "bin/", "test/", "bench/", "examples/");
+    const sources = sourcesIn(...SOURCES);
     const moved = sources.flatMap(({ path, text }) => named(text).flatMap((name) => (isThere(name) ? [] : [`${path}: ${name}`])));
     expect(moved).toEqual([]);
     expect(named("/** As in calls/moved.ts. */")).toEqual(["calls/moved.ts"]);

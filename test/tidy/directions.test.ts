@@ -8,7 +8,7 @@ import { ROOT, sourcesIn } from "./tree.js";
 
 describe("import directions", () => {
   it("point down the house only", () => {
-    const sources = sourcesIn("lib/", "lambda/", "infra/", "bin/", "examples/");
+    const sources = sourcesIn("lib/", "lambda/", "infra/", "console/", "bin/", "examples/");
     expect(sources.length).toBeGreaterThan(20);
     expect(sources.flatMap(wrongWay)).toEqual([]);
   });
@@ -20,6 +20,9 @@ describe("import directions", () => {
     ["lib/client/hold/lease.ts", `import { service } from "../../service/locks.js";`],
     ["lib/client/transport.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
     ["lambda/handler.ts", `import { DynamoDBClient } from "@aws-sdk/client-dynamodb";`],
+    ["console/server.ts", `import { splitUrl } from "../infra/local/local-server.js";`],
+    ["infra/local/start.ts", `import { exitCodeOf } from "../../bin/exit-codes.js";`],
+    ["infra/stack.ts", `import { bundlePage } from "../console/bundle.js";`],
     ["bin/holdfast.ts", `import { createLockClient } from "../lib/client/client.js";`],
   ])("control: %s with %s is refused", (path, text) => {
     expect(wrongWay({ path, text })).toHaveLength(1);
@@ -38,8 +41,8 @@ describe("packages", () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Record<string, object>;
     const declared = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
     // The console's page ships as one file with these packages in it, and its bundler only runs in a clone.
-    const imported = sourcesIn("lib/", "lambda/", "bin/", "infra/local/")
-      .filter(({ path }) => !path.startsWith("bin/console/page/") && path !== "bin/console/bundle.ts")
+    const imported = sourcesIn("lib/", "lambda/", "console/", "bin/", "infra/local/")
+      .filter(({ path }) => !path.startsWith("console/page/") && path !== "console/bundle.ts")
       .flatMap((source) => importsOf(source).map((found) => ({ ...found, path: source.path })));
     const undeclared = imported.filter(({ package: name }) => {
       if (name === undefined || name.startsWith("node:")) return false;

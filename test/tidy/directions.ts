@@ -58,38 +58,30 @@ const ROOMS: readonly Room[] = [
   { of: "lambda/sdk.ts", files: ["lib/store/"], packages: AWS_SDK },
   { of: "lambda/", files: ["lib/service/", "lib/contract/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
-  {
-    of: /^infra\/local\/(start|live-console)\.ts$/,
-    files: ["infra/", "lambda/", "lib/", "bin/console/", "bin/plain-text.ts"],
-    packages: [ANYTHING],
-  },
-  { of: "infra/build.ts", files: ["infra/", "bin/console/"], packages: [ANYTHING] },
+  { of: /^infra\/local\/(start|live-console)\.ts$/, files: ["infra/", "lambda/", "lib/", "console/"], packages: [ANYTHING] },
+  { of: "infra/build.ts", files: ["infra/", "console/"], packages: [ANYTHING] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
+  // The page runs in a browser: of the SDK it has types alone, through the data.
   {
-    of: "bin/serve/",
-    files: [ENTRY, "bin/", "infra/local/local-service.ts", "infra/local/gateway.ts", "infra/local/start-error.ts"],
-    packages: [ANY_NODE, "commander"],
-  },
-  {
-    of: "bin/console/page/",
-    files: [
-      "bin/console/data.ts",
-      "bin/console/handlers.ts",
-      "bin/console/lanes.ts",
-      "bin/console/activity.ts",
-      "bin/console/overview.ts",
-      "bin/duration.ts",
-      "bin/held-text.ts",
-      "bin/plain-text.ts",
-      "bin/inspect/run-text.ts",
-    ],
+    of: "console/page/",
+    files: [/^console\/(data|handlers|lanes|activity|overview)\.ts$/, "console/text/"],
     packages: ["preact", "preact/hooks", "htm"],
   },
-  { of: "bin/console/", files: [ENTRY, "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander", "esbuild"] },
+  { of: "console/", files: [ENTRY], packages: [ANY_NODE, "esbuild"] },
+  {
+    of: "bin/serve/",
+    files: [ENTRY, "console/", "bin/", /^infra\/local\/(local-service|gateway|start-error)\.ts$/],
+    packages: [ANY_NODE, "commander"],
+  },
+  { of: "bin/ui/", files: [ENTRY, "console/", "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander"] },
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
   { of: "bin/holdfast.ts", files: [ENTRY, "bin/", "infra/local/parent.ts"], packages: [ANY_NODE] },
-  { of: "bin/", files: [ENTRY], packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"] },
+  {
+    of: "bin/",
+    files: [ENTRY, "console/"],
+    packages: [ANY_NODE, "@bomb.sh/tab", "commander", "fast-string-truncated-width", "picocolors"],
+  },
   { of: "examples/", files: [ENTRY, "infra/index.ts", "infra/local/"], packages: [ANYTHING] },
 ];
 

@@ -6,6 +6,9 @@ import ts from "typescript";
 /** The repository's directory. */
 export const ROOT = resolve(import.meta.dirname, "../..");
 
+/** The directories with sources. */
+export const SOURCES = ["lib/", "lambda/", "infra/", "console/", "bin/", "test/", "bench/", "examples/"] as const;
+
 /** A file of the repository: its path from the root, with `/`, and its text. */
 export interface SourceText {
   readonly path: string;

@@ -22,7 +22,7 @@ const PAGES = /^(?:CHANGELOG\.md|CONTRIBUTING\.md|docs\/(?!site\/).*\.md|example
 const NOT_SEARCHED = /^(?:CHANGELOG|CONTRIBUTING|docs\/decisions\/|docs\/(?:evidence|mistakes|trackers|skill\/)|test\/)/;
 /** Other words for what a page is about. A comment at the page's start, which only the search reads. */
 const KEYWORDS = /<!-- search: (.*?) -->/;
-const ICON = readFileSync(join(ROOT, "bin/console/page/icon.svg")).toString("base64");
+const ICON = readFileSync(join(ROOT, "console/page/icon.svg")).toString("base64");
 const MENU = sections();
 
 export default defineConfig({
@@ -37,6 +37,7 @@ export default defineConfig({
     "lambda/**",
     "infra/**",
     "bin/**",
+    "console/**",
     "bench/**",
     "test/!(e2e)/**",
     "test/*.md",

@@ -4,7 +4,7 @@ import type { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
-import { consoleOf } from "../../../bin/console/server.js";
+import { consoleOf } from "../../../console/server.js";
 import { type LocalServerOptions, type Serve, createLocalServer } from "../../../infra/local/local-server.js";
 
 const servers: Server[] = [];

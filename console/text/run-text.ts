@@ -1,0 +1,56 @@
+/** Runs in a form for people or programs. */
+import type { RunInspection } from "../../lib/index.js";
+import { formatDuration } from "./duration.js";
+
+/** The attempts that a caller makes at most if it says nothing else. What a caller says is not stored with the run. */
+export const DEFAULT_ATTEMPTS = 5;
+
+type Attempts = Pick<RunInspection, "state" | "retryable" | "attempt">;
+
+/** True if the run has failed as often as callers try by default: by that limit it is refused until somebody resets it. */
+export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
+  return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
+}
+
+/** Returns the run's state, and for a failed run if a further caller may run it again. More attempts than the default had another limit. */
+export function stateOf(run: Attempts): string {
+  const { state, retryable, attempt } = run;
+  if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
+  return state === "failed" && retryable === true ? "failed, can be retried" : state;
+}
+
+/** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
+export function startedAgoMs({ heldMs, endedAgoMs, tookMs }: Pick<RunInspection, "heldMs" | "endedAgoMs" | "tookMs">): number | undefined {
+  return heldMs ?? (endedAgoMs === undefined || tookMs === undefined ? undefined : endedAgoMs + tookMs);
+}
+
+/** Returns a time that has passed in words, `3m ago`; `-` if it isn't known. */
+export function agoText(agoMs: number | undefined): string {
+  return agoMs === undefined ? "-" : `${formatDuration(agoMs)} ago`;
+}
+
+/** Returns the time for which the outcome is still stored; `""` if there is none. */
+export function keptText({ keptForMs }: Pick<RunInspection, "keptForMs">): string {
+  return keptForMs === undefined ? "" : keptForMs === "forever" ? "ever" : formatDuration(keptForMs);
+}
+
+/** Returns when the latest attempt began or ended, for how long it lasted, and for how long its outcome is still stored; `""` if nothing is known. */
+export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "endedAgoMs" | "tookMs" | "keptForMs">): string {
+  const { heldMs, remainingMs, endedAgoMs, tookMs, keptForMs } = run;
+  const rest = remainingMs === undefined ? "" : `, for ${formatDuration(remainingMs)} more unless it is renewed`;
+  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}${rest}`;
+  const ended = endedAgoMs === undefined ? [] : [`ended ${agoText(endedAgoMs)}`];
+  const took = tookMs === undefined ? [] : [`took ${formatDuration(tookMs)}`];
+  return [...ended, ...took, ...(keptForMs === undefined ? [] : [`kept for ${keptText(run)}`])].join(", ");
+}
+
+/** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
+export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
+  if (state !== "interrupted") return "";
+  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
+}
+
+/** Returns the run as JSON, with its error as name and message. */
+export function jsonOf({ error, ...run }: RunInspection): object {
+  return { ...run, ...(error && { error: { name: error.name, message: error.message } }) };
+}

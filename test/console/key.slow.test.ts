@@ -1,0 +1,173 @@
+/** The page of one key in a real Chromium, before a live service: with a connection that is cut, with a holder that died, and without a log. */
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { LockClient } from "../../lib/index.js";
+import { faultsOf } from "../support/axe.js";
+import { CHROMIUM } from "../support/chromium.js";
+import { endAll, start as startProcess } from "../bin/holdfast.js";
+import { type Consoles, cut, startConsoles } from "./in-chromium.js";
+
+const MINUTE_MS = 60_000;
+
+describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skipped without one on the path)", { timeout: 240_000 }, () => {
+  let consoles: Consoles;
+  let locks: LockClient;
+
+  beforeAll(async () => {
+    consoles = await startConsoles("checkout-7");
+    ({ locks } = consoles);
+  });
+  afterEach(() => consoles.closePages());
+  afterAll(async () => {
+    await endAll();
+    await consoles.close();
+  });
+
+  const open = (hash: string, turnsClock = false): Promise<Page> => consoles.open(consoles.here + hash, { turnsClock });
+
+  describe("whose holder died", () => {
+    it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
+      await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });
+      const page = await open("#/locks/DEAD_1");
+      await page.getByText(/^Free since [\d:]+ \(\d+m?s\): importer-9's lease ran out\.$/).waitFor();
+      const lane = () => page.locator(".lane title").textContent();
+      // On a busy machine a request takes a while: on its way to the grant it is a wait, and an answer makes the hold longer.
+      expect(await lane()).toMatch(/^importer-9, (waited [^,]+, )?held [34]s, token \d+, lost: its lease ran out$/);
+      await page.reload();
+      await page.getByText("importer-9's lease ran out").waitFor();
+      expect(await lane()).toMatch(/^importer-9, (waited [^,]+, )?held [34]s, /);
+      await (await locks.acquire("DEAD_1", { owner: "next" })).release();
+      await page.getByText(": next released it.").waitFor();
+      expect(await page.locator(".lane title").allTextContents()).toContainEqual(
+        expect.stringMatching(/^importer-9, .*held 3s, .*, lost: its lease ran out$/),
+      );
+      await page.getByRole("row", { name: /lost importer-9 lease ran out, held at most 3s, taken \d+/ }).waitFor();
+      // The log tells the end by the service's clock alone, so the bar is as long on every page.
+      const bar = page.locator(".lane", { has: page.locator("path.end.lost") }).locator("rect.hold");
+      const widthPx = Number(await bar.getAttribute("width"));
+      expect(widthPx).toBeGreaterThan(0);
+      await page.reload();
+      expect(Math.abs(Number(await bar.getAttribute("width")) - widthPx)).toBeLessThan(1);
+    });
+
+    it("draws an interrupted run until its lease was over", async () => {
+      const args = ["once", "DEAD_RUN", "--owner", "worker", "--lease", "3s", "--", "sh", "-c", "echo works; exec sleep 60"];
+      const runner = startProcess(args, { HOLDFAST_URL: consoles.service.url });
+      await runner.printed(/works/);
+      runner.signal("SIGKILL");
+      const page = await open("#/runs/DEAD_RUN");
+      await page.locator(".title .chip", { hasText: "interrupted" }).waitFor();
+      expect(await page.locator(".lane title").textContent()).toMatch(
+        /^worker, (waited [^,]+, )?held [345]s, token \d+, attempt 1, lost: its lease ran out$/,
+      );
+      const facts = page.getByRole("region", { name: "State" });
+      expect(await facts.innerText()).toMatch(
+        /interrupted, ended at \d\d:\d\d:\d\d \([^)]+ ago\); nothing to repair: the next start takes over/,
+      );
+      expect(await facts.innerText()).toMatch(/By\s+worker\b/);
+      await page.goto(`${consoles.here}#/locks`);
+      const looks = page.getByRole("region", { name: "Needs a look" });
+      await looks.getByText("The run was interrupted.").waitFor();
+      expect(await looks.innerText()).toMatch(/DEAD_RUN\s+The run was interrupted\.\s+Nothing to repair: the next start takes over\. /);
+      await page.goto(`${consoles.here}#/runs`);
+      const row = page.getByRole("row", { name: "DEAD_RUN" });
+      await row.waitFor();
+      expect(await row.textContent()).toMatch(
+        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over\. Until then it stays unfinished\s*1\s*–\s*–\s*worker$/,
+      );
+    });
+  });
+
+  it("says what happens next, and how alive the holder is, before it breaks a hold", async () => {
+    await locks.acquire("NEXT_1", { owner: "checkout-12", leaseMs: 60_000, heartbeat: false });
+    const waits = new AbortController();
+    void locks
+      .scope("a-scope-of-the-next")
+      .acquire("NEXT_1", { owner: "checkout-13", waitMs: 10 * MINUTE_MS, signal: waits.signal })
+      .catch(() => undefined);
+    const page = await open("#/locks/NEXT_1", true);
+    await page.getByLabel("Queue").getByText("checkout-13").waitFor();
+    await page.getByRole("button", { name: "Break…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Break the hold on NEXT_1" });
+    await dialog.getByText(/^checkout-12: not renewed yet: its lease is current\.$/).waitFor();
+    const said = (await dialog.innerText()).replaceAll(/\s+/g, " ");
+    expect(said).toMatch(
+      /Safe: it can't renew, and nothing overlaps\. The key is free in (1m|\d+s)( \d+s)? at the latest; next: checkout-13\./,
+    );
+    expect(said).toContain("Now: the key is free at once; next: checkout-13.");
+    await dialog.getByText("Breaking ends the hold, not the work").waitFor();
+    expect(await dialog.getByLabel("Type the key").count()).toBe(0);
+    await dialog.getByLabel("Now:").check();
+    await dialog.getByLabel("Reason").fill("stuck");
+    const submit = dialog.getByRole("button", { name: "End it now" });
+    expect(await submit.isDisabled()).toBe(true);
+    expect(await faultsOf(page)).toEqual([]);
+    await dialog.getByLabel("Type the key").fill("NEXT_1");
+    expect(await submit.isDisabled()).toBe(false);
+    await cut(page);
+    await page.clock.runFor(10_000);
+    await dialog.getByRole("alert").waitFor();
+    expect(await submit.isDisabled()).toBe(true);
+    waits.abort();
+  });
+
+  it("claims nothing without a log: it says where the history is, and draws what the query finds", async () => {
+    await (await locks.acquire("FAR_1")).release();
+    const atMs = Date.now() - 20_000;
+    const line = { key: "FAR_1", kind: "lock", lease: "l", owner: "far" } as const;
+    const asked: string[] = [];
+    const deployedLog = {
+      logGroup: "shop-log",
+      linesOf: (key: string, query: string) => {
+        asked.push(key, query);
+        const granted = { ...line, seq: 0, event: "granted", atMs, fencingToken: 1 } as const;
+        return Promise.resolve([
+          granted,
+          { ...line, seq: 1, event: "ended", atMs: atMs + 5000, heldMs: 5000, reason: "released" } as const,
+        ]);
+      },
+    };
+    const far = await consoles.serve({ where: "abc.example", canChange: false, deployedLog, cliOptions: "--url https://abc.example" });
+    const page = await consoles.open(`${far}#/locks/FAR_1`);
+    await page.getByText("This key's history is in CloudWatch Logs.").waitFor();
+    await page.getByText("this page saw no lease in this time").waitFor();
+    expect(await page.locator("main").textContent()).not.toMatch(/nothing happened|No events yet/);
+    await page.getByRole("button", { name: "Read the last hour" }).click();
+    await page.getByRole("row", { name: /released far held 5s/ }).waitFor();
+    expect(await page.locator(".lane title").textContent()).toBe("far, held 5s, token 1, released");
+    expect(asked).toEqual(["FAR_1", expect.stringContaining('model = "FAR" and id = "1"')]);
+    expect(await faultsOf(page)).toEqual([]);
+    const lease = await locks.acquire("FAR_1");
+    await page.getByText(`holdfast --url https://abc.example break FAR_1 --token ${lease.fencingToken} --reason "…"`).waitFor();
+    await lease.release();
+  });
+
+  describe("whose connection is cut", () => {
+    it("tells what was and when, concludes nothing, and offers no break", async () => {
+      const lease = await locks.acquire("CUT_1", { leaseMs: 10_000 });
+      const page = await open("#/locks/CUT_1", true);
+      await page.getByText("Held by checkout-7").waitFor();
+      expect(await page.getByRole("button", { name: "Break…" }).isDisabled()).toBe(false);
+      await cut(page);
+      await page.clock.runFor(45_000);
+      await page.locator(".title .chip", { hasText: "not known" }).waitFor();
+      const sentence = await page.locator(".sentence").textContent();
+      expect(sentence).toMatch(
+        /^At \d\d:\d\d:\d\d: held by checkout-7 since [\d:]+ \([^)]+\), (not renewed yet: its lease is current|renewed \S+ ago)\. Not known since\.$/,
+      );
+      expect(await page.locator("main").textContent()).not.toMatch(/its holder didn't renew|may be dead|free in/);
+      expect(await page.getByRole("button", { name: "Break…" }).isDisabled()).toBe(true);
+      const bar = page.locator(".holders .fill");
+      const before = await bar.getAttribute("style");
+      await page.clock.runFor(30_000);
+      expect(await bar.getAttribute("style")).toBe(before);
+      expect(await faultsOf(page)).toEqual([]);
+      // The truth, meanwhile: the holder renewed.
+      expect((await locks.inspect("CUT_1")).holders).toMatchObject([{ owner: "checkout-7" }]);
+      await page.unroute("**/console/api/**");
+      await page.getByRole("button", { name: "Try again now" }).click();
+      await page.getByText("Held by checkout-7").waitFor();
+      await lease.release();
+    });
+  });
+});

@@ -1,0 +1,222 @@
+/** Lines of the log as lanes, as counts over time and as the deeds of operators: the pure parts of the console. */
+import { describe, expect, it } from "vitest";
+import { bucketsOf, deedOf, isLoss, reasonOf, refusalsSince } from "../../console/activity.js";
+import type { Line } from "../../console/data.js";
+import { type Gone, arranged, beginning, ending, lanesOf, withPresent } from "../../console/lanes.js";
+
+let seq = 0;
+/** A line at `atMs` of the lease `lease`. */
+function line(atMs: number, event: Line["event"], lease: string, more: Partial<Line> = {}): Line {
+  return { seq: seq++, event, kind: "lock", key: "k", atMs, lease, owner: `owner of ${lease}`, ...more };
+}
+
+const token = (fencingToken: number) => ({ fencingToken });
+
+describe("lanes", () => {
+  it("tell a wait, its offer, the hold and its end", () => {
+    const lanes = lanesOf([
+      line(100, "queued", "a", { position: 1 }),
+      line(250, "offered", "a"),
+      line(300, "granted", "a", { ...token(7), waitedMs: 205 }),
+      line(900, "ended", "a", { ...token(7), heldMs: 600, reason: "released" }),
+    ]);
+    expect(lanes).toEqual([
+      {
+        id: "a",
+        owner: "owner of a",
+        wait: { fromMs: 100, toMs: 300 },
+        hold: { fromMs: 300, toMs: 900, fencingToken: 7 },
+        end: { atMs: 900, kind: "released", why: "" },
+        moments: [{ atMs: 250, kind: "offered" }],
+      },
+    ]);
+  });
+
+  it("go on while nothing ended them", () => {
+    const [held, waiting] = lanesOf([line(0, "granted", "a", token(1)), line(5, "queued", "b")]);
+    expect([held?.hold, held && ending(held)]).toEqual([{ fromMs: 0, fencingToken: 1 }, Infinity]);
+    expect([waiting?.wait, waiting && ending(waiting)]).toEqual([{ fromMs: 5 }, Infinity]);
+  });
+
+  it("tell the reason of a break, and that a waiter gave up or lost its place", () => {
+    const lanes = lanesOf([
+      line(0, "granted", "a", token(1)),
+      line(1, "queued", "b"),
+      line(2, "queued", "c"),
+      line(3, "breaking", "a", { ...token(1), reason: "its machine is gone" }),
+      line(4, "ended", "b", { reason: "cancelled" }),
+      line(5, "skipped", "c"),
+      line(6, "ended", "a", { ...token(1), heldMs: 6, reason: "broken: its machine: gone" }),
+    ]);
+    expect(lanes.map(({ id, end }) => [id, end])).toEqual([
+      ["a", { atMs: 6, kind: "broken", why: "its machine: gone" }],
+      ["b", { atMs: 4, kind: "cancelled", why: "" }],
+      ["c", { atMs: 5, kind: "skipped", why: "" }],
+    ]);
+    expect(lanes[0]?.moments).toEqual([{ atMs: 3, kind: "breaking" }]);
+    expect(lanes[1]?.wait).toEqual({ fromMs: 1, toMs: 4 });
+  });
+
+  it("draw a hold from its end alone, where the log begins in the middle of it", () => {
+    const [lane] = lanesOf([line(900, "ended", "a", { ...token(7), heldMs: 600, reason: "taken" })]);
+    expect(lane?.hold).toMatchObject({ fromMs: 300, fencingToken: 7 });
+  });
+
+  it("draw the wait of a caller that asked again and again, and none of a grant at once", () => {
+    const lanes = lanesOf([line(5000, "granted", "a", { waitedMs: 4000 }), line(5000, "granted", "b", { waitedMs: 3 })]);
+    expect(lanes.map(({ wait }) => wait)).toEqual([{ fromMs: 1000, toMs: 5000 }, undefined]);
+  });
+
+  it("leave out refusals, repeats, and releases of leases that never were", () => {
+    const lines = [
+      line(1, "refused", "a", { reason: "locked" }),
+      line(2, "ended", "b", { reason: "cancelled" }),
+      line(3, "granted", "c", { repeated: true }),
+      line(4, "reset", "d"),
+    ];
+    expect(lanesOf(lines)).toEqual([]);
+  });
+
+  it("keep a hold that was handed over apart from the one that got it", () => {
+    const lanes = lanesOf([
+      line(0, "granted", "a", token(1)),
+      line(10, "transferred", "b", token(2)),
+      line(10, "ended", "a", { ...token(1), heldMs: 10, reason: "transferred" }),
+    ]);
+    expect(lanes.map(({ id, hold, end }) => [id, hold?.fromMs, end?.kind])).toEqual([
+      ["a", 0, "transferred"],
+      ["b", 10, undefined],
+    ]);
+  });
+
+  it("tell a run's attempt and outcome", () => {
+    const [lane] = lanesOf([
+      line(0, "granted", "a", { ...token(1), attempt: 2 }),
+      line(9, "ended", "a", { ...token(1), heldMs: 9, reason: "released" }),
+      line(9, "recorded", "a", { attempt: 2, outcome: "succeeded" }),
+    ]);
+    expect([lane?.hold?.attempt, lane?.moments]).toEqual([2, [{ atMs: 9, kind: "recorded" }]]);
+  });
+
+  it("stand with the holders above, then who waits, then what is over; a long queue is one lane", () => {
+    const few = lanesOf([
+      line(0, "granted", "over", token(1)),
+      line(1, "ended", "over", { ...token(1), heldMs: 1, reason: "released" }),
+      line(2, "granted", "holder", token(2)),
+      line(3, "queued", "b"),
+      line(4, "queued", "c"),
+    ]);
+    expect(arranged(few, 24).map(({ id }) => id)).toEqual(["holder", "b", "c", "over"]);
+    expect(arranged(few, 2).map(({ id }) => id)).toEqual(["holder", "b"]);
+    const crowd = lanesOf([
+      line(2, "granted", "holder", token(2)),
+      ...Array.from({ length: 80 }, (_, at) => line(3 + at, "queued", `w${at}`)),
+    ]);
+    expect(arranged(crowd, 24).map(({ owner, wait }) => [owner, wait])).toEqual([
+      ["owner of holder", undefined],
+      ["80 waiting", { fromMs: 3 }],
+    ]);
+  });
+
+  it("have the present holders: one without a line gets a lane, one that is gone ends", () => {
+    const lanes = lanesOf([line(100, "granted", "a", token(1)), line(200, "granted", "b", token(2))]);
+    const holders = [
+      { fencingToken: 2, owner: "b", heldMs: 800 },
+      { fencingToken: 3, owner: "old", heldMs: 950 },
+    ];
+    const shown = withPresent(lanes, holders, 1000, (fencingToken) => (fencingToken === 1 ? { lapsedAtMs: 700 } : undefined));
+    expect(shown.map((lane) => [lane.owner, beginning(lane), ending(lane), lane.end?.kind])).toEqual([
+      ["old", 50, Infinity, undefined],
+      ["owner of a", 100, 700, "expired"],
+      ["owner of b", 200, Infinity, undefined],
+    ]);
+    expect(shown[1]?.hold?.toMs).toBe(700);
+  });
+
+  it.each<[string, Gone | undefined, readonly [afterMs: number, atMs: number]]>([
+    ["nobody saw it: after its last line", undefined, [150, 1000]],
+    ["a page saw it held, and later gone", { heldAtMs: 300, goneAtMs: 350 }, [300, 350]],
+    ["a page saw it only gone", { goneAtMs: 350 }, [150, 350]],
+  ])("leave the end of a hold open where no line and no answer tells it: %s", (_, gone, [afterMs, atMs]) => {
+    const lines = [line(100, "granted", "a", token(1)), line(150, "changed", "a", { ...token(1), mode: "shared" })];
+    const [lane] = withPresent(lanesOf(lines), [], 1000, () => gone);
+    expect(lane?.hold).toMatchObject({ fromMs: 100, toMs: afterMs });
+    expect(lane?.end).toEqual({ atMs, afterMs, kind: "unknown", why: "" });
+  });
+
+  it("end where the lease ended, and not where somebody saw it", () => {
+    const granted = line(0, "granted", "a", token(1));
+    const [seen] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, lapsedMs: 40_000, reason: "taken" })]);
+    expect([seen?.hold?.toMs, seen?.end]).toEqual([3000, { atMs: 3000, kind: "taken", why: "" }]);
+    const [released] = lanesOf([granted, line(2000, "ended", "a", { ...token(1), heldMs: 2000, reason: "released" })]);
+    expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released", why: "" }]);
+    // The line of its grant came 300 ms late.
+    const [late] = lanesOf([
+      line(300, "granted", "a", token(1)),
+      line(3040, "ended", "a", { ...token(1), heldMs: 3020, lapsedMs: 20, reason: "taken" }),
+    ]);
+    expect(late?.hold).toMatchObject({ fromMs: 20, toMs: 3020 });
+  });
+});
+
+describe("counts over time", () => {
+  const lines = [
+    line(-1, "granted", "z", { waitedMs: 9999 }),
+    line(0, "granted", "a", { waitedMs: 5 }),
+    line(9, "granted", "b", { waitedMs: 70 }),
+    line(10, "refused", "c", { reason: "locked" }),
+    line(11, "refused", "c", { reason: "other-hold" }),
+    line(12, "refused", "c", { reason: "locked" }),
+    line(29, "ended", "a", { heldMs: 29, reason: "taken" }),
+    line(30, "granted", "d"),
+  ];
+
+  it("belong to their part of the time, and those outside to none", () => {
+    expect(bucketsOf(lines, 0, 10, 3)).toEqual([
+      { fromMs: 0, granted: 2, refused: 0, lost: 0, longestWaitMs: 70 },
+      { fromMs: 10, granted: 0, refused: 3, lost: 0, longestWaitMs: 0 },
+      { fromMs: 20, granted: 0, refused: 0, lost: 1, longestWaitMs: 0 },
+    ]);
+  });
+
+  it.each<[string, Partial<Line>, boolean]>([
+    ["ran out", { heldMs: 1, reason: "expired" }, true],
+    ["was broken", { heldMs: 1, reason: "broken: why" }, true],
+    ["was released", { heldMs: 1, reason: "released" }, false],
+    ["never held", { reason: "expired" }, false],
+    ["is told again", { heldMs: 1, reason: "taken", repeated: true }, false],
+  ])("a lease that %s is a loss or not", (_, more, isLost) => {
+    expect(isLoss(line(0, "ended", "a", more))).toBe(isLost);
+  });
+
+  it("tell the most frequent refusal first", () => {
+    expect(refusalsSince(lines, 10)).toEqual([
+      ["locked", 2],
+      ["other-hold", 1],
+    ]);
+    expect(refusalsSince(lines, 12)).toEqual([["locked", 1]]);
+  });
+});
+
+describe("the deeds of operators", () => {
+  it.each<[string, Partial<Line> & Pick<Line, "event">, string | undefined]>([
+    ["a break that lets the hold drain", { event: "breaking", reason: "gone" }, "drain"],
+    ["a break that ends it at once", { event: "ended", reason: "broken: gone", heldMs: 1 }, "force"],
+    ["a reset", { event: "reset", kind: "run", reason: "wrong" }, "reset"],
+    ["the end of a hold that drained", { event: "ended", reason: "broken", heldMs: 1 }, undefined],
+    ["an abandoned attempt that a reset ended", { event: "ended", kind: "run", reason: "broken: wrong" }, undefined],
+    ["a release", { event: "ended", reason: "released" }, undefined],
+    ["the offer of the key that a break freed", { event: "offered", reason: "gone" }, undefined],
+    ["a repeated break", { event: "breaking", reason: "gone", repeated: true }, undefined],
+  ])("%s is one or not", (_, { event, ...more }, deed) => {
+    expect(deedOf(line(0, event, "a", more))).toBe(deed);
+  });
+
+  it("have the operator's own words", () => {
+    expect(["gone", "broken: gone", "broken: broken: twice"].map((reason) => reasonOf({ reason }))).toEqual([
+      "gone",
+      "gone",
+      "broken: twice",
+    ]);
+  });
+});

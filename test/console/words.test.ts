@@ -1,0 +1,256 @@
+/** The console's words: a key's state as a sentence, its addresses, and when it polls. */
+import { describe, expect, it } from "vitest";
+import type { KeyView } from "../../console/data.js";
+import { endOf, wordOf } from "../../console/text/held-text.js";
+import { isOld, poll } from "../../console/page/poll.js";
+import { hrefOf, routeOf } from "../../console/page/route.js";
+import { breakCommand, keyTone, kindOf, sentence, shortToken, stateText, timeText } from "../../console/page/words.js";
+
+type Holder = KeyView["holders"][number];
+const holder = (more: Partial<Holder> = {}): Holder => ({
+  owner: "me",
+  mode: "exclusive",
+  permits: 1,
+  fencingToken: 1_795_418_612_644,
+  heldMs: 25_000,
+  remainingMs: 29_000,
+  leaseMs: 30_000,
+  ...more,
+});
+const view = (holders: readonly Holder[], more: Partial<KeyView> = {}): KeyView => ({
+  key: "k",
+  version: 1,
+  mode: "exclusive",
+  fencingToken: 7,
+  holders,
+  waiters: [],
+  ...more,
+});
+
+const waiter = (owner: string) => ({ owner, mode: "exclusive", priority: 0, position: 1, waitingMs: 5 }) as const;
+const offered = (owner: string) => ({ ...waiter(owner), offered: true }) as const;
+const ended = { fencingToken: 7, heldMs: 3000, endedAgoMs: 40_000 };
+
+describe("a key in words", () => {
+  it.each<[string, KeyView, string]>([
+    ["current", view([holder()]), "held by me for 25s, renewed 1s ago"],
+    ["new", view([holder({ heldMs: 1_000 })]), "held by me for 1s, not renewed yet: its lease is current"],
+    ["waited for", view([holder()], { waiters: [waiter("b"), waiter("c")] }), "held by me for 25s, renewed 1s ago; 2 wait, next b"],
+    [
+      "late",
+      view([holder({ remainingMs: 8_000 })]),
+      "held by me for 25s, not renewed for 22s: it may be dead, and if it stays silent, the key is free in about 9s",
+    ],
+    [
+      "late since its grant, and waited for",
+      view([holder({ remainingMs: 7_000, heldMs: 23_000 })], { waiters: [waiter("b")] }),
+      "held by me for 23s, not renewed since: it may be dead, and if it stays silent, b gets the key in about 8s; b waits",
+    ],
+    [
+      "over",
+      view([holder({ remainingMs: 0 })], { waiters: [waiter("b")] }),
+      "held by me for 25s, but its lease is over without a renewal: in a moment b gets the key; b waits",
+    ],
+    [
+      "broken",
+      view([holder({ breaking: true })]),
+      "held by me for 25s, broken by an operator: it can't be renewed, and ends in 29s at the latest",
+    ],
+    ["shared", view([holder(), holder()]), "held by 2 leases together"],
+    [
+      "shared with one that is late",
+      view([holder(), holder({ remainingMs: 1 })]),
+      "held by 2 leases together, 1 of them not renewed in time",
+    ],
+    ["a semaphore", view([holder()], { limit: 3 }), "1 of 3 permits is out"],
+    [
+      "a semaphore at its limit",
+      view([holder({ permits: 2 }), holder()], { limit: 3, waiters: [waiter("b"), waiter("c")] }),
+      "all 3 permits are out; 2 wait, next b",
+    ],
+    ["offered", view([], { waiters: [offered("b")] }), "free, and offered to b, who has a few seconds to claim it"],
+    ["free, and waited for without an offer", view([], { waiters: [waiter("dead")] }), "free; dead waits"],
+    ["never used", view([], { fencingToken: 0 }), "free; no holder is on record"],
+    ["free", view([]), "free"],
+    ["free since a lease ran out", view([], { lapsed: [{ owner: "importer-9", ...ended }] }), "free for 40s: importer-9's lease ran out"],
+    [
+      "free, and remembers its last lease",
+      view([], { recent: [{ askedAgoMs: 31 * 60_000, ending: "taken" }] }),
+      "free; its last lease was asked for 31m ago (lost: its lease ran out)",
+    ],
+  ])("that is %s", (_, seen, text) => {
+    expect(stateText(seen)).toBe(text);
+  });
+
+  it.each([
+    ["released", "me released it"],
+    ["broken", "an operator broke the hold of me"],
+    ["expired", "me's lease ran out"],
+    ["transferred", "the hold of me ended"],
+  ])("that is free tells by the log since when, and how its last hold ended: %s", (ending, how) => {
+    const text = stateText(view([]), (ms) => `since ${ms}`, { owner: "me", endedAgoMs: 60_000, ending });
+    expect(sentence(text)).toBe(`Free since 60000: ${how}.`);
+  });
+
+  it.each([
+    ["ORDER_1231", "", `holdfast break ORDER_1231 --token 7 --reason "…"`],
+    ["a b's", "--table t", String.raw`holdfast --table t break 'a b'\''s' --token 7 --reason "…"`],
+  ])("%s has a command for a shell that ends its hold", (key, options, command) => {
+    expect(breakCommand(key, 7, options)).toBe(command);
+  });
+
+  it("has the state of its worst hold", () => {
+    expect(keyTone(view([holder(), holder({ remainingMs: 10_000 })]))).toBe("late");
+    expect(keyTone(view([holder({ breaking: true }), holder({ remainingMs: 0 })]))).toBe("over");
+    expect(keyTone(view([]))).toBe("free");
+    expect([keyTone(view([], { waiters: [offered("b")] })), keyTone(view([], { waiters: [waiter("b")] }))]).toEqual(["waiting", "free"]);
+  });
+
+  it("tells permits, and the end of a token", () => {
+    expect(kindOf(view([holder({ permits: 2 }), holder()], { limit: 5 }))).toBe("3 of 5 permits");
+    expect([shortToken(12), shortToken(1_795_418_612_644)]).toEqual(["12", "…612644"]);
+  });
+
+  it("makes the marks of an owner that would turn the text around visible", () => {
+    expect(stateText(view([holder({ owner: "\u202Eevil" })]))).toContain("held by \u{FFFD}evil for");
+  });
+
+  it("tells the time of day", () => {
+    expect([timeText(0, true), timeText(1, true, true)]).toEqual(["00:00:00", "00:00:00.001"]);
+  });
+});
+
+describe("a line of the log in words", () => {
+  it.each<[string, object, string, object]>([
+    ["a release", { reason: "released", heldMs: 3000 }, "released", { why: "", held: "held 3s" }],
+    [
+      "a lease that another took over",
+      { reason: "taken", heldMs: 43_000, lapsedMs: 40_000 },
+      "lost",
+      { why: "lease ran out", held: "held at most 3s, taken 40s later" },
+    ],
+    ["a late release", { reason: "expired", heldMs: 5000, lapsedMs: 2000 }, "lost", { why: "lease ran out", held: "held at most 3s" }],
+    ["a break", { reason: "broken: its machine: gone", heldMs: 3000 }, "broken", { why: "its machine: gone", held: "held at most 3s" }],
+    ["a waiter that leaves", { reason: "cancelled" }, "gave up", { why: "", held: "" }],
+    ["a hand-over", { reason: "transferred", heldMs: 10 }, "handed on", { why: "", held: "held 10ms" }],
+    ["an end that nobody knows", { reason: "unknown", heldMs: 3000 }, "ended", { why: "unknown", held: "held at most 3s" }],
+    ["a waiter that is silent", { event: "skipped" }, "lost place", { why: "it did not ask again in time", held: "" }],
+    ["a refusal", { event: "refused", reason: "locked" }, "refused", { why: "locked", held: "" }],
+  ])("tells %s by a word of its own", (_, line, word, end) => {
+    const told = { event: "ended", ...line };
+    expect([wordOf(told), endOf(told)]).toEqual([word, end]);
+  });
+});
+
+describe("an address", () => {
+  it.each(["ORDER_1", "a~5Fb", "..", "a:b", "100%"])("keeps the key %s", (key) => {
+    expect(routeOf(hrefOf("locks", key))).toMatchObject({ place: "locks", key });
+  });
+
+  it("keeps the filters, and leaves out empty ones", () => {
+    const href = hrefOf("runs", undefined, { prefix: "a&b=", state: "" });
+    expect(href).toBe("#/runs?prefix=a%26b%3D");
+    expect(routeOf(href).query.get("prefix")).toBe("a&b=");
+  });
+
+  it.each(["", "#", "#/", "#/nowhere", "#secret=x"])("%j is the list of locks", (hash) => {
+    expect(routeOf(hash)).toMatchObject({ place: "locks" });
+    expect(routeOf(hash).key).toBeUndefined();
+  });
+});
+
+describe("a poll", () => {
+  /** A poll whose answers and time the test turns. */
+  function polling() {
+    const asked: { reader: AbortSignal; answer: (value: unknown) => void; fail: () => void }[] = [];
+    const told: unknown[] = [];
+    let timer: { readonly ms: number; readonly run: () => void } | undefined;
+    const state = { isIdle: false };
+    const running = poll({
+      ask: (reader) => new Promise((answer, fail) => asked.push({ reader, answer, fail: () => fail(new Error("down")) })),
+      tell: (result) => told.push("data" in result ? result.data : "failed"),
+      everyMs: 1000,
+      isIdle: () => state.isIdle,
+      later(ms, run) {
+        timer = { ms, run };
+        return () => (timer = undefined);
+      },
+    });
+    const settled = () => new Promise((resolve) => setImmediate(resolve));
+    const next = async (): Promise<number | undefined> => {
+      const { ms, run } = timer ?? {};
+      run?.();
+      await settled();
+      return ms;
+    };
+    return { asked, told, state, running, settled, next, hasTimer: () => timer !== undefined };
+  }
+
+  it("sends the next request only after the answer to the last, however often it is woken", async () => {
+    const { asked, told, running, settled, next, hasTimer } = polling();
+    running.wake();
+    running.wake();
+    expect([asked.length, hasTimer()]).toEqual([1, false]);
+    asked[0]?.answer(7);
+    await settled();
+    expect([told, await next(), asked.length]).toEqual([[7], 1000, 2]);
+    running.stop();
+  });
+
+  it("sends none while nobody looks, and one at once when somebody does", async () => {
+    const { asked, state, running, settled, next, hasTimer } = polling();
+    asked[0]?.answer(1);
+    await settled();
+    state.isIdle = true;
+    await next();
+    running.wake();
+    expect([asked.length, hasTimer()]).toEqual([1, false]);
+    state.isIdle = false;
+    running.wake();
+    expect(asked.length).toBe(2);
+    running.stop();
+  });
+
+  it("waits longer after each failure, up to a minute, and not after an answer", async () => {
+    const { asked, running, settled, next } = polling();
+    const waits: (number | undefined)[] = [];
+    for (let failure = 0; failure < 8; failure++) {
+      asked.at(-1)?.fail();
+      await settled();
+      waits.push(await next());
+    }
+    expect(waits).toEqual([2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
+    asked.at(-1)?.answer(1);
+    await settled();
+    expect(await next()).toBe(1000);
+    running.stop();
+  });
+
+  it.each<[string, unknown, number, boolean]>([
+    ["of one request", {}, 5000, false],
+    ["of one request", {}, 5001, true],
+    ["of three requests, after which the poll rests three times as long", { requests: 3 }, 13_000, false],
+    ["of three requests", { requests: 3 }, 13_001, true],
+    ["that never came", undefined, 5001, true],
+  ])("makes an answer %s old after two intervals and a request's time: %j, %i ms", (_, data, ageMs, old) => {
+    expect(isOld(ageMs, 2000, data)).toBe(old);
+  });
+
+  it("rests for as many intervals as the last answer took requests", async () => {
+    const { asked, running, settled, next } = polling();
+    asked[0]?.answer({ requests: 4 });
+    await settled();
+    expect(await next()).toBe(4000);
+    running.stop();
+  });
+
+  it("tells nothing once it is stopped, and aborts what it asked", async () => {
+    const { asked, told, running, settled, hasTimer } = polling();
+    running.stop();
+    expect(asked[0]?.reader.aborted).toBe(true);
+    asked[0]?.answer(1);
+    await settled();
+    running.wake();
+    expect([told, asked.length, hasTimer()]).toEqual([[], 1, false]);
+  });
+});
