@@ -2,8 +2,6 @@
  * The API in front of the functions: every route has an authorizer, each route invokes the function of its duty, and no
  * log contains a path.
  */
-import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
-import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
 import { OPERATORS_ROUTE } from "../../lambda/operators.js";
 import { dutyOf, operationAt, ROUTE_KEYS } from "../../lambda/routes.js";
@@ -48,15 +46,6 @@ describe("every route", () => {
       RouteSettings: { "PUT /v1/locks/{key}/leases/{leaseId}": { ThrottlingRateLimit: 3, ThrottlingBurstLimit: 2 } },
     });
   });
-
-  it("that has a rate of its own is there before the stage", () => {
-    const [, stage] = only(template, "AWS::ApiGatewayV2::Stage");
-    const throttled = Object.keys(stage.Properties["RouteSettings"] as object);
-    const ids = all(template, "AWS::ApiGatewayV2::Route").flatMap(([id, { Properties }]) =>
-      throttled.includes(Properties.RouteKey as string) ? [id] : [],
-    );
-    expect(ids.toSorted()).toEqual((stage["DependsOn"] as string[]).toSorted());
-  });
 });
 
 describe("the functions' permissions", () => {
@@ -77,20 +66,6 @@ describe("the functions' permissions", () => {
 describe("callers with tokens", () => {
   const jwt = { issuer: "https://id.example.com/", audience: ["locks"], scopes: ["locks:use"] } as const;
   const made = synthesizeOwn(() => ({ jwt, tenant: "claim:tenant_id" }));
-
-  it("are let in by the issuer's signature and the audience, on every route", () => {
-    const [authorizerId, authorizer] = only(made, "AWS::ApiGatewayV2::Authorizer");
-    expect(authorizer.Properties).toMatchObject({
-      AuthorizerType: "JWT",
-      IdentitySource: ["$request.header.Authorization"],
-      JwtConfiguration: { Issuer: jwt.issuer, Audience: jwt.audience },
-    });
-    const routes = routesOf(made);
-    expect(Object.keys(routes).sort()).toEqual([...EVERY_ROUTE].sort());
-    for (const route of Object.values(routes)) {
-      expect(route).toMatchObject({ AuthorizationType: "JWT", AuthorizerId: { Ref: authorizerId } });
-    }
-  });
 
   it("need the admin's scope to break, list and reset, and the scope for use elsewhere", () => {
     for (const [routeKey, { AuthorizationScopes }] of Object.entries(routesOf(made))) {
@@ -138,20 +113,6 @@ describe("the access log", () => {
 describe("the API", () => {
   it("answers no browser", () => {
     expect(only(template, "AWS::ApiGatewayV2::Api")[1].Properties).not.toHaveProperty("CorsConfiguration");
-  });
-
-  it("may have a domain of one's own, which clients are then told", () => {
-    const made = synthesizeOwn(
-      (stack) => {
-        const certificate = Certificate.fromCertificateArn(stack, "Certificate", "arn:aws:acm:eu-west-1:111122223333:certificate/c");
-        return {
-          domain: { domainName: new DomainName(stack, "Domain", { domainName: "locks.example.com", certificate }), mappingKey: "v" },
-        };
-      },
-      (service, stack) => void stack.exportValue(service.url, { name: "url" }),
-    );
-    expect(only(made, "AWS::ApiGatewayV2::ApiMapping")[1].Properties).toMatchObject({ ApiMappingKey: "v", Stage: "$default" });
-    expect(JSON.stringify(Object.values(made.findOutputs("*")))).toMatch(/https:\/\/.*Domain.*\/v"/);
   });
 });
 

@@ -1,6 +1,5 @@
-/** The console in the stack: absent unless it is asked for; with it, two open routes with files, a function without rights, and nothing else. */
+/** The console in the stack: the routes that it opens, and those that it doesn't. The recorded template has all that it adds (templates.test.ts). */
 import { fileURLToPath } from "node:url";
-import type { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import { describe, expect, it } from "vitest";
@@ -8,8 +7,8 @@ import { bundleHosted } from "../../console/bundle.js";
 import { serveFiles } from "../../console/hosted.js";
 import { PAGE_PATHS } from "../../infra/api.js";
 import { dutyOf } from "../../lambda/routes.js";
-import { type Resource, all, functionOf, only, routesOf, statementsOf } from "./resources.js";
-import { devTemplate, synthesizeOwn } from "./synthesize.js";
+import { routesOf } from "./resources.js";
+import { synthesizeOwn } from "./synthesize.js";
 
 await bundleHosted(fileURLToPath(new URL("../../infra/console", import.meta.url)));
 
@@ -17,27 +16,6 @@ const jwt = { issuer: "https://id.example.com/", audience: ["locks"], scopes: ["
 const without = synthesizeOwn(() => ({ jwt }));
 const made = synthesizeOwn(() => ({ jwt, console: true }));
 const PAGE_ROUTES = PAGE_PATHS.map((path) => `GET ${path}`);
-
-/** The resources of a template, as text, by their ids. */
-function resourcesOf(template: Template): Readonly<Record<string, string>> {
-  const { Resources } = template.toJSON() as { readonly Resources: Readonly<Record<string, Resource>> };
-  return Object.fromEntries(Object.entries(Resources).map(([id, resource]) => [id, JSON.stringify(resource)]));
-}
-
-describe("without console", () => {
-  it.each([
-    ["the repository's stack", devTemplate()],
-    ["callers with tokens", without],
-  ])("there is no route, no function and no word of it: %s", (_name, template) => {
-    expect(Object.keys(routesOf(template)).filter((routeKey) => routeKey.includes("console"))).toEqual([]);
-    expect(all(template, "AWS::Lambda::Function")).toHaveLength(3);
-    expect(JSON.stringify(template.toJSON())).not.toMatch(/console/i);
-  });
-
-  it("console: false is the same template", () => {
-    expect(resourcesOf(synthesizeOwn(() => ({ jwt, console: false })))).toEqual(resourcesOf(without));
-  });
-});
 
 describe("with console", () => {
   it("every route keeps its authorizer and its scopes; two are open, which only read files", () => {
@@ -50,47 +28,6 @@ describe("with console", () => {
     }
     for (const open of [page, file]) expect(open).toMatchObject({ AuthorizationType: "NONE" });
     for (const open of [page, file]) expect(open?.["AuthorizationScopes"] ?? []).toEqual([]);
-  });
-
-  it("the open routes end at a function that has no rights, no variables, and no way to the table", () => {
-    const [pageId, page] = functionOf(made, "page");
-    for (const routeKey of PAGE_ROUTES) {
-      const target = JSON.stringify(routesOf(made)[routeKey]?.Target);
-      const [, integration] = all(made, "AWS::ApiGatewayV2::Integration").find(([id]) => target.includes(`"${id}"`))!;
-      expect(integration.Properties.IntegrationUri).toEqual({ "Fn::GetAtt": [pageId, "Arn"] });
-    }
-    expect(page.Properties).not.toHaveProperty("Environment");
-    const [roleId] = (page.Properties.Role as { "Fn::GetAtt": [string, string] })["Fn::GetAtt"];
-    const [, role] = all(made, "AWS::IAM::Role").find(([id]) => id === roleId)!;
-    expect(statementsOf(role)).toEqual([]);
-    expect(role.Properties).not.toHaveProperty("ManagedPolicyArns");
-    expect(all(made, "AWS::IAM::Policy")).toEqual([]);
-    expect(all(made, "AWS::Logs::LogGroup")).toHaveLength(2);
-  });
-
-  it("only the gateway invokes it, for its two routes alone", () => {
-    const [pageId] = functionOf(made, "page");
-    const permissions = all(made, "AWS::Lambda::Permission")
-      .map(([, { Properties }]) => Properties)
-      .filter(({ FunctionName }) => JSON.stringify(FunctionName).includes(`"${pageId}"`));
-    const ends = permissions.map(({ SourceArn }) => (SourceArn as { "Fn::Join": [string, unknown[]] })["Fn::Join"][1].at(-1));
-    expect(permissions.every(({ Principal }) => Principal === "apigateway.amazonaws.com")).toBe(true);
-    expect(ends.sort()).toEqual(["/*/*/console", "/*/*/console/{file}"]);
-  });
-
-  it("the open routes have a small rate of their own, which leaves the functions' concurrency to holders", () => {
-    const { RouteSettings } = only(made, "AWS::ApiGatewayV2::Stage")[1].Properties as {
-      readonly RouteSettings: Readonly<Record<string, { readonly ThrottlingRateLimit: number }>>;
-    };
-    for (const routeKey of PAGE_ROUTES) expect(RouteSettings[routeKey]?.ThrottlingRateLimit).toBeLessThanOrEqual(20);
-  });
-
-  it("nothing else of the template changes", () => {
-    const [before, after] = [resourcesOf(without), resourcesOf(made)];
-    const changed = Object.keys(before).filter((id) => before[id] !== after[id]);
-    expect(changed.map((id) => id.replace(/[0-9A-F]{8}$/, ""))).toEqual(["LocksStage"]);
-    const added = Object.keys(after).filter((id) => !(id in before));
-    expect(added.every((id) => /page|console/i.test(id))).toBe(true);
   });
 });
 

@@ -1,13 +1,12 @@
-/** The construct's function URLs: an alias and a URL for each grant, and policies that reach nothing else. */
+/** The construct's function URLs: policies that reach nothing else, and what is refused. The recorded template has aliases and URLs (templates.test.ts). */
 import { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
-import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";
 import { LockService } from "../../infra/lock-service.js";
 import type { LockServiceProps } from "../../infra/props.js";
-import { type Statement, all, only } from "./resources.js";
+import { type Statement, all } from "./resources.js";
 import { newApp, warningsOf } from "./synthesize.js";
 
 function stackWith(props: LockServiceProps = { functionUrl: { reservedConcurrency: 20 } }, region?: string) {
@@ -36,42 +35,6 @@ describe("grants by function URL", () => {
   locks.grantClient(client("OfAll"), { via: "function-url" });
   locks.grantClient(client("ByApi"));
   const template = Template.fromStack(stack);
-  const aliases = Object.fromEntries(all(template, "AWS::Lambda::Alias").map(([id, { Properties }]) => [Properties.Name as string, id]));
-
-  it("share an alias where they have a prefix in common; each alias follows the deployed code", () => {
-    expect(Object.keys(aliases).toSorted()).toEqual(["clients", "prefix-ORDER_5f", "prefix-REFUND_5f"]);
-    for (const [, { Properties }] of all(template, "AWS::Lambda::Alias")) expect(Properties.FunctionVersion).toBe("$LATEST");
-  });
-
-  it("have one URL an alias, with IAM; the function itself has none", () => {
-    const urls = all(template, "AWS::Lambda::Url").map(([, { Properties }]) => [Properties.AuthType, Properties.Qualifier]);
-    expect(urls.toSorted()).toEqual(
-      Object.keys(aliases)
-        .toSorted()
-        .map((alias) => ["AWS_IAM", alias]),
-    );
-  });
-
-  it.each([
-    ["OfOrders", "prefix-ORDER_5f"],
-    ["OfOrdersToo", "prefix-ORDER_5f"],
-    ["OfRefunds", "prefix-REFUND_5f"],
-    ["OfAll", "clients"],
-  ])("let %s call the URL of %s, and nothing else", (name, alias) => {
-    const [, policy] = all(template, "AWS::IAM::Policy").find(
-      ([id]) => id.startsWith(`${name}Default`) || id.startsWith(`${name}ServiceRole`),
-    )!;
-    const Resource = { Ref: aliases[alias] };
-    expect(policy.Properties.PolicyDocument.Statement).toEqual([
-      {
-        Effect: "Allow",
-        Action: "lambda:InvokeFunctionUrl",
-        Resource,
-        Condition: { StringEquals: { "lambda:FunctionUrlAuthType": "AWS_IAM" } },
-      },
-      { Effect: "Allow", Action: "lambda:InvokeFunction", Resource, Condition: { Bool: { "lambda:InvokedViaFunctionUrl": "true" } } },
-    ]);
-  });
 
   it("let nobody invoke a function with an event of its own: no policy has the action without the condition", () => {
     const invoking = everyStatement(template).filter(({ Action }) =>
@@ -89,65 +52,14 @@ describe("grants by function URL", () => {
     expect(Object.keys(locks.functions)).toEqual(["acquire", "hold", "admin"]);
   });
 
-  it("set a client's HOLDFAST_URL, without a slash at its end", () => {
-    const [, { Properties }] = all(template, "AWS::Lambda::Function").find(([id]) => id.startsWith("OfAll"))!;
-    expect(JSON.stringify(Properties.Environment.Variables.HOLDFAST_URL)).toMatch(/"\/\/",\[.*Fn::Select.*FunctionUrl/);
-  });
-
   it("have the URL that functionUrlFor gives", () => {
     const [, { Properties }] = all(template, "AWS::Lambda::Function").find(([id]) => id.startsWith("OfAll"))!;
     expect(stack.resolve(locks.functionUrlFor())).toEqual(Properties.Environment.Variables.HOLDFAST_URL);
     expect(stack.resolve(locks.functionUrlFor({ prefix: "ORDER_" }))).not.toEqual(stack.resolve(locks.functionUrlFor()));
   });
-
-  it("are served by one function more, which can read and write items only, and has its own concurrency", () => {
-    const [, { Properties }] = all(template, "AWS::Lambda::Function").find(([id]) => id.startsWith("LocksUrlFunction"))!;
-    expect(Properties.Environment.Variables).toMatchObject({ HOLDFAST_MOUNT: "function-url", HOLDFAST_SERVER_WAIT_MS: "0" });
-    expect(Properties.ReservedConcurrentExecutions).toBe(20);
-    const [, { Properties: its }] = all(template, "AWS::IAM::Role").find(([id]) => id.startsWith("LocksUrlFunctionRole"))!;
-    const actions = everyStatement(Template.fromJSON({ Resources: { Its: { Type: "AWS::IAM::Role", Properties: its } } })).flatMap(
-      ({ Action }) => Action,
-    );
-    expect(actions).toEqual(["dynamodb:GetItem", "dynamodb:UpdateItem", "logs:CreateLogStream", "logs:PutLogEvents"]);
-  });
 });
 
 describe("the property functionUrl", () => {
-  const kinds = (props: LockServiceProps) =>
-    Object.values(Template.fromStack(stackWith(props).stack).toJSON().Resources as Record<string, { Type: string }>);
-
-  it("adds a function, its role and three alarms, and no URL before a grant", () => {
-    const added = kinds({ functionUrl: { reservedConcurrency: 5 } }).map(({ Type }) => Type);
-    for (const { Type } of kinds({})) added.splice(added.indexOf(Type), 1);
-    const alarm = "AWS::CloudWatch::Alarm";
-    expect(added.toSorted()).toEqual([alarm, alarm, alarm, "AWS::IAM::Role", "AWS::Lambda::Function"]);
-  });
-
-  it("adds alarms on the function's own metrics, which notify the topic", () => {
-    const { stack } = stackWith({});
-    const alarmTopic = new Topic(stack, "Pager");
-    new LockService(stack, "Other", { functionUrl: { reservedConcurrency: 5 }, alarmTopic });
-    const template = Template.fromStack(stack);
-    const named = (name: string) =>
-      all(template, "AWS::CloudWatch::Alarm").find(([, { Properties }]) => String(Properties.AlarmName).endsWith(name))![1];
-    const Dimensions = [{ Name: "FunctionName", Value: { Ref: expect.stringMatching(/^OtherUrlFunction/) } }];
-    const [topicId] = only(template, "AWS::SNS::Topic");
-    for (const [name, MetricName] of [
-      ["UrlFailures", "Url5xxCount"],
-      ["SlowUrl", "Duration"],
-      ["UrlThrottled", "Throttles"],
-    ] as const) {
-      const AlarmActions = [{ Ref: topicId }];
-      expect(named(name).Properties).toMatchObject({
-        Namespace: "AWS/Lambda",
-        MetricName,
-        Dimensions,
-        AlarmActions,
-        TreatMissingData: "notBreaching",
-      });
-    }
-  });
-
   it.each<[why: string, props: LockServiceProps, message: string]>([
     [
       "with tokens",

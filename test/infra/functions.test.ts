@@ -1,7 +1,6 @@
 /** The three functions and their roles: their rights on the table, and the limits that protect holders from a crowd. */
 import type { Template } from "aws-cdk-lib/assertions";
 import { Key } from "aws-cdk-lib/aws-kms";
-import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { describe, expect, it } from "vitest";
 import { type Duty, DUTIES } from "../../lib/contract/routes.js";
 import type { LockServiceProps } from "../../infra/props.js";
@@ -35,40 +34,10 @@ function roleOf(made: Template, duty: Duty) {
 }
 
 describe("each function", () => {
-  const [tableId] = only(template, "AWS::DynamoDB::Table");
-
-  it.each(DUTY_NAMES)("%s runs on Node 24 and arm64 as an ES module, knows its table, and logs what failed and its own lines", (duty) => {
-    expect(functionOf(template, duty)[1].Properties).toMatchObject({
-      ...{ Runtime: "nodejs24.x", Architectures: ["arm64"], Handler: "index.handler" },
-      Environment: { Variables: { HOLDFAST_TABLE: { Ref: tableId }, NODE_OPTIONS: "--enable-source-maps" } },
-      // Lambda's own lines have a level only with the JSON format. The service's lines have none, and count as INFO.
-      LoggingConfig: {
-        ...{ LogGroup: { Ref: expect.stringMatching(/^LocksLog/) }, LogFormat: "JSON" },
-        ...{ SystemLogLevel: "WARN", ApplicationLogLevel: "INFO" },
-      },
-    });
-    expect(functionOf(template, duty)[1].Properties).not.toHaveProperty("TracingConfig");
-    expect(functionOf(traced, duty)[1].Properties.TracingConfig).toEqual({ Mode: "Active" });
-  });
-
   it.each(DUTY_NAMES)("%s has time for a request that waits as long as one may, and for what it does before and after", (duty) => {
     const timeoutMs = 1_000 * (functionOf(template, duty)[1].Properties.Timeout as number);
     expect(timeoutMs).toBeGreaterThanOrEqual(LIMITS.serverWaitMs + ANSWER_MS);
     expect(timeoutMs).toBeLessThan(GATEWAY_TIMEOUT_MS);
-  });
-
-  it("runs the same code, uploaded once", () => {
-    const codes = DUTY_NAMES.map((duty) => JSON.stringify(functionOf(template, duty)[1].Properties.Code));
-    expect(new Set(codes).size).toBe(1);
-  });
-
-  it("takes no concurrency from a new account's ten, unless it is told to", () => {
-    expect(JSON.stringify(template.toJSON())).not.toContain("ReservedConcurrentExecutions");
-    const reserved = synthesizeOwn(() => ({ reservedConcurrency: { hold: 50, acquire: 200 }, memorySizeMb: 1_024 }));
-    const properties = (duty: Duty) => functionOf(reserved, duty)[1].Properties;
-    expect([properties("hold").ReservedConcurrentExecutions, properties("acquire").ReservedConcurrentExecutions]).toEqual([50, 200]);
-    expect(properties("admin")).not.toHaveProperty("ReservedConcurrentExecutions");
-    expect(properties("admin").MemorySize).toBe(1_024);
   });
 });
 
@@ -151,14 +120,6 @@ describe("a function's role", () => {
     ]);
   });
 
-  it("is one's own for each, without managed policies and without what the CDK would add", () => {
-    const roles = all(template, "AWS::IAM::Role");
-    expect(roles).toHaveLength(DUTY_NAMES.length);
-    for (const [, role] of roles) expect(role.Properties).not.toHaveProperty("ManagedPolicyArns");
-    expect(all(template, "AWS::IAM::Policy")).toEqual([]);
-    expect(all(template, "AWS::IAM::ManagedPolicy")).toEqual([]);
-  });
-
   it("uses a customer's key through DynamoDB alone", () => {
     const encrypted = synthesizeOwn((stack) => ({ encryptionKey: new Key(stack, "Key") }));
     const [, table] = only(encrypted, "AWS::DynamoDB::Table");
@@ -169,18 +130,5 @@ describe("a function's role", () => {
       expect(JSON.stringify(statement.Condition)).toContain("dynamodb.");
       expect(statement.Condition).toHaveProperty(["StringEquals", "kms:ViaService"]);
     }
-  });
-});
-
-describe("the log", () => {
-  it("is one for all functions, kept for a while and also after the stack", () => {
-    const logs = all(template, "AWS::Logs::LogGroup");
-    expect(logs.map(([id]) => id.replace(/[0-9A-F]{8}$/, "")).sort()).toEqual(["LocksAccessLog", "LocksLog"]);
-    for (const [, log] of logs) expect(log).toMatchObject({ DeletionPolicy: "Retain", Properties: { RetentionInDays: 90 } });
-  });
-
-  it("is kept for as long as one says", () => {
-    const kept = synthesizeOwn(() => ({ logRetention: RetentionDays.TWO_YEARS }));
-    expect(all(kept, "AWS::Logs::LogGroup").map(([, log]) => log.Properties.RetentionInDays)).toEqual([731, 731]);
   });
 });

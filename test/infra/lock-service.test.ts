@@ -345,6 +345,7 @@ describe("options that make no sense", () => {
     [untyped({ reservedConcurrency: 50 }), "reservedConcurrency: 50 given; it must be an object of acquire, hold, admin"],
     [untyped({ reservedConcurrency: { holders: 5 } }), "holders: is not an option of reservedConcurrency; these are: acquire, hold, admin"],
     [{ reservedConcurrency: { hold: 0 } }, "reservedConcurrency.hold: 0 given; it must be an integer of at least 1"],
+    [untyped({ wake: { lambdas: [] } }), "lambdas: is not an option of wake; these are: functions"],
     [untyped({ memorySize: 1024 }), "memorySize: is not an option of LockService; these are: table, "],
     [{ memorySizeMb: 64 }, "memorySizeMb: 64 given; it must be an integer from 128 to 10240"],
     [untyped({ jwt: { ...JWT, scope: ["locks"] } }), "scope: is not an option of jwt; these are: issuer, audience, scopes, adminScopes"],

@@ -152,16 +152,6 @@ describe("the metric filters", () => {
     }
   });
 
-  it("are as many more for prefixes, whatever the number of prefixes and keys", () => {
-    const more = filtersOf(byPrefix).filter(({ MetricTransformations: [{ Dimensions }] }) => Dimensions);
-    expect(more).toHaveLength(FILTERS.length);
-    for (const { MetricTransformations } of more)
-      expect(MetricTransformations[0].Dimensions).toEqual([{ Key: "Prefix", Value: "$.prefix" }]);
-    const line = { event: "granted", waitedMs: 7 };
-    expect(countedBy(more, line)).toEqual({});
-    expect(countedBy(more, { ...line, prefix: "ORDER_" })).toEqual({ Granted: 1, WaitedMs: 7 });
-  });
-
   it("leave room under CloudWatch's limit of 100 on a log", () => {
     expect(filtersOf(byPrefix).length).toBeLessThanOrEqual(100);
   });

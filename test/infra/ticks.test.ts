@@ -1,6 +1,5 @@
-/** The alarm for a schedule of which no occurrence is done: it counts the lines that real ticks leave in the log. */
+/** The alarm for a schedule of which no occurrence is done counts the lines that real ticks leave in the log. The recorded template has the alarm. */
 import { Duration } from "aws-cdk-lib";
-import { Topic } from "aws-cdk-lib/aws-sns";
 import type { Template } from "aws-cdk-lib/assertions";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockService } from "../../infra/lock-service.js";
@@ -10,7 +9,7 @@ import { printed } from "../../lambda/printed.js";
 import { type LockClient, createLockClient } from "../../lib/index.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { filterPattern } from "../support/filter-pattern.js";
-import { all, only } from "./resources.js";
+import { all } from "./resources.js";
 import { synthesizeOwn } from "./synthesize.js";
 
 const DAY = Duration.hours(25);
@@ -61,36 +60,6 @@ describe("the alarm on missed ticks", () => {
     expect(await countOf(() => tick(`other_${name}`, 3))).toBe(0);
     expect(await countOf(() => locks.runOnce(name, () => 1))).toBe(0);
     expect(await countOf(() => locks.withLock(`${name}_2026`, () => 1))).toBe(0);
-  });
-
-  it("rings if none is counted within the time, also if there is no data, and tells whoever is named", () => {
-    const made = synthesizeOwn(
-      (stack) => ({ alarmTopic: new Topic(stack, "Pager") }),
-      (one) => void one.alarmOnMissedTick("report:eu", { within: DAY }),
-    );
-    const [topicId] = only(made, "AWS::SNS::Topic");
-    const { MetricTransformations, LogGroupName } = tickFilter(made);
-    const [{ MetricNamespace, MetricName, MetricValue }] = MetricTransformations;
-    expect({ MetricName, MetricValue, LogGroupName }).toEqual({
-      MetricName: "Tick report~3Aeu",
-      MetricValue: "1",
-      LogGroupName: { Ref: expect.stringMatching(/^LocksLog/) },
-    });
-    const alarms = all(made, "AWS::CloudWatch::Alarm").map(([, { Properties }]) => Properties);
-    expect(alarms.filter(({ AlarmName }) => (AlarmName as string).endsWith(": Tick report:eu"))).toMatchObject([
-      {
-        AlarmDescription: "No occurrence of the schedule report:eu was done within 1 day 1 hour",
-        Namespace: MetricNamespace,
-        MetricName,
-        Period: 90_000,
-        EvaluationPeriods: 1,
-        Statistic: "Sum",
-        Threshold: 1,
-        ComparisonOperator: "LessThanThreshold",
-        TreatMissingData: "breaching",
-        AlarmActions: [{ Ref: topicId }],
-      },
-    ]);
   });
 
   it("counts a tenant's alone, and wants to know which", () => {
