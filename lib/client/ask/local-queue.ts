@@ -228,10 +228,10 @@ class LocalQueue {
     const { params } = first;
     const deps: AskDeps = { ...first.deps, context: { getRemainingTimeInMillis: () => this.#remainingMs() } };
     const giveUp = new LazyAbort();
-    const wait = new SharedWait(deps, () => this.#settleBatch());
-    this.#pendingWait = wait;
+    const shared = new SharedWait(deps, () => this.#settleBatch());
+    this.#pendingWait = shared;
     this.#localHandoffs = 0;
-    const ended = untilGranted({ ...params, signal: giveUp }, wait, deps)
+    const ended = untilGranted({ ...params, signal: giveUp }, shared.wait, deps)
       .then(
         async (answered) => {
           // It was answered: if the grant is spoilt, waits that are over end before the key is asked for again.
@@ -288,10 +288,10 @@ class LocalQueue {
     const { first: next } = this.#waiters;
     if (!next || this.#localHandoffs >= LOCAL_HANDOFFS_MAX || this.isOutranked()) return false;
     const { deps, params } = next;
-    const wait = new SharedWait(deps);
-    wait.answered(refuseLocally("locked"));
-    this.#pendingWait = wait;
-    const bounds = { ...wait.bounds(params.leaseMs, undefined), ...handoffBounds(params.leaseMs, context) };
+    const shared = new SharedWait(deps);
+    shared.wait.answered(refuseLocally("locked"));
+    this.#pendingWait = shared;
+    const bounds = { ...shared.wait.bounds(params.leaseMs, undefined), ...handoffBounds(params.leaseMs, context) };
     const handed = await transferTo(next, from, bounds);
     if (!handed.answer.ok) return false;
     handoff.isOver = true;
@@ -339,7 +339,7 @@ class LocalQueue {
     const { first } = this.#byTime;
     if (!first || this.#leftMs(first) > 0) return false;
     const what = `acquire ${this.key}`;
-    this.#leave(first, this.#pendingWait?.over(what, first.leftMs(), first.deps.context) ?? timeoutOf(what, {}));
+    this.#leave(first, this.#pendingWait?.wait.over(what, first.leftMs(), first.deps.context) ?? timeoutOf(what, {}));
     return true;
   }
 
@@ -389,7 +389,7 @@ class LocalQueue {
     const { giveUp, ended } = this.#asking;
     waiter.deps.track(ended);
     giveUp.abort(error);
-    this.#pendingWait?.hurry();
+    this.#pendingWait?.hurry.abort();
     if (isUnanswered(error)) waiter.reject(error);
     else void ended.then(() => waiter.reject(error));
   }

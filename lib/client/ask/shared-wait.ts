@@ -1,11 +1,11 @@
 /** One wait for all callers of a local queue. It has no end: the end of each caller cuts the pause, as if that caller were alone. */
 import { type Clock, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import { LazyAbort } from "../wire/lazy-abort.js";
-import { pause } from "../wire/retry.js";
-import { type WaitDeps, Wait } from "./wait.js";
+import { type WaitDeps, type WaitEnd, Wait } from "./wait.js";
 
 /** A wait without an end, whose pauses are cut. */
-export class SharedWait extends Wait {
+export class SharedWait implements WaitEnd {
+  readonly wait: Wait;
   readonly #clock: Clock;
   readonly #onEnd: () => void;
   #hurry = new LazyAbort();
@@ -15,36 +15,32 @@ export class SharedWait extends Wait {
 
   /** @param onEnd called when a last request was answered without a grant */
   constructor(deps: WaitDeps, onEnd: () => void = () => undefined) {
-    super(Number.POSITIVE_INFINITY, deps);
+    this.wait = new Wait(Number.POSITIVE_INFINITY, deps, this);
     this.#clock = deps.clock;
     this.#onEnd = onEnd;
   }
 
-  /** Cuts the pause. */
-  hurry(): void {
-    this.#hurry.abort();
+  leftMs(): number {
+    return Number.POSITIVE_INFINITY;
   }
 
-  override isEnding(): boolean {
-    return this.#hurry.aborted;
+  get hurry(): LazyAbort {
+    return this.#hurry;
   }
 
-  override end(): void {
+  goesOn(): boolean {
     this.#hurry = new LazyAbort();
     this.#ended = instantOf(this.#clock);
     this.#onEnd();
-  }
-
-  override pause(delayMs: number): Promise<void> {
-    return pause(delayMs, this.#clock, this.#hurry);
+    return true;
   }
 
   /** The time in ms for which the last request of a caller is awaited whose wait ended `overMs` ago. The first such caller cuts the pause. */
   lastMs(overMs: number): number {
     if (this.#ended && elapsedMs(this.#ended, instantOf(this.#clock)) <= overMs) return 0;
     const nowMs = this.#clock.monotonicMs();
-    if (!this.isEnding()) this.#awaitedUntilMs = nowMs + this.awaitedMs();
-    this.hurry();
+    if (!this.#hurry.aborted) this.#awaitedUntilMs = nowMs + this.wait.awaitedMs();
+    this.#hurry.abort();
     return Math.max(0, this.#awaitedUntilMs - nowMs);
   }
 }

@@ -25,10 +25,23 @@ export interface WaitDeps {
   readonly context?: InvocationContext | undefined;
 }
 
-/** A wait of `waitMs` that starts now. */
+/** The end of a wait that serves several callers, or has several times. */
+export interface WaitEnd {
+  /** The time in ms until the end. */
+  leftMs(): number;
+  /** Cuts the pause in place of the caller's signal. The request after that is the last for a caller, and asks for the key. */
+  readonly hurry?: StopSignal;
+  /** Called when the last request was answered without a grant. Returns true if the wait goes on, for others. */
+  goesOn?(): boolean;
+  /** Called with each answer after which the wait goes on. */
+  answered?(answer: Waiting | Refusal): void;
+}
+
+/** A wait that starts now: of `waitMs`, unless it is given an end of its own. */
 export class Wait {
   readonly #waitMs: number;
   readonly #deps: WaitDeps;
+  readonly #end: WaitEnd;
   readonly #began: Instant;
   #answer: Waiting | Refusal | undefined;
   #failure: Refusal | undefined;
@@ -39,14 +52,16 @@ export class Wait {
   #ambiguous = false;
   #wasCutShort = false;
 
-  constructor(waitMs: number, deps: WaitDeps) {
+  constructor(waitMs: number, deps: WaitDeps, end: WaitEnd = { leftMs: () => waitMs - this.#ageMs() }) {
     this.#waitMs = waitMs;
     this.#deps = deps;
+    this.#end = end;
     this.#began = instantOf(deps.clock);
   }
 
+  /** The time in ms until the end. */
   leftMs(): number {
-    return this.#waitMs - this.#ageMs();
+    return this.#end.leftMs();
   }
 
   /** The time in ms that this wait has lasted outside a full queue. Those who came first get the next places in it. */
@@ -57,17 +72,17 @@ export class Wait {
 
   /** True if the time is over: the next request is the last, and asks for the key. */
   isEnding(): boolean {
-    return this.leftMs() <= 0;
+    return this.#end.hurry?.aborted ?? this.leftMs() <= 0;
   }
 
-  /** Ends the wait, whose last request was answered without a grant. @throws the error of {@link over} */
+  /** Tells the end that the last request was answered without a grant. @throws the error of {@link over}, unless the wait goes on for others */
   end(what: string): void {
-    throw this.over(what);
+    if (!this.#end.goesOn?.()) throw this.over(what);
   }
 
   /** Resolves after `delayMs`, or at the end of the wait, or when `signal` aborts. */
   pause(delayMs: number, signal: StopSignal | undefined): Promise<void> {
-    return pause(Math.min(delayMs, Math.max(0, this.leftMs())), this.#deps.clock, signal);
+    return pause(Math.min(delayMs, Math.max(0, this.leftMs())), this.#deps.clock, this.#end.hurry ?? signal);
   }
 
   /**
@@ -106,6 +121,7 @@ export class Wait {
   answered(answer: Waiting | Refusal): void {
     this.#answer = answer;
     this.#failure = this.#silentSince = undefined;
+    this.#end.answered?.(answer);
   }
 
   /**

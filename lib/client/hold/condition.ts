@@ -25,7 +25,7 @@ import type { LazyAbort, StopSignal } from "../wire/lazy-abort.js";
 import { type Answered, type RetryBounds, boundsFor, retry } from "../wire/retry.js";
 import { type AskDeps, type AcquireParams, abortError, cancel, ensureFresh, throwIfAborted, withFreshLeaseId } from "../ask/fresh-id.js";
 import { pollUntilTurn, untilGranted } from "../ask/until-granted.js";
-import { Wait } from "../ask/wait.js";
+import { type WaitEnd, Wait } from "../ask/wait.js";
 
 /** The budget of the request that frees the key, and of a cancel, in ms. */
 const CALL_BUDGET_MS = 5000;
@@ -78,13 +78,17 @@ export function notifierOf(deps: AskDeps): SendNotify {
 }
 
 /** A wait whose time counts until the notify, and another time from then on. */
-class ConditionWait extends Wait {
+class ConditionWait implements WaitEnd {
+  readonly wait: Wait;
   /** Begins the time to take the key back, and returns its wait. */
   readonly takeBack: () => Wait;
+  readonly #untilNotify: Wait;
   #takingBack: Wait | undefined;
 
   constructor(waitMs: number, takeBackMs: number, deps: AskDeps) {
-    super(capWaitMs(waitMs, deps.context), deps);
+    const cappedMs = capWaitMs(waitMs, deps.context);
+    this.#untilNotify = new Wait(cappedMs, deps);
+    this.wait = new Wait(cappedMs, deps, this);
     this.takeBack = () => (this.#takingBack = new Wait(capWaitMs(takeBackMs, deps.context), deps));
   }
 
@@ -92,13 +96,12 @@ class ConditionWait extends Wait {
     return this.#takingBack !== undefined;
   }
 
-  override answered(answer: Waiting | Refusal): void {
-    super.answered(answer);
+  answered(answer: Waiting | Refusal): void {
     if (!("condition" in answer || this.#takingBack)) this.takeBack();
   }
 
-  override leftMs(): number {
-    return this.#takingBack?.leftMs() ?? super.leftMs();
+  leftMs(): number {
+    return (this.#takingBack ?? this.#untilNotify).leftMs();
   }
 }
 
@@ -116,7 +119,7 @@ interface WaitParts extends Waits {
   readonly params: Omit<AcquireParams, "signal">;
   /** The place in the wait set, and in the queue after a notify. */
   readonly place: { readonly key: string; leaseId: LeaseId };
-  readonly wait: ConditionWait;
+  readonly waiting: ConditionWait;
   readonly bounds: RetryBounds;
   /** Aborts when the caller gives up, or the lease ends. */
   readonly stop: StopSignal;
@@ -142,10 +145,10 @@ export async function waitForCondition(
     ending.addEventListener("abort", end);
     const params = { key, ...to, leaseMs: capLeaseMs(to.leaseMs, deps.context) };
     const bounds = boundsFor(params.leaseMs, capBudgetMs(CALL_BUDGET_MS, deps.context));
-    const wait = new ConditionWait(waitMs, takeBackMs, deps);
+    const waiting = new ConditionWait(waitMs, takeBackMs, deps);
     const what = `wait for ${condition} of ${key}`;
     try {
-      await untilHeldAgain({ lease, ref, condition, params, place: { key, leaseId: "" }, wait, bounds, stop, what, deps });
+      await untilHeldAgain({ lease, ref, condition, params, place: { key, leaseId: "" }, waiting, bounds, stop, what, deps });
     } catch (error) {
       throw lease.isWaiting ? endedBy(error, lease, key) : error;
     } finally {
@@ -183,7 +186,10 @@ async function untilHeldAgain(parts: WaitParts): Promise<void> {
  * Polls until the lease has the key, and goes on by it. Returns false if the place is gone: then a notify may have come.
  * @throws whatever else ends the wait
  */
-async function pollUntilGranted({ lease, params, place, wait, bounds, stop, what, deps }: WaitParts, joined: Waiting): Promise<boolean> {
+async function pollUntilGranted(
+  { lease, params, place, waiting: { wait }, bounds, stop, what, deps }: WaitParts,
+  joined: Waiting,
+): Promise<boolean> {
   const ask = (call: CallOptions) => deps.api.acquire({ ...params, leaseId: place.leaseId, waitMs: 0 }, call);
   const answered = await pollUntilTurn({ place, first: joined, ask }, { ...params, signal: stop }, wait, deps);
   const granted = answered.answer.ok ? await ensureFresh(answered as Answered<Held>, bounds, deps) : answered;
@@ -220,15 +226,15 @@ async function endedByRefusal(parts: WaitParts, answer: Refusal, ambiguous: bool
 }
 
 /** Takes the key back after a wait that ended without it: by `failure`, if there is one, and with the place cancelled by `ended`. */
-async function takeBack({ lease, params, wait, stop, what, deps }: WaitParts, failure?: Error, ended?: Ended | Refusal): Promise<void> {
+async function takeBack({ lease, params, waiting, stop, what, deps }: WaitParts, failure?: Error, ended?: Ended | Refusal): Promise<void> {
   const { ending } = lease;
-  const isTimeout = isA(failure, LockTimeoutError) && !wait.isNotified;
+  const isTimeout = isA(failure, LockTimeoutError) && !waiting.isNotified;
   // The place held the key, or may have. The notify has gone to no other place, so only the end of the lease ends the wait now.
   const hadKey = ended?.ok && ended.state !== "never";
   const until = hadKey ? ending : stop;
   if (until.aborted) throw abortError(stop);
   if (failure !== undefined && !isTimeout && !hadKey) throw failure;
-  const granted = await untilGranted({ ...params, signal: until }, wait.takeBack(), deps);
+  const granted = await untilGranted({ ...params, signal: until }, waiting.takeBack(), deps);
   if (ending.aborted) {
     await cancel(granted.answer.lease, deps);
     throw abortError(ending);

@@ -6,7 +6,7 @@ import type { Held, LeaseState } from "../../core/commands.js";
 import { LockError, LockLostError } from "../wire/errors.js";
 import type { LockClientEvent } from "../wire/events.js";
 import type { Answered } from "../wire/retry.js";
-import { type KeepAliveOptions, KeepAlive } from "./keep-alive.js";
+import { type KeepAliveOptions, keepAlive } from "./keep-alive.js";
 import { type LeaseDeps, HeldLease } from "./lease.js";
 import type { LeaseKind } from "./lease-types.js";
 import type { LeaseClient } from "./lease-types.js";
@@ -47,7 +47,7 @@ export class Holds implements LeaseClient<HeldLease> {
     const isLock = kind === "locks" && api === this.#deps.api;
     const deps = isLock ? this.#deps : { ...this.#deps, api, renewalBatcher: undefined };
     const lease = new HeldLease(answered.answer.lease, answered.sentAt, { kind, handoff }, deps);
-    new KeepAlive(lease, options, deps);
+    keepAlive(lease, options, deps);
     if (this.#registry.closedBy || !lease.isHeld()) await this.tryRelease(lease);
     if (this.#registry.closedBy) throw closedError();
     if (isWithoutTime(lease)) throw withoutTimeError(lease.key);

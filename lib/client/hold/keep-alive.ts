@@ -15,6 +15,7 @@ import { type Instant, type Timer, elapsedMs, instantOf } from "../../core/time.
 import { errorOf, LockLostError } from "../wire/errors.js";
 import { capLeaseMs, remainingMs } from "../wire/invocation.js";
 import type { HeldLease, LeaseDeps } from "./lease.js";
+import type { Keeper } from "./lease-types.js";
 
 /** The limits of a lease in addition to its deadline. */
 export interface KeepAliveOptions {
@@ -30,11 +31,17 @@ const LOOK_MS = 1000;
 const THAW_INTERVALS = 2;
 
 // One function each for all leases: a closure of every lease would take more memory than its alarm.
-const deadlineMoved = (keepAlive: KeepAlive): void => keepAlive.within(() => keepAlive.deadlineMoved());
-const tick = (keepAlive: KeepAlive): void => keepAlive.within(() => void keepAlive.tick());
+const deadlineMoved = (keeper: KeepAlive): void => keeper.within(() => keeper.deadlineMoved());
+const tick = (keeper: KeepAlive): void => keeper.within(() => void keeper.tick());
 
-/** Keeps one lease alive, from its construction until the lease ends. */
-export class KeepAlive {
+/** Gives the lease a keep-alive of its own, and starts it. */
+export function keepAlive(lease: HeldLease, options: KeepAliveOptions, deps: LeaseDeps): void {
+  lease.keeper = new KeepAlive(lease, options, deps);
+  lease.keeper.start();
+}
+
+/** Keeps one lease alive, from {@link start} until the lease ends. */
+class KeepAlive implements Keeper<HeldLease> {
   readonly #lease: HeldLease;
   readonly #deps: LeaseDeps;
   /** The async context of the acquire. `AsyncLocalStorage.snapshot()` in its place takes as much heap as all else of a lease, on Node 20. */
@@ -54,8 +61,6 @@ export class KeepAlive {
     this.#lease = lease;
     this.#deps = deps;
     this.#options = options;
-    lease.keeper = this;
-    this.start();
   }
 
   /** Begins, or begins again with a new hold after {@link end}. */
@@ -87,7 +92,7 @@ export class KeepAlive {
   }
 
   keep(lease: HeldLease): void {
-    new KeepAlive(lease, this.#options, this.#deps);
+    keepAlive(lease, this.#options, this.#deps);
   }
 
   /** Cancels everything that is scheduled. */

@@ -53,7 +53,7 @@ function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
 /** The implementation of the interface; the keep-alive drives it. */
 export class HeldLease implements Lease, WaitingLease {
   readonly kind: Kind;
-  /** Set by the keep-alive of this lease. */
+  /** Given by `keepAlive`. */
   keeper: Keeper<HeldLease> | undefined;
   readonly #deps: LeaseDeps;
   #handoff: Handoff | undefined;
