@@ -46,12 +46,6 @@ function startTimer(delayMs: number, task: () => void, inBackground?: boolean): 
   return { cancel: () => clearTimeout(timer) };
 }
 
-/** Resolves in the next turn of the event loop, after the other work of this one. Reads no clock, so a test needn't turn one. */
-export function nextTurn(): Promise<void> {
-  // Stryker disable next-line ConditionalExpression,EqualityOperator: a timer comes in a later turn too
-  return new Promise((resolve) => void (typeof setImmediate === "function" ? setImmediate(resolve) : setTimeout(resolve)));
-}
-
 /**
  * The clock interval of one request, from its two server clocks. Every decision uses the end whose error is safe.
  * Grants and renewals use the latest clock, so that no other server takes over too early. Takeovers and expiry checks

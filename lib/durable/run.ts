@@ -142,7 +142,7 @@ async function start(lease: ExecutionLease<Context>, options: Settings, attemptO
   const { key, ref, session } = lease;
   const { payload, keepResultMs, maxAttempts } = options;
   const { leaseMs, owner } = session.acquireParams(key, options);
-  const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
+  const fingerprint = payload === undefined ? undefined : fingerprintOf(payload);
   const params = { ...ref, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
   const answer = await lease.send((call) => session.deps.api.start(params, call), attemptOfStep, { decided: "run-in-progress" });
   if (answer.ok && answer.state !== "running") return { replay: answer };

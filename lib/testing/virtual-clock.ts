@@ -73,7 +73,7 @@ export class VirtualClock implements Clock {
     await settled();
     for (let idleTurns = 0; !isDone();) {
       const next = this.#first(untilMs);
-      // Work that takes several turns of the event loop, such as the fingerprint of a large payload, has no timer.
+      // Work can take several turns of the event loop without a timer.
       if (next) this.#run(next);
       else if (++idleTurns > IDLE_TURNS_MAX) throw new Error(`nothing settles it within ${limitMs} ms`);
       await settled();

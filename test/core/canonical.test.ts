@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { canonicalJson, canonicalPieces, digestOf, isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
+import { canonicalJson, digestOf, isShallow, JSON_DEPTH } from "../../lib/core/canonical.js";
 
 /** Returns the same value with its members in another order. */
 function shuffled(value: unknown): unknown {
@@ -99,20 +99,4 @@ describe("a shallow value", () => {
   it("is told before a stack could overflow, however deep the value is", () => {
     expect(isShallow(nested(200_000, (inner) => [inner]))).toBe(false);
   });
-});
-
-it("canonical JSON comes in pieces where a value has many members", () => {
-  for (const member of [{}, [1]]) {
-    const value = Array.from({ length: 3_000 }, () => member);
-    const pieces = [...canonicalPieces(value)];
-    expect([pieces.length > 1_000, pieces.join("")]).toEqual([true, canonicalJson(value)]);
-  }
-  expect([...canonicalPieces({ b: 1, a: {} })]).toEqual(['{"a":{},"b":1}']);
-});
-
-it("canonical JSON of a list of a million numbers comes in some hundred pieces, with objects among them the same text", () => {
-  const list: unknown[] = Array.from({ length: 1_000_000 }, (_, index) => index);
-  list[7] = { b: [1, null], a: list.slice(0, 5000) };
-  const pieces = [...canonicalPieces(list)];
-  expect([pieces.length < 520, pieces.join("") === canonicalJson(list)]).toEqual([true, true]);
 });

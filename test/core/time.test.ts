@@ -1,7 +1,7 @@
 /** Time: the machine's clocks and timers, the time that passed between two moments, whole seconds, and the pauses between attempts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { backoffMs } from "../../lib/core/backoff.js";
-import { type Clock, backgroundClock, elapsedMs, instantOf, nextTurn, systemClock, toSecondsUp } from "../../lib/core/time.js";
+import { type Clock, backgroundClock, elapsedMs, instantOf, systemClock, toSecondsUp } from "../../lib/core/time.js";
 
 const DAY_MS = 86_400_000;
 /** The longest delay that Node's timers take: a longer one fires at once. */
@@ -90,15 +90,6 @@ it.each([
   [1_001, 2],
 ])("%d ms are %d whole seconds, rounded up", (ms, seconds) => {
   expect(toSecondsUp(ms)).toBe(seconds);
-});
-
-it("the next turn comes after the work of this one", async () => {
-  const order: string[] = [];
-  const turned = nextTurn().then(() => order.push("next"));
-  await Promise.resolve();
-  order.push("this");
-  await turned;
-  expect(order).toEqual(["this", "next"]);
 });
 
 it("pauses double from the first to the longest, and stay finite", () => {

@@ -119,7 +119,7 @@ async function begin(session: Session, key: string, options: Stoppable<RunOption
   const { clock, random } = deps;
   const { leaseMs, owner, signal } = { ...session.acquireParams(key, options), signal: options.signal };
   const { payload, keepResultMs, maxAttempts } = options;
-  const fingerprint = payload === undefined ? undefined : await fingerprintOf(payload);
+  const fingerprint = payload === undefined ? undefined : fingerprintOf(payload);
   const request = { key, leaseMs, owner, keepResultMs, maxAttempts, fingerprint };
   const what = `run ${key}`;
   const wait = new Wait(session.waitMsOf(options), deps);
