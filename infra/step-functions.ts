@@ -81,9 +81,13 @@ const DEFAULT_WAIT_MS = 3_600_000;
 const REQUEST_TIMEOUT = Duration.minutes(1);
 const { meta: _meta, ...OF_LEASE } = PARAMETERS;
 const PROPS: Checks<LockedSectionProps> = {
-  ...{ service: unchecked, key: unchecked },
+  service: unchecked,
+  key: unchecked,
   ...OF_LEASE,
-  ...{ tied: boolean, waitMs: ms(0, LIMITS.sleepMaxMs), work: unchecked, onFailure: unchecked },
+  tied: boolean,
+  waitMs: ms(0, LIMITS.sleepMaxMs),
+  work: unchecked,
+  onFailure: unchecked,
 };
 /** A variable's name has at most 80 characters in all. */
 const VARIABLE_CHARS = 60;
@@ -140,7 +144,10 @@ class LeaseCall extends CallApiGatewayHttpApiEndpoint {
     this.addRetry({
       // A wait that timed out is over; a request that did is sent again.
       errors: [...(wait ? [] : [Errors.TIMEOUT]), Errors.TASKS_FAILED],
-      ...{ interval: Duration.seconds(1), maxAttempts: 5, backoffRate: 2, jitterStrategy: JitterType.FULL },
+      interval: Duration.seconds(1),
+      maxAttempts: 5,
+      backoffRate: 2,
+      jitterStrategy: JitterType.FULL,
     });
   }
 }
@@ -209,7 +216,10 @@ export class LockedSection extends StateMachineFragment {
   #sleep(waitMs: number, body: { readonly leaseMs: number }, idPath: string, section: Parallel): LeaseCall {
     const wait = Duration.seconds(Math.ceil(waitMs / 1000));
     const sleep = this.#call("sleep", {
-      ...{ operation: "acquire", wait, idPath, body: { ...body, leaseMs: Math.max(body.leaseMs, LIMITS.agentLeaseMinMs) } },
+      operation: "acquire",
+      wait,
+      idPath,
+      body: { ...body, leaseMs: Math.max(body.leaseMs, LIMITS.agentLeaseMinMs) },
       assign: this.#assign("{ 'fencingToken': $states.result.fencingToken }"),
     });
     this.#renewId(sleep);

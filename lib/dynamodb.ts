@@ -77,9 +77,16 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
 }
 
 const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
-  ...{ tableName: unchecked, namespace: unchecked, client: ofType("object"), region: unchecked, endpoint: ofType("string") },
-  ...{ credentials: unchecked, log: ofType("function"), via: unchecked },
-  ...{ clockErrorMs: ms(0, DEFAULTS.clockGuardMs - 1), retentionMs: ms(RETENTION_MIN_MS) },
+  tableName: unchecked,
+  namespace: unchecked,
+  client: ofType("object"),
+  region: unchecked,
+  endpoint: ofType("string"),
+  credentials: unchecked,
+  log: ofType("function"),
+  via: unchecked,
+  clockErrorMs: ms(0, DEFAULTS.clockGuardMs - 1),
+  retentionMs: ms(RETENTION_MIN_MS),
   ...HTTP_OPTIONS,
 };
 
@@ -103,13 +110,18 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   checkVia(via);
   const service = serviceOf(options, via);
   const { calls, region, time } = tableAccess(options.client, options, {
-    ...{ clock: systemClock, random: randomNumber, env: environment() },
+    clock: systemClock,
+    random: randomNumber,
+    env: environment(),
   });
   const policy: PolicyOptions = given({ clockErrorMs: options.clockErrorMs, retentionMs: options.retentionMs });
   const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
   const { api, use } = failover({
-    ...{ via, service, clock: systemClock, random: randomNumber },
+    via,
+    service,
+    clock: systemClock,
+    random: randomNumber,
     // Every principal of the HTTP API contains a slash, so "direct" differs from all of them in a shared namespace.
     own: { namespace, principal: "direct", format: FORMAT_VERSION, clockErrorMs, retentionMs },
     configured: [
@@ -120,7 +132,11 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
     emit: (event) => void emitQuietly(options.onEvent, event),
     onTable(identity: CallerIdentity) {
       const store = createDynamoStore({
-        ...{ calls, region, tableName, clock: systemClock, random: randomNumber },
+        calls,
+        region,
+        tableName,
+        clock: systemClock,
+        random: randomNumber,
         policy: createPolicy(identity),
       });
       const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };

@@ -46,7 +46,10 @@ export interface TestLockClient extends LockClient {
 /** Creates a client whose locks are in memory and whose time stands still until `clock` is advanced. */
 export function createLockClient(options: TestClientOptions = {}): TestLockClient {
   checkClient(options, {
-    ...{ clock: unchecked, store: unchecked, principal: unchecked, log: unchecked },
+    clock: unchecked,
+    store: unchecked,
+    principal: unchecked,
+    log: unchecked,
     likeDynamodb: ofType("boolean"),
   });
   const { clock = new VirtualClock(), principal = "test/client", log = () => undefined, likeDynamodb = false } = options;

@@ -11,7 +11,13 @@ export async function bundleProgram(name: string, directory: string): Promise<st
   const entry = join(import.meta.dirname, name);
   const outfile = join(directory, `${basename(name, ".ts")}.cjs`);
   await build({
-    ...{ entryPoints: [entry], outfile, bundle: true, format: "cjs", platform: "node", target: "node20", logLevel: "error" },
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: "cjs",
+    platform: "node",
+    target: "node20",
+    logLevel: "error",
     define: { "import.meta.dirname": JSON.stringify(import.meta.dirname), "import.meta.url": JSON.stringify(pathToFileURL(entry).href) },
   });
   return outfile;

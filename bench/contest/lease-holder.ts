@@ -141,8 +141,18 @@ function serviceThatAgrees(): ServiceApi {
     ok: true,
     how: "granted",
     lease: {
-      ...{ key, leaseId, owner, mode: "exclusive", permits: 1, holdCount: 1, fencingToken: 1, leaseMs: asked, remainingMs: asked },
-      ...{ renewAfterMs: renewAfterMs(asked), version: 1, serverTimeMs: systemClock.wallMs() },
+      key,
+      leaseId,
+      owner,
+      mode: "exclusive",
+      permits: 1,
+      holdCount: 1,
+      fencingToken: 1,
+      leaseMs: asked,
+      remainingMs: asked,
+      renewAfterMs: renewAfterMs(asked),
+      version: 1,
+      serverTimeMs: systemClock.wallMs(),
     },
   });
   const api: Pick<ServiceApi, "acquire" | "renew" | "renewMany" | "release"> = {

@@ -104,9 +104,24 @@ export function targetsTable(targets: readonly Reached[]): string {
 
 const COLUMNS = ["times", "requests", "writes", "units", "throttled", "failed"] as const satisfies readonly FigureName[];
 const TITLES: Readonly<Record<FigureName, string>> = {
-  ...{ grants: "grants", writes: "writes", requests: "requests", units: "units", throttled: "throttled", failed: "failed", times: "×" },
-  ...{ idleMs: "idle", used: "permits in use", perSecond: "a second", overtaken: "overtaken", p50Ms: "p50", p99Ms: "p99", lastMs: "last" },
-  ...{ leftDead: "left dead", nextMs: "next caller", lost: "lost", runs: "runs" },
+  grants: "grants",
+  writes: "writes",
+  requests: "requests",
+  units: "units",
+  throttled: "throttled",
+  failed: "failed",
+  times: "×",
+  idleMs: "idle",
+  used: "permits in use",
+  perSecond: "a second",
+  overtaken: "overtaken",
+  p50Ms: "p50",
+  p99Ms: "p99",
+  lastMs: "last",
+  leftDead: "left dead",
+  nextMs: "next caller",
+  lost: "lost",
+  runs: "runs",
 };
 const SHARES: readonly FigureName[] = ["used", "overtaken"];
 

@@ -55,7 +55,10 @@ function queue(size: Queue, limits: Partial<Record<FigureName, number>>, isQuick
   const overHttp = Object.fromEntries(Object.entries(limits).map(([figure, limit]) => [figure, limit * HTTP_TIMES]));
   return [
     {
-      ...{ name, isQuick, scene: turns({ ...crowd, way: "direct" }), naive: turns({ ...crowd, way: "naive" }) },
+      name,
+      isQuick,
+      scene: turns({ ...crowd, way: "direct" }),
+      naive: turns({ ...crowd, way: "naive" }),
       targets: most({ failed: 0, ...limits }),
     },
     { name: `${name}${OVER_HTTP}`, isQuick, scene: turns({ ...crowd, way: "http" }), targets: most({ failed: 0, ...overHttp }) },
@@ -66,7 +69,8 @@ function semaphore(permits: number, callers: number, rounds: number, targets: re
   const crowd = { permits, callers, rounds, holdMs: 50 };
   return {
     name: `${byLimiter ? "limiter.run, concurrent" : "semaphore of"} ${permits}, ${callers} callers × ${rounds}, holds of 50 ms`,
-    ...{ scene: turns({ ...crowd, way: "direct", byLimiter }), naive: turns({ ...crowd, way: "naive" }) },
+    scene: turns({ ...crowd, way: "direct", byLimiter }),
+    naive: turns({ ...crowd, way: "naive" }),
     targets: [...most({ failed: 0 }), ...targets],
   };
 }
@@ -120,7 +124,8 @@ export const ROWS: readonly Row[] = [
   })),
   ...([10, 150] as const).map((callers) => ({
     name: `refresh, ${callers} callers, the value is there after 300 ms`,
-    ...{ scene: refreshing({ callers, way: "direct" }), isQuick: callers === 10 },
+    scene: refreshing({ callers, way: "direct" }),
+    isQuick: callers === 10,
     targets: most({ failed: 0, runs: 1, lastMs: 1000 }),
   })),
   {
@@ -136,7 +141,9 @@ export const ROWS: readonly Row[] = [
   },
   ...[0.8, 1.5, 3].map((times) => ({
     name: `tryAcquire of held keys at ${times} × an item's rate`,
-    ...{ scene: clicks({ times, way: "direct" }), naive: clicks({ times, way: "naive" }), isLong: true },
+    scene: clicks({ times, way: "direct" }),
+    naive: clicks({ times, way: "naive" }),
+    isLong: true,
     targets: most({ lost: 0, requests: 1.5 }),
   })),
   ...[1.5, 3].map((times) => ({

@@ -183,8 +183,13 @@ async function weigh(sizes: Sizes): Promise<{ readonly functions: Record<string,
     }
     const env = {
       PATH: process.env["PATH"],
-      ...{ HOLDFAST_TABLE: TABLE_NAME, HOLDFAST_URL: service.url, AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_REGION: "us-east-1" },
-      ...{ AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local", AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true" },
+      HOLDFAST_TABLE: TABLE_NAME,
+      HOLDFAST_URL: service.url,
+      AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint,
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: "true",
     };
     const done = await rounds(sizes, sizes.isQuick ? 1 : ROUNDS, async () => {
       for (const [id, { bytes, importMs, firstMs }] of Object.entries(functions)) {
@@ -230,7 +235,12 @@ async function gzippedBytes(left: readonly string[]): Promise<number> {
 async function bundled(contents: string, left: readonly string[]): Promise<Uint8Array> {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: ROOT, loader: "ts" },
-    ...{ bundle: true, minify: true, write: false, format: "esm", platform: "node", target: "node20" },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node20",
     mainFields: ["module", "main"],
     nodePaths: [join(ROOT, "bench/peers/node_modules")],
     plugins: [leaveOut(left), { name: "sdk on use", setup: leaveSdkOut }],

@@ -14,8 +14,17 @@ const GAP = "  ";
 
 type Colour = "green" | "red" | "yellow" | "cyan" | "dim";
 const COLOURS: Readonly<Record<string, Colour>> = {
-  ...{ granted: "green", released: "dim", queued: "cyan", offered: "cyan", waiting: "cyan" },
-  ...{ refused: "yellow", "gave up": "yellow", "lost place": "yellow", lost: "red", broken: "red", breaking: "red" },
+  granted: "green",
+  released: "dim",
+  queued: "cyan",
+  offered: "cyan",
+  waiting: "cyan",
+  refused: "yellow",
+  "gave up": "yellow",
+  "lost place": "yellow",
+  lost: "red",
+  broken: "red",
+  breaking: "red",
 };
 
 /** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */

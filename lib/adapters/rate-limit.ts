@@ -70,7 +70,9 @@ const OPTIONS: Checks<RateLimitOptions<never>> = {
   rates: (_name, value) => checkLimiter({ rates: value as readonly Rate[] }),
   whenUnavailable: oneOf("throw", "proceed"),
   timeoutMs: TIMEOUT,
-  ...{ service: unchecked, caller: unchecked, cost: unchecked },
+  service: unchecked,
+  caller: unchecked,
+  cost: unchecked,
 };
 const UNLIMITED: Limited = { headers: {} };
 /** The default time for an answer, in ms: a request is not held up for long by its limit. */

@@ -231,8 +231,28 @@ const GatewayAnswer = v.object({ message: v.string() });
 
 /** The answers, by their names in the OpenAPI document. The compiler asks for each member that the core shows. */
 export const ANSWERS = {
-  ...{ Lease, Waiting, Queued, Notified, Inspection, List, Break, LeaseSet, SetStates, Renewals, Started },
-  ...{ StartedOrReplayed, Recorded, Run, RunList, Reset, Taken, Limit, LimitList, Health, Problem, GatewayAnswer },
+  Lease,
+  Waiting,
+  Queued,
+  Notified,
+  Inspection,
+  List,
+  Break,
+  LeaseSet,
+  SetStates,
+  Renewals,
+  Started,
+  StartedOrReplayed,
+  Recorded,
+  Run,
+  RunList,
+  Reset,
+  Taken,
+  Limit,
+  LimitList,
+  Health,
+  Problem,
+  GatewayAnswer,
 } as const satisfies Record<string, v.GenericSchema> & {
   readonly Lease: Entries<LeaseView>;
   readonly Waiting: Entries<Omit<WaitingAnswer, "ok" | "asleep">>;
@@ -245,11 +265,28 @@ export const ANSWER_PARTS = { Holder, InspectedHolder, Asleep, Replayed, Renewed
 
 /** The answers that clients check, by the names of the checks. One that is a part of another comes before it. */
 export const CHECKED = {
-  ...{ isLease: Lease, isStarted: Started, isReplayed: Replayed, isWaiting: Waiting, isAsleep: Asleep },
-  ...{ isSet: LeaseSet, isLeaseState: leaseState, isSetEnded: SetStates, isRenewals: Renewals, isNotified: Notified },
-  ...{ isBreaking: Break, isRecorded: Recorded, isReset: Reset, isInspection: Inspection, isList: List, isRun: Run },
-  ...{ isRunList: RunList, isTaken: Taken, isLimit: Limit, isLimitList: LimitList, isHealth: Health },
-  ...{ isProblem: Refused },
+  isLease: Lease,
+  isStarted: Started,
+  isReplayed: Replayed,
+  isWaiting: Waiting,
+  isAsleep: Asleep,
+  isSet: LeaseSet,
+  isLeaseState: leaseState,
+  isSetEnded: SetStates,
+  isRenewals: Renewals,
+  isNotified: Notified,
+  isBreaking: Break,
+  isRecorded: Recorded,
+  isReset: Reset,
+  isInspection: Inspection,
+  isList: List,
+  isRun: Run,
+  isRunList: RunList,
+  isTaken: Taken,
+  isLimit: Limit,
+  isLimitList: LimitList,
+  isHealth: Health,
+  isProblem: Refused,
 } as const satisfies Record<string, v.GenericSchema>;
 
 /** The words that a newer service may add to. No decision of a client depends on them, so it accepts any text there. */

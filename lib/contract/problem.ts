@@ -14,7 +14,14 @@ export function toProblem({ ok: _ok, code, ...refusal }: Refusal, instance: stri
   const { status, title } = ERRORS[code];
   const { detail, definite, retry, holders, blocking, lost, ...details } = refusal;
   return {
-    ...{ type: `/problems/${code}`, title, status, code, detail, ...given({ instance }), definite, retry },
+    type: `/problems/${code}`,
+    title,
+    status,
+    code,
+    detail,
+    ...given({ instance }),
+    definite,
+    retry,
     ...details,
     ...given({ holders, blocking, lost }),
   };

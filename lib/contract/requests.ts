@@ -257,9 +257,23 @@ export const HealthQuery = v.strictObject({ deep: flag, caller: flag });
 
 /** The bodies, by their names in the OpenAPI document. The compiler asks for each parameter of an acquire. */
 export const REQUESTS = {
-  ...{ AcquireRequest, RenewRequest, ModeRequest, TransferRequest, WaitRequest, NotifyRequest, BreakRequest },
-  ...{ AcquireSetRequest, RenewSetRequest, ReleaseSetRequest, RenewalsRequest, StartRequest, RenewRunRequest },
-  ...{ OutcomeRequest, ResetRequest, ResetRunRequest, TakeRequest },
+  AcquireRequest,
+  RenewRequest,
+  ModeRequest,
+  TransferRequest,
+  WaitRequest,
+  NotifyRequest,
+  BreakRequest,
+  AcquireSetRequest,
+  RenewSetRequest,
+  ReleaseSetRequest,
+  RenewalsRequest,
+  StartRequest,
+  RenewRunRequest,
+  OutcomeRequest,
+  ResetRequest,
+  ResetRunRequest,
+  TakeRequest,
 } as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
   readonly AcquireRequest: Entries<AcquireParameters & Pick<LeaseRequest, "wake">>;
   readonly RenewRequest: Entries<Pick<Renewal, "leaseMs" | "meta">>;

@@ -54,8 +54,17 @@ export function errorType(error: unknown): string {
 }
 
 const REASONS: Readonly<Record<LockLostError["reason"], true>> = {
-  ...{ expired: true, taken: true, broken: true, released: true, transferred: true, never: true },
-  ...{ deadline: true, "max-hold": true, "invocation-ends": true, closed: true, restored: true },
+  expired: true,
+  taken: true,
+  broken: true,
+  released: true,
+  transferred: true,
+  never: true,
+  deadline: true,
+  "max-hold": true,
+  "invocation-ends": true,
+  closed: true,
+  restored: true,
 };
 
 /** Returns the reason for which a hold ended, from its signal's. */

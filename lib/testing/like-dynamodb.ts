@@ -26,8 +26,12 @@ export interface TableBehaviour {
  * for designing and using partition keys", re:Post "spiky workloads"), so no more than a second's units are ever saved up.
  */
 export const LIKE_DYNAMODB: TableBehaviour = {
-  ...{ latencyMs: [4, 8], tailShare: 0.01, tailMs: [100, 200], transactionMs: [4, 8] },
-  ...{ writeUnits: 1000, readUnits: 3000 },
+  latencyMs: [4, 8],
+  tailShare: 0.01,
+  tailMs: [100, 200],
+  transactionMs: [4, 8],
+  writeUnits: 1000,
+  readUnits: 3000,
 };
 
 const WRITE_UNIT_BYTES = 1024;

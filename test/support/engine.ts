@@ -80,7 +80,10 @@ export async function freshTable(endpoint = inject("engineEndpoint"), config: Dy
   await createTable(direct, tableName);
   direct.destroy();
   return {
-    ...{ client: engineClient(endpoint, config), tableName, endpoint, calls: engineCalls(endpoint) },
+    client: engineClient(endpoint, config),
+    tableName,
+    endpoint,
+    calls: engineCalls(endpoint),
     place: { tableName, ...engineLocation(endpoint) },
     env: { HOLDFAST_TABLE: tableName, ...engineEnvironment(endpoint) },
   };

@@ -13,7 +13,9 @@ export function fetchFrom(handler: ReturnType<typeof createHandler>, clock: Cloc
     const { pathname, searchParams } = new URL(url as string);
     const { routeKey = "", pathParameters } = matchRoute(method, pathname) ?? {};
     const event = httpEvent(routeKey, {
-      ...{ timeEpoch: clock.wallMs(), headers: headers as Record<string, string>, rawPath: pathname },
+      timeEpoch: clock.wallMs(),
+      headers: headers as Record<string, string>,
+      rawPath: pathname,
       ...(body && { body }),
       ...(searchParams.size > 0 && { query: Object.fromEntries(searchParams) }),
       ...parts,

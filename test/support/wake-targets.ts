@@ -112,8 +112,11 @@ export async function startWakeTargets(): Promise<WakeTargets> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     env: {
-      ...{ AWS_ENDPOINT_URL_SFN: url, AWS_ENDPOINT_URL_LAMBDA: url, AWS_REGION: "us-east-1" },
-      ...{ AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" },
+      AWS_ENDPOINT_URL_SFN: url,
+      AWS_ENDPOINT_URL_LAMBDA: url,
+      AWS_REGION: "us-east-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
     },
     heard,
     wait: (name) => (waiting.set(name, "waits"), name),

@@ -44,8 +44,12 @@ const OPTIONS: Checks<ClientOptions> = {
     if (value !== "" && !(typeof value === "string" && value.length <= PREFIX_CHARS && isKey(`${value}:`)))
       throw new InvalidRequestError(`prefix: must be at most ${PREFIX_CHARS} characters of A-Z a-z 0-9 . _ : ~ -`, name);
   },
-  ...{ owner: CHECKS.owner, leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs },
-  ...{ onEvent: ofType("function"), closeOnSigterm: ofType("boolean"), ...CLOSE_OPTIONS },
+  owner: CHECKS.owner,
+  leaseMs: CHECKS.leaseMs,
+  waitMs: CHECKS.waitMs,
+  onEvent: ofType("function"),
+  closeOnSigterm: ofType("boolean"),
+  ...CLOSE_OPTIONS,
 };
 
 /** @throws InvalidRequestError naming the invalid option of a client that also has the options in `own`. */

@@ -75,8 +75,13 @@ const { leaseMs, owner, meta, mode, heartbeat, maxHoldMs, waitMs, whenUnavailabl
 export const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs, waitMs, signal };
 /** The checks of the options that each request of an acquire has. */
 export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> = {
-  ...{ leaseMs, owner, meta },
-  ...{ mode, limit: whole(1, LIMITS.permitsMax), permits: whole(1, LIMITS.permitsMax), priority: whole(0, LIMITS.priorityMax) },
+  leaseMs,
+  owner,
+  meta,
+  mode,
+  limit: whole(1, LIMITS.permitsMax),
+  permits: whole(1, LIMITS.permitsMax),
+  priority: whole(0, LIMITS.priorityMax),
 };
 const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, heartbeat, maxHoldMs };
 export const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };

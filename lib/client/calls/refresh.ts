@@ -70,7 +70,9 @@ const isCalled: Check = (name, value) => checkWork(name, name, value, "it must b
 const CALLS = { read: isCalled, isFresh: isCalled, renew: isCalled, save: isCalled };
 const OPTIONS: Checks<RefreshOptions<never>> = {
   ...CALLS,
-  ...{ leaseMs: CHECKS.leaseMs, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
+  leaseMs: CHECKS.leaseMs,
+  waitMs: CHECKS.waitMs,
+  signal: CHECKS.signal,
   keepFailureMs: (name, value) => void (value === 0 || ms(LIMITS.keepResultMinMs, LIMITS.keepResultMaxMs)(name, value)),
 };
 

@@ -75,7 +75,13 @@ export type TickResult<T> = { readonly occurrence: Date } & (
 const { leaseMs, waitMs, signal } = CHECKS;
 const OPTIONS: Checks<TickOptions> = {
   ...OCCURRENCE_OPTIONS,
-  ...{ overlap: oneOf("skip", "queue"), maxLateMs: ms(0), keepMs, leaseMs, maxAttempts, waitMs, signal },
+  overlap: oneOf("skip", "queue"),
+  maxLateMs: ms(0),
+  keepMs,
+  leaseMs,
+  maxAttempts,
+  waitMs,
+  signal,
 };
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -47,8 +47,11 @@ export interface HttpOptions {
 }
 
 export const HTTP_OPTIONS: Checks<HttpOptions> = {
-  ...{ url: ofType("string"), sign: ofType("function"), token: ofType("string", "function") },
-  ...{ headers: ofType("object"), fetch: ofType("function") },
+  url: ofType("string"),
+  sign: ofType("function"),
+  token: ofType("string", "function"),
+  headers: ofType("object"),
+  fetch: ofType("function"),
 };
 
 /** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https, to which a path can be added. */

@@ -225,7 +225,12 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
   start(reply, ref) {
     if (isSuccess(reply) && answers.isReplayed(reply.body)) return { ok: true, ...reply.body };
     return checked(reply, of(ref, answers.isStarted), ({ state, attempt, takeover, checkpoint, ...lease }): Started => ({
-      ...{ ok: true, how: grantIn(reply), state, attempt, takeover, lease },
+      ok: true,
+      how: grantIn(reply),
+      state,
+      attempt,
+      takeover,
+      lease,
       ...(checkpoint !== undefined && { checkpoint }),
     }));
   },

@@ -87,7 +87,10 @@ export async function withinShare<T>({ of, most }: Sockets, waitMs: number, send
 function byFetch(fetchIt: typeof fetch): Send {
   return async (url, { method, headers, body }, options) => {
     const response = await fetchIt(url, {
-      ...{ method, headers, body: body ?? null, signal: options.signal ?? null },
+      method,
+      headers,
+      body: body ?? null,
+      signal: options.signal ?? null,
       // Credentials are for this URL only. A redirect is not followed, and is no answer. Cloudflare Workers refuse "error".
       redirect: "manual",
       // A waiter that gets an earlier answer never learns of its turn. Workers of before November 2024 have no cache, and refuse the option.

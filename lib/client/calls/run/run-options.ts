@@ -62,10 +62,16 @@ export const keepMs: Check = (name, value) => {
 export const maxAttempts = whole(0, LIMITS.attemptsMax);
 
 export const RUN: Checks<RunOptions & WhenUnavailable> = {
-  ...{ payload: unchecked, leaseMs: CHECKS.leaseMs, keepResultMs: keepMs, maxAttempts, waitMs: CHECKS.waitMs, signal: CHECKS.signal },
+  payload: unchecked,
+  leaseMs: CHECKS.leaseMs,
+  keepResultMs: keepMs,
+  maxAttempts,
+  waitMs: CHECKS.waitMs,
+  signal: CHECKS.signal,
   isFinal: must((value) => typeof value === "function", "it must be a function"),
   largeResult: oneOf("throw", "omit"),
-  ...{ owner: CHECKS.owner, heartbeat: CHECKS.heartbeat },
+  owner: CHECKS.owner,
+  heartbeat: CHECKS.heartbeat,
   ...WHEN_UNAVAILABLE,
 };
 

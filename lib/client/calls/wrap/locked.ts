@@ -24,7 +24,9 @@ export interface LockedOptions<This, Args extends readonly unknown[]> extends Ac
 }
 
 const OPTIONS: Checks<LockedOptions<never, never>> = {
-  ...{ key: ofArguments, locks: unchecked, whenHeld: oneOf("wait", "skip", "throw") },
+  key: ofArguments,
+  locks: unchecked,
+  whenHeld: oneOf("wait", "skip", "throw"),
   ...ACQUIRE,
   ...WHEN_UNAVAILABLE,
 };
