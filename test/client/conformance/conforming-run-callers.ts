@@ -75,19 +75,10 @@ export function describeRunCallers(fixture: Fixture): void {
     const once = (name: string, payload: unknown, more: RunOptions = {}) =>
       fixture.backend.passing(fixture.rival.runOnce(name, { payload, ...more }, () => "again"));
 
-    it.each<[what: string, payload: unknown]>([
-      ["another value", { ...order, count: 4 }],
-      ["one member more", { ...order, gift: true }],
-      ["one member less", { sku: "apple", count: 3, at: order.at }],
-      ["text for a bigint", { ...order, cents: "250" }],
-      ["a number for a bigint", { ...order, cents: 250 }],
-      ["text for a Date", { ...order, at: order.at.toISOString() }],
-      ["another Date", { ...order, at: new Date(86_400_001) }],
-      ["null", null],
-    ])("%s", async (_what, payload) => {
+    it("for good: it is neither run nor replayed", async () => {
       const name = fixture.fresh();
       await fixture.locks.runOnce(name, { payload: order }, () => "done");
-      const error = await thrownBy(once(name, payload));
+      const error = await thrownBy(once(name, { ...order, count: 4 }));
       expect(error).toBeInstanceOf(LockError);
       expect(error).toMatchObject({ code: "fingerprint-mismatch", definite: true, retry: "never" });
     });

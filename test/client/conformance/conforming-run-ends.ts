@@ -5,15 +5,6 @@ import { FinalError, LockError, RunFailedError } from "../../../lib/index.js";
 import { thrownBy } from "../../support/run-gate.js";
 import type { Fixture } from "./conformance.js";
 
-/** An error whose message throws when it is read. */
-function unreadable(): Error {
-  return Object.defineProperty(new Error(), "message", {
-    get() {
-      throw new Error("unreadable");
-    },
-  });
-}
-
 export function describeRunEnds(fixture: Fixture): void {
   const failing = (error: unknown) => (): never => {
     throw error;
@@ -81,10 +72,6 @@ export function describeRunEnds(fixture: Fixture): void {
 
     it.each<[what: string, thrown: unknown, message: string]>([
       ["text", "no stock", "no stock"],
-      ["undefined", undefined, "undefined"],
-      ["null", null, "null"],
-      ["an object", { code: 7 }, "[object Object]"],
-      ["an error without a message", new Error(), ""],
       ["an error of many words", new Error("x".repeat(5000)), `${"x".repeat(800)}…`],
     ])("whatever is thrown is told: %s", async (_what, thrown, message) => {
       const name = fixture.fresh();
@@ -92,13 +79,13 @@ export function describeRunEnds(fixture: Fixture): void {
       expect(await thrownBy(fixture.rival.runOnce(name, () => "again"))).toMatchObject({ cause: { message } });
     });
 
-    it.each<[what: string, thrown: unknown]>([
-      ["has no text for a message", Object.assign(new Error(), { message: undefined })],
-      ["has a number for a name", Object.assign(new Error("no stock"), { name: 7 })],
-      ["can't be made into text", Object.create(null)],
-      ["can't be read", unreadable()],
-    ])("an error that %s frees its key like any other", async (_what, thrown) => {
+    it("an error that can't be read frees its key like any other", async () => {
       const name = fixture.fresh();
+      const thrown = Object.defineProperty(new Error(), "message", {
+        get() {
+          throw new Error("unreadable");
+        },
+      });
       expect(await thrownBy(fixture.locks.runOnce(name, failing(thrown)))).toBe(thrown);
       expect(await fixture.rival.runOnce(name, { waitMs: 0 }, ({ attempt }) => attempt)).toMatchObject({ value: 2 });
     });
@@ -109,16 +96,6 @@ export function describeRunEnds(fixture: Fixture): void {
         throw new Error("isFinal broke");
       };
       await thrownBy(fixture.locks.runOnce(name, { isFinal }, failing(new Error("no stock"))));
-      expect(await fixture.rival.runOnce(name, { waitMs: 0 }, ({ attempt }) => attempt)).toMatchObject({ value: 2 });
-    });
-
-    it("a function that throws without a promise fails like any other", async () => {
-      const name = fixture.fresh();
-      const error = new Error("no stock");
-      const working = fixture.locks.runOnce(name, () => {
-        throw error;
-      });
-      await expect(working).rejects.toBe(error);
       expect(await fixture.rival.runOnce(name, { waitMs: 0 }, ({ attempt }) => attempt)).toMatchObject({ value: 2 });
     });
   });

@@ -8,14 +8,11 @@ const KB = 1024;
 /** Text of that many bytes as JSON, with its quotes. */
 const textOf = (bytes: number): string => "x".repeat(bytes - 2);
 
-/** A few that JSON has, and that it hasn't. test/client/run/json-codec has every kind. */
+const TEXT = 'quote " back \\ line \n null \0 umlaut ü moon \u{1f319} half \ud83c';
+/** None, and one with what JSON has and hasn't. test/client/run/json-codec has every kind. */
 const VALUES: readonly (readonly [what: string, value: unknown])[] = [
   ["undefined", undefined],
-  ["null", null],
-  ["nothing of a string", ""],
-  ["text of every kind", 'quote " back \\ line \n null \0 umlaut ü moon \u{1f319} half \ud83c'],
-  ["an object of all sorts", { a: 1n, b: { at: new Date(0), list: [-0, { deep: Number.NaN }] }, "": "no name" }],
-  ["a member called __proto__", JSON.parse('{"__proto__": {"polluted": true}}')],
+  ["an object of all sorts", { a: 1n, b: { at: new Date(0), list: [-0, null, { deep: Number.NaN }] }, "": TEXT, none: "" }],
 ];
 
 export function describeRunValues(fixture: Fixture): void {
@@ -36,8 +33,6 @@ export function describeRunValues(fixture: Fixture): void {
     it.each([
       ["just inside of the record", KB, false],
       ["just on an item of its own", KB + 1, true],
-      ["large", 100 * KB, true],
-      ["just under 256 KB", 256 * KB - 1, true],
       ["of 256 KB", 256 * KB, true],
     ])("whatever its size: %s", async (_what, bytes, apart) => {
       const name = fixture.fresh();
@@ -55,14 +50,9 @@ export function describeRunValues(fixture: Fixture): void {
   });
 
   describe("a result that can't be kept", () => {
-    /** Deeper as JSON than as a value, because each object has a tag around it. */
-    let tagged: unknown = {};
-    for (let depth = 0; depth < 60; depth++) tagged = { "~type": tagged };
-
     const UNKEEPABLE: readonly (readonly [what: string, value: unknown, why: RegExp])[] = [
       ["just over 256 KB", textOf(256 * KB + 1), /262145 bytes as JSON, of at most 262144/],
       ["a function", { done: { by: () => 1 } }, /result\.done\.by: a function can't be kept/],
-      ["nested too deep once it is tagged", tagged, /nested more than 100 deep/],
     ];
 
     it.each(UNKEEPABLE)('is an error with largeResult "throw", now and at every replay: %s', async (_what, value, why) => {
@@ -102,11 +92,8 @@ export function describeRunValues(fixture: Fixture): void {
       return (await fixture.rival.runOnce(name, { largeResult: "omit" }, ({ checkpoint }) => checkpoint)).value;
     }
 
-    it.each(VALUES.filter(([, value]) => value !== undefined))("is handed to the next attempt as it was: %s", async (_what, value) => {
-      expect(await saved(value)).toEqual(value);
-    });
-
-    it("of undefined is null: nothing saved and saved nothing are not the same", async () => {
+    it("is handed to the next attempt as it was; of undefined it is null: nothing saved and saved nothing are not the same", async () => {
+      expect(await saved(VALUES[1]![1])).toEqual(VALUES[1]![1]);
       expect(await saved(undefined)).toBeNull();
       expect(await saved()).toBeUndefined();
     });
@@ -119,7 +106,6 @@ export function describeRunValues(fixture: Fixture): void {
     it.each<[what: string, value: unknown, why: RegExp]>([
       ["over 8 KB", textOf(8 * KB + 1), /^checkpoint: is 8193 bytes as JSON, of at most 8192$/],
       ["a function", { step: () => 1 }, /^checkpoint\.step: a function can't be kept$/],
-      ["an object of a class", { rows: new Set([1]) }, /^checkpoint\.rows: a Set can't be kept; /],
     ])("that can't be kept is refused by name, and the one before it stays: %s", async (_what, value, why) => {
       const name = fixture.fresh();
       const { value: told } = await fixture.locks.runOnce(name, async (run) => {

@@ -274,8 +274,14 @@ describe("an error", () => {
     ["as it is", new TypeError("no stock"), "TypeError", "no stock"],
     ["of text", "no stock", "Error", "no stock"],
     ["of nothing", undefined, "Error", "undefined"],
+    ["of null", null, "Error", "null"],
+    ["of an object", { code: 7 }, "Error", "[object Object]"],
+    ["without a message", new Error(), "Error", ""],
+    ["without a text for one", Object.assign(new Error(), { message: undefined }), "Error", "undefined"],
+    ["with a number for a name", Object.assign(new Error("no stock"), { name: 7 }), "7", "no stock"],
     ["of a long story", new Error("x".repeat(801)), "Error", `${"x".repeat(800)}…`],
     ["of a story that just fits", new Error("x".repeat(800)), "Error", "x".repeat(800)],
+    ["of what can't be made into text", Object.create(null), "Error", "object"],
     ["of what has no text", { toString: () => Object.fromEntries([]) as unknown }, "Error", "object"],
   ])("comes back with its name and message: %s", (_what, thrown, name, message) => {
     const back = errorFromJson(asText(errorToJson(thrown)));

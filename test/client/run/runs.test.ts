@@ -8,5 +8,6 @@ import { describeRunOperators } from "../conformance/conforming-run-operators.js
 import { describeRunTakeovers } from "../conformance/conforming-run-takeovers.js";
 import { describeRunValues } from "../conformance/conforming-run-values.js";
 
-describeClients(describeRunCallers, describeRunEnds, describeRunValues, describeRunBatches, describeRunOperators);
-describeClientsOf(IN_MEMORY, describeRunTakeovers);
+describeClients(describeRunCallers, describeRunEnds, describeRunValues, describeRunOperators);
+// A batch makes runs, and sends nothing of its own.
+describeClientsOf(IN_MEMORY, describeRunBatches, describeRunTakeovers);

@@ -1,4 +1,7 @@
-/** A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. */
+/**
+ * A wrong configuration is reported at once with its own code, and no option of a wrapper ignores it. What an answer or a failure of something
+ * else means, by each way, is in what-came-back.slow.test.ts.
+ */
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type Server, createServer } from "node:https";
@@ -163,27 +166,6 @@ const WRONG: readonly (readonly [what: string, client: () => Promise<LockClient>
     "a certificate that nobody trusts",
     async () => createLockClient({ url: untrustedUrl() }),
     "is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
-  ],
-  [
-    "the same by fetch",
-    async () => createLockClient({ url: untrustedUrl(), fetch: byFetch }),
-    "is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)",
-  ],
-  [
-    "the same in a runtime without codes",
-    async () => {
-      const said = "error sending request for url (x): client error (Connect): invalid peer certificate: UnknownIssuer";
-      return createLockClient({ url: stub.url, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: new Error(said) })) });
-    },
-    "is not trusted (CERTIFICATE)",
-  ],
-  [
-    "a token that the gateway does not take",
-    async () => {
-      stub.answer({ status: 401, body: { message: "Unauthorized" } });
-      return createLockClient({ url: stub.url, token: "old" });
-    },
-    "Unauthorized",
   ],
 ];
 

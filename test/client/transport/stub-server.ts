@@ -25,6 +25,8 @@ export interface StubServer {
   readonly received: readonly Received[];
   /** Sets the response to all further requests, or how each is made from its request. */
   answer(scripted: Scripted | ((request: Received) => Scripted)): void;
+  /** Forgets the requests that were received. */
+  forget(): void;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,7 @@ export async function startStubServer(): Promise<StubServer> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     answer: (next) => void (respond = typeof next === "function" ? next : () => next),
+    forget: () => void (received.length = 0),
     async close() {
       server.close();
       server.closeAllConnections();
