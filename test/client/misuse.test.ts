@@ -30,6 +30,7 @@ describe("a call in the wrong form", () => {
     ["a semaphore without a limit", "limit", (locks) => locks.semaphore("a")],
     ["a semaphore with a bare limit", "limit", (locks) => locks.semaphore("a", 5)],
     ["segments without their number", "segments", (locks) => locks.segments("a")],
+    ["a scope of 15 characters, of which one takes two units of UTF-16", "scope", (locks) => locks.scope(`${"x".repeat(14)}𝒳`)],
     ["an invocation without a context", "context", (locks) => locks.forInvocation(undefined)],
     ["an invocation with something else", "context", (locks) => locks.forInvocation({})],
     ["a break without options", "options", (locks) => locks.forceRelease("a")],
@@ -47,6 +48,7 @@ describe("a call in the wrong form", () => {
     await (await locks.semaphore("b", { limit: 5 }).acquire()).release();
     await locks.forInvocation({ getRemainingTimeInMillis: () => 5000 }).close();
     await locks.list({ max: 100, prefix: "a" });
+    expect(locks.scope(`${"x".repeat(15)}𝒳`)).toBeDefined();
   });
 });
 

@@ -24,7 +24,8 @@ const NONE = "🔴 none";
 function byProperty(): string {
   const found = witnesses();
   const breaking = (property: string, isThere: (bug: Bug) => boolean): string =>
-    listed(BUGS.filter((bug) => isThere(bug) && found[bug.name]?.split(" ")[0] === property).map(({ name }) => `\`${name}\``));
+    listed(BUGS.filter((bug) => isThere(bug) && propertyOf(bug) === property).map(({ name }) => `\`${name}\``));
+  const propertyOf = ({ name, noticedBy, breaks }: Bug): string | undefined => (noticedBy ? breaks : found[name]?.split(" ")[0]);
   const model = readPage("test/model/results.md");
   const rows = readPage("docs/guarantees.md")
     .split("\n")

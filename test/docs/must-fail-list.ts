@@ -28,11 +28,13 @@ function constant(file: string, name: string): number {
 /** The part of docs/guarantees.md that says how far the simulation searches. */
 export function searchParts(): Readonly<Record<"how far", string>> {
   const within = constant("test/simulation/must-fail.ts", "SEEDS_PER_BUG");
+  const noticed = BUGS.filter(({ noticedBy }) => noticedBy).length;
   return {
     "how far": [
       `\`npm test\` plays a few random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
       `against each kind of property, and fails unless the history that is recorded as its witness breaks that property.`,
-      `\`npm run test:all\` replays the witnesses of ${BUGS.length - STALE.length} of ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
+      `\`npm run test:all\` replays the witnesses of ${BUGS.length - noticed - STALE.length} of ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
+      `Another ${noticed} are in the rule of a single test, which fails with them.`,
       ...(STALE.length > 0
         ? [
             `The histories of the other ${STALE.length} changed since they were found; their tests are skipped, by name, until a search finds them again.`,
@@ -61,8 +63,13 @@ export function mistakeParts(): Readonly<Record<"the mistakes", string>> {
   ] as const;
   return {
     "the mistakes": table(
-      ["of", "mistake", "what it is"],
-      kinds.flatMap(([of, bugs]) => bugs.map(({ name, why }) => [of, `\`${name}\``, why.replaceAll(/__\w+__/g, "`$&`")])),
+      ["of", "mistake", "what it is", "what shows it"],
+      kinds.flatMap(([of, bugs]) =>
+        bugs.map(({ name, why, noticedBy }) => [
+          ...[of, `\`${name}\``, why.replaceAll(/__\w+__/g, "`$&`")],
+          noticedBy ? `[a test](../${noticedBy[0]} "${noticedBy[1]}")` : "a history",
+        ]),
+      ),
     ),
   };
 }

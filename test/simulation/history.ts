@@ -14,9 +14,7 @@ import { type FaultMix, type FaultProfile, drawClockError, drawFaults, FAULTS, w
 import { check } from "./oracles/checker.js";
 import { checkConditions } from "./clients/conditions.js";
 import { checkCrowds } from "./clients/crowds.js";
-import { checkEdges } from "./clients/edges.js";
 import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
-import { checkEndsOfWaits } from "./clients/ends-of-waits.js";
 import { drawKinds, withKinds } from "./clients/kinds.js";
 import { checkLimits } from "./clients/limits.js";
 import { checkLongRun } from "./clients/long-run.js";
@@ -32,7 +30,6 @@ import { checkTurns } from "./clients/turns.js";
 import type { Actor, Stage } from "./stage.js";
 import { TellingOracle, Timeline } from "./timeline.js";
 import type { Coverage, Property, Violation } from "./oracles/verdict.js";
-import { checkComparedWays } from "./clients/compared-ways.js";
 import { checkWays } from "./clients/ways.js";
 import { EndOfWorld, Process, World } from "./world.js";
 
@@ -75,17 +72,7 @@ const TABLE_SECOND_MS = 1000;
 const HANDLERS = 3;
 const GATEWAYS = 3;
 /** The parts that are played after the history's own world, each in a world of its own that the seed alone decides. */
-const SCENES = [
-  checkConditions,
-  checkWays,
-  checkComparedWays,
-  checkCrowds,
-  checkEdges,
-  checkEndsOfWaits,
-  checkLimits,
-  checkSleepers,
-  checkTurns,
-];
+const SCENES = [checkConditions, checkWays, checkCrowds, checkLimits, checkSleepers, checkTurns];
 
 /** The part of a history to simulate, and to tell. */
 export interface Extent {

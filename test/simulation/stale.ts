@@ -7,9 +7,6 @@ export const STALE: readonly string[] = [
   "released-by-the-earlier-clock",
   "switched-under-a-new-id",
   "compaction-of-any-prefix",
-  "upgrade-of-who-left",
-  "queue-as-long-as-the-record",
-  "names-of-conditions-uncounted",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
 ];

@@ -2,7 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { clientMarginMs } from "../../../lib/core/renewal.js";
 import { refuse } from "../../../lib/core/errors.js";
+import type { Mode } from "../../../lib/core/record.js";
 import { type SetOptions, locked, LockLostError, LockUnavailableError } from "../../../lib/index.js";
+import { leaseIdAt } from "../../support/lease-ids.js";
 import { createHarness } from "../harness.js";
 
 const KEYS = ["A", "B", "C"];
@@ -161,6 +163,35 @@ describe("acquiring a set", () => {
     await clock.settle(Promise.all(users));
   });
 
+  /** Regressions: sets that named a key twice, asked under a leaseId in use or waited for a reader's place got something other than they asked for. */
+  it.each<[first: Mode | undefined, second: Mode]>([
+    ["exclusive", "shared"],
+    ["shared", "exclusive"],
+    [undefined, "shared"],
+  ])("that names a key as %s and as %s means the stronger", async (first, second) => {
+    const { locks, rival } = createHarness();
+    await locks.acquireAll([{ key: "A", ...(first && { mode: first }) }, { key: "A", mode: second }]);
+    expect((await rival.inspect("A")).holders).toMatchObject([{ mode: "exclusive" }]);
+  });
+
+  it.each([[["A", "C"]], [["A"]]])("under a leaseId that holds another set is refused: %j", async (keys) => {
+    const { clock, rival, wire } = createHarness();
+    const leaseId = leaseIdAt(clock.wallMs());
+    const ask = (names: readonly string[]) => wire.api.acquireSet({ leaseId, locks: names.map((key) => ({ key })) });
+    expect(await ask(["A", "B"])).toMatchObject({ ok: true });
+    expect(await ask(keys)).toMatchObject({ code: "lease-reused" });
+    expect((await rival.inspect("C")).holders).toEqual([]);
+  });
+
+  it("waits for a reader's place beside readers no longer than the writer is in its way", async () => {
+    const { clock, locks, rival } = createHarness();
+    const writer = await rival.acquire("A");
+    const waiting = locks.acquireAll([{ key: "A", mode: "shared" }, "B"], { waitMs: 10_000 });
+    await clock.advance(500);
+    await writer.downgrade();
+    expect((await clock.settle(waiting)).isHeld()).toBe(true);
+  });
+
   it("says what else than held it was refused for", async () => {
     const { locks, rival } = createHarness();
     await rival.acquire("B", { limit: 2 });
@@ -194,6 +225,7 @@ describe("a set that is held", () => {
     await clock.advance(1);
     expect([set.isHeld(), set.signal.aborted]).toEqual([false, true]);
     expect(() => set.assertHeld()).toThrow(LockLostError);
+    expect(set.signal.reason).toMatchObject({ reason: "broken" });
     expect(events.map(({ type }) => type)).toEqual(["acquired", "lost"]);
   });
 

@@ -130,6 +130,13 @@ describe("segments", () => {
     expect(await rival.segments(KEY, 4).tryAcquire()).toBeNull();
   });
 
+  /** Regression: a segment that the work itself holds was not passed over. */
+  it("tried inside of work under one of them: the next", async () => {
+    const { locks } = createHarness({ random: () => 0 });
+    const stock = locks.segments(KEY, 2);
+    expect(await stock.withLock(async () => (await stock.tryAcquire())?.key)).toBe(`${KEY}:1`);
+  });
+
   it.each([
     [0, 0],
     [0.999, 3],

@@ -7,6 +7,11 @@ export interface Bug {
   /** The reason why a developer might do this, and the property that it breaks. */
   readonly why: string;
   readonly file: string;
+  /**
+   * The file and the title of the test that fails with it, where no history has to show it: the rule that it breaks is one test's alone.
+   * @default a history breaks a property
+   */
+  readonly noticedBy?: readonly [file: string, title: string];
   /** The property that the simulation must find broken. @default the first that breaks, an internal error apart */
   readonly breaks?: Property;
   /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */

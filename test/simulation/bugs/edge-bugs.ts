@@ -7,6 +7,8 @@ export const EDGE_BUGS: readonly Bug[] = [
     name: "keep-alive-of-the-place-alone",
     why: "a waiter that came forward asks for less time than it has: its keep-alives are refused, until it gives up or is skipped",
     file: "lib/core/lock/queue.ts",
+    breaks: "L4",
+    noticedBy: ["test/core/queue.test.ts", "until later than before, though it came forward"],
     edits: [["const aliveUntilMs = Math.max(waiter.aliveUntilMs + 1, latestMs + ttlMs);", "const aliveUntilMs = latestMs + ttlMs;"]],
   },
   {
@@ -14,6 +16,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "a reader that asked to upgrade keeps others from joining for 15 s, although it has left",
     file: "lib/store/dynamo/join.ts",
     breaks: "L4",
+    noticedBy: ["test/store/fast-path-states.test.ts", "leaves what the core would, or nothing: $state"],
     edits: [
       [
         "seen.upgrading && !holdOf(seen, seen.upgrading.leaseId) ? seen.upgrading.leaseId : undefined;",
@@ -26,6 +29,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "behind readers or permits a waiter is appended as long as the record has room, whatever the size of the queue",
     file: "lib/store/dynamo/predicates.ts",
     breaks: "L4",
+    noticedBy: ["test/store/fast-path.test.ts", "leaves what the core would, or is refused: %s"],
     edits: [["AND NOT (qb = :long)", "AND (NOT (qb = :long) OR qb = :long)"]],
   },
   {
@@ -33,6 +37,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "a waiter counts as short by its owner alone, however long the name of its condition is",
     file: "lib/core/record-bytes.ts",
     breaks: "L4",
+    noticedBy: ["test/core/queue-bounds.test.ts", "may be full by size if one waiter has a longer name, or a short one and more to say"],
     edits: [
       [
         "return waitersBytes([waiter]) > WAITER_SHARE_BYTES;",
@@ -45,6 +50,10 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "keep-alives don't prolong the record: a member that waits longer than the retention is collected",
     file: "lib/core/lock/acquire.ts",
     breaks: "L5",
+    noticedBy: [
+      "test/core/conditions.test.ts",
+      "keeps the record for a retention again by a keep-alive, if no more than half of one is left by the later clock",
+    ],
     edits: [["inWaitSet: true, ttlAtSec }", "inWaitSet: true }"]],
   },
   {
@@ -52,6 +61,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "a wait that loses its place asks with the same id only, which is too old for another place after 15 minutes",
     file: "lib/client/ask/until-granted.ts",
     breaks: "L2",
+    noticedBy: ["test/client/acquire/lost-messages.test.ts", "%s waits on for the rest of its time"],
     edits: [['"lease-over", "lease-id-time"]', '"lease-over"]']],
   },
 ];

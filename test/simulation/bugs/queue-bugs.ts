@@ -130,6 +130,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "a wait pauses until its end and gives up: the key may have been offered to it since its last poll",
     file: "lib/client/ask/until-granted.ts",
     breaks: "L9",
+    noticedBy: ["test/client/acquire/end-of-a-wait.test.ts", "control: at its end it asks once more, and is told that the key is held"],
     edits: [["asks = wait.isEnding() ||", "if (wait.isEnding()) wait.end(place.key);\n    asks ="]],
   },
   {

@@ -52,6 +52,10 @@ export const WAY_BUGS: readonly Bug[] = [
     why: "a table counts as the service's if it answers as for a lease that ended: one that never saw the id does that too",
     file: COMPARISON,
     breaks: "S1",
+    noticedBy: [
+      "test/client/transport/failover.test.ts",
+      "is neither ready nor refused while it answers so, and is asked again with later leases",
+    ],
     edits: [['"unknown" : "unclear"', '"unknown" : "known"']],
   },
   {
@@ -59,6 +63,7 @@ export const WAY_BUGS: readonly Bug[] = [
     why: "a run is looked up among the locks of the table, which doesn't know it: a client that only runs never fails over",
     file: COMPARISON,
     breaks: "L6",
+    noticedBy: ["test/client/transport/failover.test.ts", "fails over and returns, and keeps all of it"],
     edits: [['operation === "start" ? "runs" : kind', "kind"]],
   },
 ];
