@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { OTHER, OTHER_WAITING, play, SAME_LEASE, SAME_SCOPE, SAME_SCOPE_WAITING, STATES } from "./kinds-table.js";
+import { LEASE_MS, MARGIN_MS } from "../store/fixture.js";
 import { ID, Key, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
 
@@ -436,6 +437,16 @@ describe("what is told of a lease", () => {
     key.release("D");
     key.at(7).acquire("E");
     expect(key.record?.fenceFloor).toBe(key.tokenOf("E"));
+  });
+
+  it("is above a dead writer's token, so that its late write is refused", () => {
+    const key = new Key();
+    key.acquire("A");
+    const token = key.tokenOf("A");
+    key.at(LEASE_MS + MARGIN_MS).acquire("B", { mode: "shared" });
+    key.acquire("C", { mode: "shared" });
+    expect(key.lease("B").fenceFloor).toBeGreaterThan(token);
+    expect(key.lease("C").fenceFloor).toBe(key.lease("B").fenceFloor);
   });
 
   it("is as many leases as a key takes, and not one more", () => {

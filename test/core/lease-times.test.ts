@@ -1,12 +1,14 @@
 /** The times of a lease through renewals, transfers and breaks, its other parts, and the reasons for which it is refused. */
 import { describe, expect, it } from "vitest";
 import type { Renew, Transfer } from "../../lib/core/commands.js";
-import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
+import { LIMITS } from "../../lib/core/limits.js";
 import { leaseId, LEASE_MS, MARGIN_MS, outcomeOf, POLICY, START_MS } from "../store/fixture.js";
 import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
 
 const SECOND_MS = 1000;
+/** The distance of two clocks of which one is days off. */
+const FAR_MS = 3 * 86_400_000;
 
 /** A key that A holds. */
 function held(options: Parameters<QueueKey["acquire"]>[1] = {}): QueueKey {
@@ -112,14 +114,49 @@ describe("a release", () => {
     expect(key.decision?.events).toEqual([]);
   });
 
-  it("by clocks that are far apart has an unknown state from the lease's end by the later clock on", () => {
-    const aheadMs = 2 * DEFAULTS.clockGuardMs;
-    const releasedAt = (laterMs: number) =>
-      held()
-        .at(laterMs - aheadMs, aheadMs)
-        .release("A");
-    expect(releasedAt(LEASE_MS - 1)).toMatchObject({ state: "released" });
-    expect(releasedAt(LEASE_MS)).toMatchObject({ state: "unknown" });
+  it.each([
+    ["released", "lives by both", LEASE_MS - 1],
+    ["unknown", "ran out by the later clock alone", LEASE_MS],
+    ["expired", "ran out by both", LEASE_MS + FAR_MS],
+  ])("by clocks that are days apart is told as %s if the lease %s, and so is its repeat", (state, _when, laterMs) => {
+    const key = held().at(laterMs - FAR_MS, FAR_MS);
+    expect(key.release("A")).toMatchObject({ state });
+    expect(key.at(3 * LEASE_MS).release("A")).toMatchObject({ state });
+  });
+
+  /** Regression: a release by a function whose clock was days off blocked the key for days. */
+  it.each([
+    ["ahead", 100, FAR_MS],
+    ["behind", 100 - FAR_MS, FAR_MS],
+  ])("by a clock that is days %s hands nothing on, and the next waiter is granted at its next poll", (_where, atMs, aheadMs) => {
+    const key = new QueueKey();
+    key.acquire("A");
+    key.at(50).ask("B");
+    key.at(atMs, aheadMs).release("A");
+    expect(key.all).toBe("Bx…");
+    expect(key.at(200).ask("B")).toMatchObject({ how: "granted" });
+  });
+
+  it("by clocks that are days apart leaves no time of its own on the record", () => {
+    const key = new QueueKey();
+    key.acquire("A");
+    const ttlAtSec = key.record?.ttlAtSec ?? 0;
+    key.at(100, FAR_MS).release("A");
+    expect(key.record?.ttlAtSec).toBe(ttlAtSec);
+    const fresh = new QueueKey();
+    fresh.at(100, FAR_MS).release("A");
+    expect(fresh.record?.version).toBeLessThan(START_MS + FAR_MS / 3);
+    expect(fresh.record?.ttlAtSec).toBeLessThan((START_MS + (2 * FAR_MS) / 3) / 1000);
+    fresh.at(100 - FAR_MS, FAR_MS).release("B");
+    expect(fresh.record?.ttlAtSec).toBeGreaterThan((START_MS + FAR_MS / 6) / 1000);
+  });
+
+  it("by clocks that are days apart says `unknown` of an id that may have held and been collected, and keeps its late duplicate out", () => {
+    const key = new QueueKey();
+    key.at(-FAR_MS + 20 * 60_000, FAR_MS);
+    expect(key.release("A")).toMatchObject({ state: "unknown" });
+    expect(key.at(0).acquire("A")).toMatchObject({ code: "lease-over" });
+    expect(key.release("A")).toMatchObject({ state: "unknown" });
   });
 
   it("leaves the queue to its next poll while others hold the key or are offered it", () => {
@@ -200,6 +237,15 @@ describe("a renewal", () => {
     expect([key.all, key.events]).toEqual(["Ax Bx… Cx…", ""]);
     renew(key.at(15_000), "A");
     expect([key.all, key.events]).toEqual(["Ax Cx…", "B skipped"]);
+  });
+
+  it("of a reader lets who waits behind a dead first one in", () => {
+    const key = new QueueKey();
+    key.acquire("A", { mode: "shared", leaseMs: 10 * LEASE_MS });
+    key.ask("B");
+    key.at(8000).ask("C", { mode: "shared" });
+    key.at(15_000).renew("A", 10 * LEASE_MS);
+    expect(key.all).toBe("As Cs?");
   });
 });
 

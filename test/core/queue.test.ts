@@ -204,6 +204,35 @@ describe("who was not seen in time", () => {
     expect(key.at(LIMITS.keepAliveAfterMs + WINDOW_MS).acquire("E")).toMatchObject({ code: "limit-mismatch" });
     expect([key.all, key.events]).toEqual(["A1/3", "B skipped"]);
   });
+
+  /** Regression: dead waiters were never removed, or kept the key for a window each, although nobody held it. */
+  it("keeps the key from a caller that only tries for two windows after the lease, however many there are", () => {
+    const crowd = Array.from({ length: LIMITS.waitersMax }, (_, order) => String.fromCharCode(66 + order));
+    const key = new QueueKey();
+    key.acquire("A", { leaseMs: 10 * LEASE_MS });
+    for (const ms of [0, 8000]) for (const letter of crowd) key.at(ms).ask(letter);
+    const overMs = 10 * LEASE_MS + MARGIN_MS * 10;
+    let freeMs: number | undefined;
+    for (let ms = 8000; freeMs === undefined && ms < 10 * overMs; ms += 500) {
+      const answer = key.at(ms).acquire("late");
+      if (answer.ok) freeMs = ms;
+    }
+    expect(freeMs).toBeDefined();
+    expect((freeMs ?? 0) - overMs).toBeLessThanOrEqual(2 * WINDOW_MS);
+  });
+
+  it("does not make a living waiter's poll write while others stand between: the first living one writes", () => {
+    const key = new QueueKey();
+    key.acquire("A", { leaseMs: 10 * LEASE_MS });
+    for (const letter of "BCD") key.ask(letter);
+    key.at(9000).ask("C");
+    key.at(9000).ask("D");
+    key.at(TTL_MS + 100);
+    expect(key.look("D").retryAfterMs).toBeGreaterThan(0);
+    expect(key.look("C").retryAfterMs).toBe(0);
+    key.ask("C");
+    expect(key.all).toBe("Ax Cx… Dx…");
+  });
 });
 
 describe("a reader that waits to become the writer", () => {

@@ -6,7 +6,7 @@ import { sdkCalls } from "../support/sdk-calls.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import { QueueScene, READER } from "./queue-fixture.js";
-import { A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "./fixture.js";
+import { A, B, C, D, dynamoStoreOn, LEASE_MS, MARGIN_MS, POLICY, START_MS } from "./fixture.js";
 import { freshTable } from "../support/engine.js";
 import { createGate } from "../support/run-gate.js";
 import { BACKENDS } from "./backends.js";
@@ -40,58 +40,6 @@ describe.each(BACKENDS)("in %s", (_name, processes) => {
   });
 });
 
-describe.each(BACKENDS)("a waiter that came forward, in %s", (_name, processes) => {
-  const LAST = LIMITS.waitersMax - 1;
-  const others = Array.from({ length: LAST }, (_, order) => leaseId(100 + order));
-
-  /** A key that A holds, and a waiter at the last place with a keep-alive of that place. Then all waiters before it leave. */
-  async function cameForward(): Promise<QueueScene> {
-    const [store] = await processes();
-    const key = new QueueScene(store);
-    await key.acquire(A, { leaseMs: 600_000 });
-    for (const id of others) await key.queue(id);
-    await key.queue(D);
-    await key.at(DEFAULTS.waiterTtlMs / 2).queue(D);
-    for (const id of others) await key.release(id);
-    return key;
-  }
-  const placeOfD = async (key: QueueScene) => (await key.read())?.waiters.find((waiter) => waiter.leaseId === D);
-
-  it("writes its keep-alive when half of its time is over, which takes no time away from it", async () => {
-    const key = await cameForward();
-    const { aliveUntilMs = 0 } = (await placeOfD(key)) ?? {};
-    const nowMs = DEFAULTS.waiterTtlMs / 2 + 25_000;
-    expect(await key.at(nowMs).queue(D)).toMatchObject({ state: "waiting", position: 1 });
-    const after = await placeOfD(key);
-    expect(after?.aliveUntilMs).toBe(aliveUntilMs + 1);
-    // It was last seen just now: an offer is dated by this.
-    expect((after?.aliveUntilMs ?? 0) - (after?.ttlMs ?? 0)).toBe(START_MS + nowMs);
-    await key.at(nowMs + 1).release(A);
-    expect((await key.read())?.offers[0]).toMatchObject({ leaseId: D, offeredAtMs: START_MS + nowMs + 1 });
-  });
-
-  it("writes one while another's offer is unclaimed, and gets the next", async () => {
-    const key = await cameForward();
-    const { aliveUntilMs } = (await placeOfD(key)) ?? {};
-    const dies = leaseId(300);
-    await key.queue(dies, { priority: 9 });
-    await key.at(20_000).release(A);
-    expect(await key.standing()).toEqual({ holds: [], offers: [dies], waiters: [D] });
-    const nowMs = 20_000 + LIMITS.keepAliveAfterMs;
-    expect(await key.at(nowMs).queue(D)).toMatchObject({ state: "waiting" });
-    expect((await placeOfD(key))?.aliveUntilMs).toBe((aliveUntilMs ?? 0) + 1);
-    await key.at(20_000 + DEFAULTS.offerWindowMs).acquire(leaseId(301));
-    expect(await key.standing()).toEqual({ holds: [], offers: [D], waiters: [] });
-  });
-
-  it("polls often, and writes seldom", async () => {
-    const key = await cameForward();
-    const { touches = 0 } = (await key.read()) ?? {};
-    for (let ms = 10_000; ms < 60_000; ms += 1000) await key.at(ms).queue(D);
-    expect(((await key.read())?.touches ?? 0) - touches).toBeLessThanOrEqual(4);
-  });
-});
-
 describe.each(BACKENDS)("a record that only waits, in %s", (_name, processes) => {
   const { retentionMs } = POLICY;
   const collectedAtMs = async (key: QueueScene) => 1000 * ((await key.read())?.ttlAtSec ?? 0) - START_MS;
@@ -109,33 +57,6 @@ describe.each(BACKENDS)("a record that only waits, in %s", (_name, processes) =>
     await key.at(laterMs).queue(B);
     expect(await collectedAtMs(key)).toBe(1000 * Math.ceil((laterMs + retentionMs) / 1000));
     expect((await key.read())?.version).toBe(before?.version);
-  });
-
-  it("keeps a longer life that it got meanwhile", async () => {
-    const [one] = await processes();
-    const key = new QueueScene(one);
-    await key.acquire(A);
-    await key.wait(A, B);
-    await key.at(retentionMs).acquire(leaseId(9, retentionMs), { leaseMs: LIMITS.leaseMaxMs });
-    const longMs = await collectedAtMs(key);
-    await key.queue(B);
-    expect(await collectedAtMs(key)).toBe(longMs);
-    expect((await key.read())?.touches).toBe(1);
-  });
-});
-
-describe.each(BACKENDS)("a holder's heartbeat in %s", (_name, processes) => {
-  it("takes dead waiters out of the queue, by another process's clock and without having seen them", async () => {
-    const [one, other] = await processes();
-    const there = new QueueScene(other);
-    await there.acquire(A, { leaseMs: 60_000 });
-    const here = new QueueScene(one, there.address);
-    await here.at(1).renew(A, { leaseMs: 60_000 });
-    for (const id of [B, C]) await there.at(2).queue(id);
-    await here.at(DEFAULTS.waiterTtlMs).renew(A, { leaseMs: 60_000 });
-    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [B, C] });
-    await here.at(DEFAULTS.waiterTtlMs + 2).renew(A, { leaseMs: 60_000 });
-    expect(await here.standing()).toEqual({ holds: [A], offers: [], waiters: [] });
   });
 });
 

@@ -1,7 +1,9 @@
 /** Sets through every store: all of the keys or none (S13), under concurrency. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockStore } from "../../lib/store/port.js";
 import { A, B, C, leaseId, leaseIn, LEASE_MS, MARGIN_MS } from "./fixture.js";
+import { QueueScene } from "./queue-fixture.js";
 import { setOutcome, SetScene } from "./sets-fixture.js";
 import { STORES } from "./stores.js";
 
@@ -111,6 +113,20 @@ describe.each(STORES)("$name, sets", ({ makeStore }) => {
     await Promise.all([sets.key("b").acquire(A), sets.key("c").acquire(B)]);
     await Promise.all([sets.key("c").acquire(A), sets.key("b").acquire(B)]);
     expect(await sets.holders(["b", "c"])).toEqual([[A], [B]]);
+  });
+
+  /** Regression: a refused set wrote nothing, so it never advanced a queue of dead waiters. */
+  it("are granted two windows after the lease at the latest, where the holder of a key and all who waited for it died", async () => {
+    const sets = new SetScene(store);
+    const key = new QueueScene(store, sets.key("a").address);
+    await key.acquire(leaseId(1));
+    const dead = Array.from({ length: 20 }, (_, index) => leaseId(index + 2));
+    for (const ms of [0, 8000]) for (const id of dead) await key.at(ms).queue(id);
+    const overMs = LEASE_MS + MARGIN_MS;
+    let ms = overMs;
+    const ask = async (): Promise<string> => setOutcome(["a", "b"], await sets.at(ms).acquire(leaseId(99, ms), ["a", "b"]));
+    while (ms < 4 * overMs && (await ask()) !== "granted") ms += 1000;
+    expect(ms - overMs).toBeLessThanOrEqual(2 * DEFAULTS.offerWindowMs);
   });
 
   it("never keep out a lease of one key for longer than it takes, nor are kept half by it", async () => {
