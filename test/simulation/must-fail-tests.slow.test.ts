@@ -12,9 +12,10 @@ const NOTICED = BUGS.flatMap(({ name, why, noticedBy }) => (noticedBy ? [{ name,
 
 /** Runs a file of tests with a mistake. Returns the titles of those that failed. */
 async function failedWith(mistake: string, file: string): Promise<readonly string[]> {
-  const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/simulation/planted.config.ts", "--reporter=json", file];
-  const env = { ...process.env, HOLDFAST_PLANTED: mistake };
-  const text = await new Promise<string>((resolve) => execFile(process.execPath, args, { env }, (_failed, stdout) => resolve(stdout)));
+  const args = ["node_modules/vitest/vitest.mjs", "run", "--config", "test/simulation/planted.config.ts", "--mode", mistake];
+  const text = await new Promise<string>((resolve) =>
+    execFile(process.execPath, [...args, "--reporter=json", file], (_failed, stdout) => resolve(stdout)),
+  );
   const { testResults } = JSON.parse(text.slice(text.indexOf("{"))) as Report;
   return testResults.flatMap((one) => one.assertionResults.flatMap(({ title, status }) => (status === "failed" ? [title] : [])));
 }

@@ -8,6 +8,7 @@ export const CONDITION_BUGS: readonly Bug[] = [
     why: "a wait frees the key with one write and joins the wait set with the next: a notify between the two is lost",
     file: "lib/core/lock/condition.ts",
     breaks: "L5",
+    noticedBy: ["test/core/conditions.test.ts", "frees the key and joins the wait set in one change"],
     edits: [
       ["const now = advanceIfQueued(withWaitSet(ended, waitSet), reading);", "const now = advanceIfQueued(ended, reading);"],
       ["answer: memberView(next, member),\n    next,", 'answer: refuse("unavailable"),\n    next,'],
