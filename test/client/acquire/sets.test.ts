@@ -170,7 +170,10 @@ describe("acquiring a set", () => {
     [undefined, "shared"],
   ])("that names a key as %s and as %s means the stronger", async (first, second) => {
     const { locks, rival } = createHarness();
-    await locks.acquireAll([{ key: "A", ...(first && { mode: first }) }, { key: "A", mode: second }]);
+    await locks.acquireAll([
+      { key: "A", ...(first && { mode: first }) },
+      { key: "A", mode: second },
+    ]);
     expect((await rival.inspect("A")).holders).toMatchObject([{ mode: "exclusive" }]);
   });
 
