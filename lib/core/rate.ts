@@ -1,7 +1,7 @@
 /**
  * Limits: how much may start in a time. Each rate of a limit is a bucket that fills at the rate, up to its burst, and a take empties it by
  * its cost. A bucket is one number, `fullAtUs`: the time at which it is full if nothing more is taken (the generic cell rate algorithm,
- * GCRA, of ITU-T I.371). So nothing ever has to be refilled.
+ * GCRA, of ITU-T I.371). So nothing ever has to be refilled (decision 043).
  *
  *  1. A take fits while `fullAt ≤ now + span − charge`. It then sets `fullAt` to `max(fullAt, latest) + charge`.
  *  2. `now` is the later clock while both agree within D ({@link CLOCKS_APART_MS}). Beyond it one of them is wrong: inflow counts by the

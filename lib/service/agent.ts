@@ -1,6 +1,7 @@
 /**
  * The agent that wakes sleepers. It has no lock rule of its own: it claims the key as a polling client would, by the sleeper's own acquire,
- * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter. Between sweeps,
+ * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter
+ * (decision 046). Between sweeps,
  * it wakes those of a key that a release has just offered. For each:
  *
  *  1. its id is not in the record, or its time is over   → cancelled; its targets are told that it lost its place
@@ -9,7 +10,7 @@
  *  4. granted                                            → its targets are told; if that fails, the next sweep tells them
  *  5. nobody waits at any target                         → dead: its lease is released. Unclear: its lease runs out
  *
- * Each request of a sleeper brings its target, and all are told: at most one of them still waits.
+ * Each request of a sleeper brings its target, and all are told (decision 058): at most one of them still waits.
  *
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.

@@ -1,6 +1,6 @@
 /**
  * The callers of one process that wait for the same key stand in one local queue and share one place in the key's queue, whatever their
- * owner, meta or invocation: ten thousand callers are one waiter. After a release, the key goes to the next local caller, with a new
+ * owner, meta or invocation: ten thousand callers are one waiter (decision 019 has what it earns). After a release, the key goes to the next local caller, with a new
  * fencing token each time. After a number of local handoffs in a row, waiters of other processes get their turn. Each priority has a local
  * queue of its own, and no hold is handed on while a caller of a higher priority waits: the key's queue serves that one first.
  *

@@ -2,7 +2,7 @@
  * Waits in a key's queue:
  *
  * 1. Ask for the key with `waitMs`: the answer is a lease or a place in the queue.
- * 2. Poll at the pace of the latest leases, which the service knows, and in time to keep the place.
+ * 2. Poll at the pace of the latest leases, which the service knows (decision 061), and in time to keep the place.
  * 3. A poll only reads. The waiter asks for the lease when its turn has come or is expected.
  * 4. The end of the wait cuts every pause. The request that follows asks for the lease, and is the last.
  * 5. A waiter that gives up, for any reason, cancels: it leaves no place and no lease behind.

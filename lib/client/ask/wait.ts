@@ -1,8 +1,8 @@
 /**
  * One wait: the time left, and its error at the end. The end cuts every pause, and the request after it asks for the key: what was free
- * before the end is granted (L9, docs/guarantees.md). If the service answered "held" within the last second, the wait ends in a timeout,
+ * before the end is granted (L9, docs/guarantees.md; decision 055). If the service answered "held" within the last second, the wait ends in a timeout,
  * otherwise in an outage. The two must never be confused: in an outage callers may go on without the lock, and while another client holds
- * it they may not.
+ * it they may not (decision 073).
  */
 import type { Waiting } from "../../core/commands.js";
 import { type ErrorCode, type Refusal, refuseLocally } from "../../core/errors.js";

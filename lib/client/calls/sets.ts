@@ -1,4 +1,4 @@
-/** Acquires many keys at once. A set waits in the queue of the key that blocks it, and asks for the whole set when its turn has come there. */
+/** Acquires many keys at once. A set waits in the queue of the key that blocks it, and asks for the whole set when its turn has come there (decision 070). */
 import type { LeaseRef } from "../../core/api/locks.js";
 import { isA } from "../../core/brand.js";
 import { instantOf } from "../../core/time.js";

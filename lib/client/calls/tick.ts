@@ -1,7 +1,7 @@
 /**
  * The work of a schedule, once for each occurrence, however many deliver it and however often:
  *
- * 1. A run of the name and the occurrence. A lock alone tells who runs it now; a run also tells whether the 3 o'clock one has been done.
+ * 1. A run of the name and the occurrence (decision 041). A lock alone tells who runs it now; a run also tells whether the 3 o'clock one has been done.
  * 2. Within it, a lock on the name: the occurrence before may still be running. Its token grows with every occurrence and attempt, so it is
  *    the one to fence writes with.
  * 3. An occurrence that finds the lock held is skipped, and one that nobody began in time is too late. Either is a final failure of its run.

@@ -1,6 +1,6 @@
 /**
  * The acquires that a client has in progress and the leases that it holds. The caller's signal can cancel an acquire. Closing the client
- * cancels all of them and waits until their cleanup is done. The registry of a client includes those of its views.
+ * cancels all of them and waits until their cleanup is done (decision 077 has how it drains). The registry of a client includes those of its views.
  */
 import type { HeldLease } from "./lease.js";
 import { type LockLostError, LockError } from "../wire/errors.js";

@@ -1,5 +1,5 @@
 /**
- * Sends the heartbeats of a process that are due at about the same time as one request. A single lease beats as if there were no batcher.
+ * Sends the heartbeats of a process that are due at about the same time as one request, by a heap and not by a grid of times (decision 098). A single lease beats as if there were no batcher.
  * Each renewal in a batch is a separate attempt with its own answer. A batch is of one caller: where credentials depend on the call chain,
  * as a tenant's token does, those of different callers go apart. A caller that may only use keys of a prefix may not send keys in a body,
  * which its policy can't inspect; its heartbeats are sent one by one.

@@ -27,7 +27,7 @@ export type Knowledge = "known" | "unknown" | "unclear";
 
 /**
  * The reasons that only a record of this very lease gives. `taken` and `expired` are none: a table that never saw the id answers so too, if
- * the id is below the key's low watermark, or over 15 min old.
+ * the id is below the key's low watermark, or over 15 min old (decision 040).
  */
 const RECORDED: ReadonlySet<LostReason | undefined> = new Set(["released", "transferred", "broken"]);
 
@@ -67,7 +67,8 @@ export async function lookUp(api: ServiceApi, ref: LeaseRef, limits: RequestLimi
 
 /**
  * Takes by the service from a limit of a name that nobody else has, and returns whether the table has it: if so, nobody else made it there.
- * Its name begins with that of a limit that this client uses, since a caller may be bound to a prefix. It is full at once, and collected later.
+ * Its name begins with that of a limit that this client uses, since a caller may be bound to a prefix. It is full at once, and collected later
+ * (decision 064).
  * @throws LockError for a refusal, or without an answer
  */
 export async function lookUpTake(

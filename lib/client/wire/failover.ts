@@ -5,7 +5,7 @@
  *
  * 1. The service tells the caller's identity: its namespace, its principal, and the parameters of the records. The table is used under it.
  * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. For a client that only takes
- *    from limits, a take of its own must. Otherwise failover is refused.
+ *    from limits, a take of its own must (decision 064). Otherwise failover is refused.
  * 3. A breaker (breaker.ts) chooses the way of new requests. An attempt that failed is repeated on the other way.
  *
  * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a

@@ -5,7 +5,7 @@
  * 2. The outcome is sent for as long as the caller waits. Only the lease that still holds the run can record it; one that was lost tries too,
  *    because nobody may have taken over.
  * 3. Without an answer of the service, the caller is told so. The outcome is sent on in the background until the lease is over, because somebody else would
- *    do the work again after that. Closing the client ends it.
+ *    do the work again after that (decision 032). Closing the client ends it.
  */
 import { type Backoff, backoffMs } from "../../../core/backoff.js";
 import type { Recorded } from "../../../core/commands.js";
