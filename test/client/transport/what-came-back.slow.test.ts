@@ -11,6 +11,8 @@ import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLockClient as createTableClient } from "../../../lib/dynamodb.js";
 import { type Lease, type LockClient, type LockError, createLockClient } from "../../../lib/index.js";
+import { refuse } from "../../../lib/core/errors.js";
+import { toProblem } from "../../../lib/contract/problem.js";
 import { engineLocation } from "../../../infra/local/engine-client.js";
 import { freshTable } from "../../support/engine.js";
 import { serve } from "../../support/http-service.js";
@@ -159,6 +161,35 @@ describe("something that is not the service", () => {
       return [way, (error as LockError).code, runs];
     });
     expect(await Promise.all(ended)).toEqual(cells.map(([way]) => [way, "not-configured", 0]));
+  });
+});
+
+describe("over HTTP", () => {
+  it.each<[what: string, ask: (locks: LockClient) => Promise<unknown>]>([
+    ["acquire", (locks) => locks.acquire("ORDER_1")],
+    ["runOnce", (locks) => locks.runOnce("ORDER_1", () => "done")],
+    ["list", (locks) => locks.list()],
+  ])("%s asks nobody eight times, and knows that nothing happened", async (_what, ask) => {
+    let attempts = 0;
+    const counting: typeof fetch = (...request) => (attempts++, fetch(...request));
+    const locks = createLockClient({ url: await WRONG["a refused connection"]!(), fetch: counting });
+    expect(await thrownBy(ask(locks))).toMatchObject({ name: "LockError", code: "not-configured", definite: true, retry: "never" });
+    expect(attempts).toBe(8);
+  });
+
+  it.each<[what: string, ask: (locks: LockClient) => Promise<unknown>]>([
+    ["a run", (locks) => locks.runs.get("RUN_1")],
+    ["a key", (locks) => locks.inspect("KEY_1")],
+    ["what is left of a limit", (locks) => locks.limiter("LIMIT_1", { rates: [{ count: 5, perMs: 1000 }] }).remaining()],
+  ])("another server's 404 is not taken for the service's word on %s", async (_what, ask) => {
+    const locks = createLockClient({ url: await WRONG["a 404 page"]!() });
+    await expect(ask(locks)).rejects.toMatchObject({ code: "not-found", definite: true });
+  });
+
+  it("control: the service's own is: a run that never ran is null", async () => {
+    const body = JSON.stringify(toProblem(refuse("not-found"), "/v1/runs/RUN_1"));
+    const url = await answering(404, body, { "content-type": "application/problem+json" })();
+    expect(await createLockClient({ url }).runs.get("RUN_1")).toBeNull();
   });
 });
 
