@@ -39,14 +39,16 @@ describe("a line", () => {
     ["succeeded", SUCCEEDED],
     ["failed", { state: "failed", error: "result-of-it", retryable: false }],
     ["retry", { state: "failed", error: "result-of-it", retryable: true }],
-  ])("is written for the end of an attempt, and for what came of it: %s", async (outcome, body) => {
+  ])("is written for the end of an attempt, and for what came of it, and for its repeat, as one: %s", async (outcome, body) => {
     const { ask, leaseId, mine, clock, newLines } = await running();
     await clock.advance(1_160);
-    await ask(COMPLETE_RUN, { key: KEY, leaseId, body });
+    for (const _time of [1, 2]) await ask(COMPLETE_RUN, { key: KEY, leaseId, body });
     const operateAtMs = clock.wallMs();
+    const { fencingToken: _token, ...again } = mine;
     expect(newLines()).toEqual([
       { event: "ended", ...mine, operateAtMs, heldMs: 1_160, reason: "released" },
       { event: "recorded", ...mine, operateAtMs, attempt: 1, outcome },
+      { event: "recorded", ...again, operateAtMs, owner: "", attempt: 1, outcome, repeated: true },
     ]);
   });
 
