@@ -32,7 +32,7 @@ const AT = `${LOCK}/leases/${REF.leaseId}`;
 const SET_AT = `/v1/lock-sets/${REF.leaseId}`;
 const RUN = `/v1/runs/${REF.key}`;
 const LIMIT = `/v1/limits/${REF.key}`;
-/** What an answer to a request about this lease, or these keys, may not say. */
+/** Members by which an answer is about another lease, or about other keys. */
 const OTHERS_LEASE = [{ key: "b" }, { leaseId: OTHER_ID }];
 const OTHERS_SET = [{ leaseId: OTHER_ID }, { fencingTokens: { a: 1 } }];
 const OTHERS_KEY = [{ key: "b" }];
