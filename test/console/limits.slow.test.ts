@@ -1,6 +1,5 @@
-/** The console's limits in a real Chromium: what is left of each rate, on this machine and on a deployed service, and what an old answer tells. */
+/** The console's limits in a real Chromium: what is left of each rate, on this machine and on a deployed service. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { type Consoles, startConsoles } from "./in-chromium.js";
 
@@ -51,27 +50,6 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
         expect(parts).toEqual(["scaleX(0.98)", "scaleX(0)"]);
         expect(await page.getByRole("link", { name: "Open" }).count()).toBe(0);
       }
-    });
-
-    it("lose their colours once the answer is old, and the page says of when it is", async () => {
-      const page = await consoles.open(`${here}#/limits`, { turnsClock: true });
-      await page.locator("table.limits:not(.old)").waitFor();
-      await page.route("**/console/api/**", () => undefined); // Nobody answers, and nothing fails.
-      await page.clock.runFor(45_000);
-      await page.locator("table.limits.old").waitFor();
-      await page.getByText(/What is shown is of \d\d:\d\d:\d\d, /).waitFor();
-    });
-
-    it.each([
-      ["light", 1280],
-      ["dark", 1280],
-      ["light", 390],
-      ["dark", 320],
-    ] as const)("have no fault that axe finds, %s, %i px wide, and don't scroll sideways", async (colorScheme, width) => {
-      const page = await consoles.open(`${here}#/limits`, { colorScheme, viewport: { width, height: 800 } });
-      await page.getByText("partner-api").waitFor();
-      expect(await faultsOf(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
     });
   });
 });
