@@ -4,7 +4,6 @@
  *
  *     npx vitest run test/docs/costs -u
  */
-import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { PAID_POLL_MS } from "../../console/handlers.js";
 import { type AsleepRow, asleepRows } from "../../bench/cost/asleep.js";
@@ -17,8 +16,8 @@ import { billedMs, memoryTable } from "../../bench/cost/memory.js";
 import { costOfAMillion, PRICED_ON, PRICES } from "../../bench/cost/prices.js";
 import { type DeployedStack, deployedStack } from "../../bench/cost/stack.js";
 import { renewAfterMs } from "../../lib/core/renewal.js";
-import { ROOT } from "../tidy/tree.js";
 import { partsOf, readPage, withParts } from "./generated.js";
+import { expectMade } from "./made-page.js";
 
 const PATH = "docs/costs.md";
 const PAGE = readPage(PATH);
@@ -93,10 +92,8 @@ const rowOf = (title: string): CostRow => {
 };
 
 describe("the tables of docs/costs.md", () => {
-  it("are what is counted, times the prices, but for the rows in which clients contend", async () => {
-    const how = "the costs changed: read the difference, then run npx vitest run test/docs/costs -u";
-    await expect(withPagesOwn(await withParts(PAGE, tablesOf(rows))), how).toMatchFileSnapshot(join(ROOT, PATH));
-  });
+  it("are what is counted, times the prices, but for the rows in which clients contend", () =>
+    expectMade(PATH, tablesOf(rows), withPagesOwn));
 
   it("have the rows in which clients contend as they are counted, within a tenth", async () => {
     const counted = (await withParts(PAGE, tablesOf(rows))).split("\n").filter((line) => CONTENDED.test(line));

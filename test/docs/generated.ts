@@ -3,7 +3,7 @@
  * `<!-- until here -->`. The page is then formatted like `npm run format`, so that both agree.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
 import { ROOT } from "../tidy/tree.js";
 
@@ -47,10 +47,4 @@ export const REFERENCE = ["docs/sdk.md", "docs/http-api.md"] as const;
 /** True if a page may link to `path`: a file of the repository. */
 export function mayLinkTo(path: string): boolean {
   return existsSync(join(ROOT, path));
-}
-
-/** The links of the page at `path` that lead to no file of the repository. */
-export function deadLinks(path: string, page = readPage(path)): readonly string[] {
-  const links = [...page.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link.replace(/#.*/, ""));
-  return links.filter((link) => link !== "" && !/^https?:/.test(link) && !mayLinkTo(join(dirname(path), link)));
 }

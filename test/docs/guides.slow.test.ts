@@ -7,7 +7,6 @@ import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LockClient } from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
-import { blocksOf, compileErrors } from "./compiled.js";
 import { readPage } from "./generated.js";
 import { ROOT } from "../tidy/tree.js";
 import { compile, guide, pasted, printed, workshop } from "./snippets.js";
@@ -95,9 +94,19 @@ describe("the guides", () => {
   });
 });
 
+/** Compiles each block as a module of its own, and returns the errors: the block, of which the last is `wrong`, and the message. */
+async function errorsIn(name: string, blocks: readonly string[]): Promise<readonly string[]> {
+  const files = blocks.map((_block, at) => `${name}-${at === blocks.length - 1 ? "wrong" : at}.mts`);
+  for (const [at, block] of blocks.entries()) await writeFile(join(directory, files[at]!), pasted(`${block}\nexport {};\n`));
+  const said = await compile(directory, files);
+  return [...said.matchAll(/^\S*-(\w+)\.mts\(.*?\): error (.*)$/gm)].map(([, block = "", message = ""]) => `${block}: ${message}`);
+}
+
 /** The page's helper of step 1, as a module. */
 async function underBothOfThePage() {
-  const block = blocksOf(readPage("docs/migrating.md")).find((one) => one.includes("export async function underBoth"))!;
+  const block = guide("migrating")
+    .blocks("ts")
+    .find((one) => one.includes("export async function underBoth"))!;
   const { outputText } = ts.transpileModule(block, { compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 } });
   const file = join(directory, "under-both.mjs");
   await writeFile(file, outputText);
@@ -162,11 +171,11 @@ describe("the page about migrating", () => {
     expect([await together(1), told]).toEqual([[["done"], 1], [new Error("the old lock is gone")]]);
   });
 
-  it("has code that compiles; control: a call that there is not does not", () => {
-    const blocks = blocksOf(readPage("docs/migrating.md"));
+  it("has code that compiles; control: a call that there is not does not", async () => {
+    const blocks = guide("migrating").blocks("ts");
     expect(blocks.length).toBeGreaterThan(4);
     const wrong = blocks.at(-1)!.replace("withLock", "withLocked");
-    expect(compileErrors([...blocks, wrong])).toEqual([expect.stringMatching(new RegExp(`^block ${blocks.length + 1}: .*withLocked`))]);
+    expect(await errorsIn("migrating", [...blocks, wrong])).toEqual([expect.stringMatching(/^wrong: .*withLocked/)]);
   });
 });
 
@@ -183,13 +192,16 @@ void [createLockClient, key, scheduleHandler, id, payload, context, read, isFres
 describe("the skill for agents", () => {
   const page = readPage("docs/skill/SKILL.md");
 
-  it("has calls that compile; control: an option that there is not does not", () => {
+  it("has calls that compile; control: an option that there is not does not", async () => {
     const calls = [...page.matchAll(/^\|.*\| `((?:export |const |await )[^`]*)`/gm)].map(([, call = ""]) => call);
     expect(calls.length).toBe(11);
     const wrong = 'scheduleHandler({ locks, name: "nightly", everyMs: 1 }, work)';
     const used = (call: string): string => call.replace(/^(?:const|await using) (\w+)/, (all, name) => `void (() => ${name});\n${all}`);
-    const errors = compileErrors([...calls, wrong].map((call) => `${NAMED}${used(call)};`));
-    expect(errors).toEqual([expect.stringMatching(`^block ${calls.length + 1}: .*everyMs`)]);
+    const errors = await errorsIn(
+      "skill",
+      [...calls, wrong].map((call) => `${NAMED}${used(call)};`),
+    );
+    expect(errors).toEqual([expect.stringMatching(/^wrong: .*everyMs/)]);
   });
 
   it("has whole addresses, each of a page that there is", () => {

@@ -4,17 +4,14 @@
  *
  *     npx vitest run test/docs/into-your-account -u
  */
-import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import type { Tenancy } from "../../lambda/tenancy.js";
 import { callerOf } from "../../lambda/caller.js";
 import { httpEvent } from "../support/http-event.js";
-import { sourcesIn, parse, ROOT } from "../tidy/tree.js";
-import { readPage, table, withParts } from "./generated.js";
-
-const PATH = "docs/into-your-account.md";
-const PAGE = readPage(PATH);
+import { sourcesIn, parse } from "../tidy/tree.js";
+import { table } from "./generated.js";
+import { expectMade } from "./made-page.js";
 
 /** The members of an interface, with their doc comments. */
 function membersOf(
@@ -66,15 +63,12 @@ function tenantsTable(): string {
 }
 
 describe("the tables", () => {
-  it("are the construct's options, and the namespaces that callers have", async () => {
-    const parts = {
+  it("are the construct's options, and the namespaces that callers have", () =>
+    expectMade("docs/into-your-account.md", {
       props: optionsTable("infra/props.ts", "LockServiceProps"),
       jwt: optionsTable("infra/api.ts", "JwtOptions"),
       tenants: tenantsTable(),
-    };
-    const how = "the construct changed: read the difference, then run npx vitest run test/docs/into-your-account -u";
-    await expect(await withParts(PAGE, parts), how).toMatchFileSnapshot(join(ROOT, PATH));
-  });
+    }));
 
   it("have every option, each with a default and a sentence", () => {
     const props = membersOf("infra/props.ts", "LockServiceProps");

@@ -5,15 +5,15 @@
  *     npx vitest run test/docs/operating -u
  */
 import { Duration } from "aws-cdk-lib";
-import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { METRICS } from "../../infra/metrics.js";
 import { BREAKER } from "../../lib/client/wire/breaker.js";
 import { all } from "../infra/resources.js";
 import { synthesizeOwn } from "../infra/synthesize.js";
-import { parse, ROOT, sourcesIn } from "../tidy/tree.js";
-import { readPage, table, withParts } from "./generated.js";
+import { parse, sourcesIn } from "../tidy/tree.js";
+import { readPage, table } from "./generated.js";
+import { expectMade } from "./made-page.js";
 
 const PATH = "docs/operating.md";
 const PAGE = readPage(PATH);
@@ -77,8 +77,7 @@ function metricsTable(): string {
 describe("the tables", () => {
   it("of metrics is what the functions write", async () => {
     expect(metricsTable().split("\n").slice(2)).toHaveLength(Object.keys(METRICS).length);
-    const how = "the metrics changed: read the difference, then run npx vitest run test/docs/operating -u";
-    await expect(await withParts(PAGE, { metrics: metricsTable(), failover: breakerTable() }), how).toMatchFileSnapshot(join(ROOT, PATH));
+    await expectMade(PATH, { metrics: metricsTable(), failover: breakerTable() });
   });
 
   it("of alarms has each alarm of the construct, its threshold, its description, and what to type next", () => {

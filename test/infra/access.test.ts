@@ -201,14 +201,8 @@ describe("a client of the keys of a prefix", () => {
 describe("a client straight on the table", () => {
   const tenants = () => ({ tenant: "role" as const });
   const { template, statements, environment } = grantTo((service, shop) => service.grantDirect(shop, { namespace: "shop" }), tenants);
-  const [statement, ofTenancy] = statements as [Statement, Statement];
-  const { "ForAllValues:StringLike": like, Null: none } = statement.Condition as Record<string, Record<string, unknown>>;
-
-  it("reads, updates and queries, and never deletes, scans or puts", () => {
-    expect(statements).toHaveLength(2);
-    expect(statement.Action).toEqual(["dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem"]);
-    expect(statement.Resource).toEqual({ "Fn::GetAtt": [only(template, "AWS::DynamoDB::Table")[0], "Arn"] });
-  });
+  const [statement] = statements as [Statement];
+  const { "ForAllValues:StringLike": like } = statement.Condition as Record<string, Record<string, unknown>>;
 
   it("touches only items of its namespace: locks, runs and payloads, in every shard", () => {
     const patterns = like!["dynamodb:LeadingKeys"] as string[];
@@ -228,10 +222,6 @@ describe("a client straight on the table", () => {
     );
   });
 
-  it("names a key in every request: ForAllValues alone also holds of a Scan, which names none", () => {
-    expect(none).toEqual({ "dynamodb:LeadingKeys": "false" });
-  });
-
   it("knows the table and the namespace: that of all callers, or where accounts are tenants, the account's", () => {
     expect(environment).toEqual({ HOLDFAST_TABLE: { Ref: only(template, "AWS::DynamoDB::Table")[0] }, HOLDFAST_NAMESPACE: "shop" });
     const shared = grantTo((service, shop) => service.grantDirect(shop));
@@ -241,13 +231,6 @@ describe("a client straight on the table", () => {
       () => ({ tenant: "account" }),
     );
     expect(ofAccount.environment["HOLDFAST_NAMESPACE"]).toEqual({ Ref: "AWS::AccountId" });
-  });
-
-  it("reads whether the table has tenants, and records it only where there are none", () => {
-    const shared = grantTo((service, shop) => service.grantDirect(shop)).statements[1]!;
-    for (const { Condition } of [ofTenancy, shared])
-      expect(Condition).toEqual({ ...(statement.Condition as object), "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["/table"] } });
-    expect([ofTenancy.Action, shared.Action]).toEqual(["dynamodb:GetItem", ["dynamodb:GetItem", "dynamodb:UpdateItem"]]);
   });
 
   it.each<[props: object, namespace: string | undefined, refused: string]>([

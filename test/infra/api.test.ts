@@ -37,14 +37,6 @@ describe("every route", () => {
       "PUT /v1/locks/{key}/leases/{leaseId}",
       "PUT /v1/runs/{key}/leases/{leaseId}",
     ]);
-    const own = synthesizeOwn(() => ({
-      throttle: { rateLimit: 30, burstLimit: 20 },
-      acquireThrottle: { rateLimit: 3, burstLimit: 2 },
-    }));
-    expect(only(own, "AWS::ApiGatewayV2::Stage")[1].Properties).toMatchObject({
-      DefaultRouteSettings: { ThrottlingRateLimit: 30, ThrottlingBurstLimit: 20 },
-      RouteSettings: { "PUT /v1/locks/{key}/leases/{leaseId}": { ThrottlingRateLimit: 3, ThrottlingBurstLimit: 2 } },
-    });
   });
 });
 

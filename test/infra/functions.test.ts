@@ -1,6 +1,5 @@
 /** The three functions and their roles: their rights on the table, and the limits that protect holders from a crowd. */
 import type { Template } from "aws-cdk-lib/assertions";
-import { Key } from "aws-cdk-lib/aws-kms";
 import { describe, expect, it } from "vitest";
 import { type Duty, DUTIES } from "../../lib/contract/routes.js";
 import type { LockServiceProps } from "../../infra/props.js";
@@ -14,7 +13,7 @@ import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE, START } from "../support/direct-service.js";
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import { type Statement, all, functionOf, only, statementsOf } from "./resources.js";
+import { all, functionOf, only, statementsOf } from "./resources.js";
 import { devTemplate, synthesizeOwn } from "./synthesize.js";
 
 /** A call to the table after a wait, with a response to its second attempt. */
@@ -118,17 +117,5 @@ describe("a function's role", () => {
     expect(statementsOf(roleOf(traced, duty)).slice(allowed.length)).toEqual([
       { Effect: "Allow", Action: ["xray:PutTelemetryRecords", "xray:PutTraceSegments"], Resource: "*" },
     ]);
-  });
-
-  it("uses a customer's key through DynamoDB alone", () => {
-    const encrypted = synthesizeOwn((stack) => ({ encryptionKey: new Key(stack, "Key") }));
-    const [, table] = only(encrypted, "AWS::DynamoDB::Table");
-    expect(table.Properties.SSESpecification).toMatchObject({ SSEEnabled: true, SSEType: "KMS" });
-    for (const duty of DUTY_NAMES) {
-      const [statement] = statementsOf(roleOf(encrypted, duty)).filter(({ Action }) => String(Action).includes("kms:")) as [Statement];
-      expect(statement.Action).not.toContain("*");
-      expect(JSON.stringify(statement.Condition)).toContain("dynamodb.");
-      expect(statement.Condition).toHaveProperty(["StringEquals", "kms:ViaService"]);
-    }
   });
 });

@@ -124,18 +124,6 @@ describe("a table of one's own with a customer's key", () => {
 });
 
 describe("a customer's key that is given", () => {
-  const logKeys = (template: Template): unknown[] =>
-    all(template, "AWS::Logs::LogGroup").map(([, { Properties }]) => Properties["KmsKeyId"]);
-
-  it("encrypts both logs too, and lets CloudWatch Logs use it", () => {
-    const template = synthesizeOwn((stack) => ({ encryptionKey: new Key(stack, "Key") }));
-    const [id, { Properties }] = only(template, "AWS::KMS::Key");
-    const keyArn = { "Fn::GetAtt": [id, "Arn"] };
-    expect(logKeys(template)).toEqual([keyArn, keyArn]);
-    expect(JSON.stringify(Properties["KeyPolicy"])).toMatch(/"Service":"logs\..*amazonaws\.com"|"logs\."/);
-    expect(JSON.stringify(Properties["KeyPolicy"])).toContain("kms:EncryptionContext:aws:logs:arn");
-  });
-
   it("and that is another app's is named in a warning: its policy can't be changed here", () => {
     const stack = new Stack(newApp(), "shop");
     const encryptionKey = Key.fromKeyArn(stack, "Key", "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab");
