@@ -5,8 +5,10 @@ import { cron } from "../../../lib/cron.js";
 import type { LockClient, RunningBefore, Schedule, Tick, TickOptions, TickResult } from "../../../lib/index.js";
 import { InvalidRequestError, LockLostError, LockTimeoutError } from "../../../lib/index.js";
 import { scheduleHandler } from "../../../lib/middy.js";
-import { type TestLockClient, createLockClient } from "../../../lib/testing.js";
+import { createPolicy } from "../../../lib/core/policy.js";
+import { type TestLockClient, createLockClient, VirtualClock } from "../../../lib/testing.js";
 import { invocation } from "../../support/invocation.js";
+import { createMemoryStore } from "../../support/memory-store.js";
 import { sized } from "../../support/tier.js";
 import { createHarness } from "../harness.js";
 import { cutOff } from "./provider.js";
@@ -20,8 +22,10 @@ const AT_4 = new Date("2027-01-01T04:00:00Z");
 
 /** The machines that have the same schedule. */
 function fleet(): { first: TestLockClient; clock: TestLockClient["clock"]; machine: (owner: string) => TestLockClient } {
-  const first = createLockClient({ owner: "m0" });
-  const { clock, store } = first;
+  const clock = new VirtualClock();
+  // The reference takes less than half of the CPU of the real store, and a timer of each hour makes hundreds of requests.
+  const store = createMemoryStore({ policy: createPolicy(), clock });
+  const first = createLockClient({ owner: "m0", clock, store });
   return { first, clock, machine: (owner) => createLockClient({ owner, clock, store }) };
 }
 
