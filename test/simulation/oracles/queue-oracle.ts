@@ -75,7 +75,7 @@ export class QueueOracle {
     };
   }
 
-  /** Records a keep-alive of a waiter. No write may undo it. */
+  /** Records a keep-alive of a waiter. No write may undo it while the waiter keeps its place. */
   heard({ leaseId, aliveUntilMs }: Waiter): void {
     this.bench.coverage.reports++;
     if (this.#heardUntil.get(leaseId)?.before.has(aliveUntilMs))
@@ -145,6 +145,8 @@ export class QueueOracle {
   #goesOn(key: string, leaseId: string, { waiters, offers, holds }: LockRecord): void {
     if (holds[leaseId] || [...waiters, ...offers].some((still) => still.leaseId === leaseId)) return;
     this.bench.coverage.skipped++;
+    // Its place is over. A late copy of the write that queued it may queue it again, with a time that has passed: nothing is taken back by that.
+    this.#heardUntil.delete(leaseId);
     if (this.#sleepsOn(leaseId)) this.bench.fail("L8", `${key}: a sleeper lost its place, or its offer, before its time`);
     if (this.#lives(leaseId)) this.bench.fail("L2", `${key}: a waiter that visits as it is told lost its place`);
   }
