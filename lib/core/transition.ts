@@ -1,7 +1,7 @@
 /**
  * The lock as a state machine: (record, command, clocks) → the answer and the next record. Pure, and the only place
- * where the protocol's rules are decided. Stores carry out its decisions, and a store's fast path must give the same
- * result. S1, R1, L1 and so on are the properties of docs/guarantees.md.
+ * where the protocol's rules are decided. Stores carry out its decisions, and each form of a store must give the
+ * same result. S1, R1, L1 and so on are the properties of docs/guarantees.md.
  */
 import { acquire } from "./lock/acquire.js";
 import { breakHold } from "./lock/break.js";

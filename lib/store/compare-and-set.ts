@@ -1,54 +1,67 @@
 /**
- * The compare-and-set loop that every store runs:
+ * The loop by which every change gets into a store:
  *
- *  1. decide on the record as it was last seen;
- *  2. nothing to change: answer;
- *  3. write the change on condition that the version is still the one seen, or in one of the {@link LeanWay}s, on a condition of its own;
- *  4. lost the race: the response carries the newer record. Wait briefly, with jitter, and decide again.
+ *  1. decide on what is known of the key: what this request has seen of it, or what an earlier one saw;
+ *  2. nothing to change: answer. What an earlier request saw may be over, so read first, and decide again;
+ *  3. write the decision in the first {@link Form} that fits it, on that form's condition. If nothing is known, write a form that guesses;
+ *  4. refused: the response carries the key as it is now. Wait briefly, with jitter, and decide again.
  *
  * The loop is bounded. A request that keeps losing gives up, and has definitely written nothing.
  */
 import { type Backoff, backoffMs } from "../core/backoff.js";
-import type { Command, Decision, Touch } from "../core/commands.js";
+import type { Command, Decision } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import type { LockRecord, LockPolicy } from "../core/record.js";
 import type { Clock, ClockReading } from "../core/time.js";
 import { transition } from "../core/transition.js";
 import { type Address, type Applied, type Part, type ReadClocks, KeyContended } from "./port.js";
 
-/** The outcome of a conditional write. A refused write returns the record that refused it. */
-export type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
-
-/**
- * The ways to write a change without a condition on the version. Each has a condition of its own, so it loses fewer races. In the order in
- * which the loop tries them:
- *
- *  - `end`, after a lost race: ends a lease, and leaves the queue to its next poll. So a release loses no more than two races.
- *  - `commute`: the core would decide the same on the present record, be it `seen` or a later one.
- *  - `append`: puts one more waiter at the end of the queue. So two hundred concurrent waiters don't race each other.
- */
-const LEAN_WAYS = ["end", "commute", "append"] as const;
-/** One of the ways to write a change without a condition on the version. */
-export type LeanWay = (typeof LEAN_WAYS)[number];
-
-/** The writes of a store for one key. */
-export interface Writes {
-  /** Writes the next record, if the version is still the one seen. */
-  readonly replace: (next: LockRecord, seen: LockRecord | undefined) => Promise<WriteResult>;
-  /** Writes only a waiter's keep-alive, if the waiter is still at its place. */
-  readonly touchWaiter: (touch: Touch, seen: LockRecord) => Promise<WriteResult>;
-  /** Writes the change in this way, and returns what was decided on the record that it changed. Undefined: this store has no such write. */
-  readonly lean?: <C extends Command>(
-    way: LeanWay,
-    seen: LockRecord,
-    command: C,
-    reading: ClockReading,
-  ) => Promise<LeanResult<C>> | undefined;
+/** A record, with whatever else a store reads of its key. */
+export interface Stored {
+  readonly record: LockRecord;
 }
 
-/** The outcome of a lean write. */
-export type LeanResult<C extends Command> =
-  { readonly written: true; readonly decided: Applied<C> } | { readonly written: false; readonly seen: LockRecord | undefined };
+/** A key, as far as it is known. */
+export interface Known<S extends Stored> {
+  /** Absent: it has no record. */
+  readonly stored?: S | undefined;
+  /** True if this request has seen it. Otherwise an earlier one did. */
+  readonly isFresh: boolean;
+}
+
+/** One attempt to carry out a command: what its write may depend on. */
+export interface Attempt<C extends Command = Command, S extends Stored = Stored> {
+  readonly command: C;
+  readonly reading: ClockReading;
+  readonly policy: LockPolicy;
+  readonly seen?: S | undefined;
+  /** The decision on what is known. Absent: nothing is. */
+  readonly decision?: Decision<C> | undefined;
+  readonly isFresh: boolean;
+  /** The writes of this request that were refused. */
+  readonly refusals: number;
+}
+
+/** A form in which a store writes a decision. */
+export interface Form<C extends Command = Command, S extends Stored = Stored> {
+  /** True if the decision is written in this form. */
+  readonly fits?: (attempt: Attempt<C, S> & { readonly decision: Decision<C> }) => boolean;
+  /** True if it is written before the key is read, for what is likely: `seen` is what an earlier request saw, if any did. */
+  readonly guesses?: (attempt: Attempt<C, S>) => boolean;
+}
+
+/** The writes of a store for one key. */
+export interface Writes<C extends Command, S extends Stored, F extends Form<C, S>> {
+  /** The forms of this command, those first that lose the fewest races. */
+  readonly forms: readonly F[];
+  readonly read: () => Promise<S | undefined>;
+  /** Writes the command in this form. Returns what was decided on the record that it changed, or the key that refused it. */
+  readonly write: (form: F, attempt: Attempt<C, S>) => Promise<Written<C, S>>;
+}
+
+/** The outcome of a conditional write. */
+export type Written<C extends Command, S extends Stored> =
+  { readonly written: true; readonly decided: Applied<C> } | { readonly written: false; readonly seen: S | undefined };
 
 /** The loop's dependencies. */
 export interface CompareAndSetDeps {
@@ -61,72 +74,69 @@ export interface CompareAndSetDeps {
 /** Pauses before deciding again after a lost race, without jitter. */
 const PAUSES: Backoff = { firstMs: 4, longestMs: 256 };
 
-/** Decides `command` starting from `seen`, and retries until a write succeeds or nothing needs writing. */
-export async function compareAndSet<C extends Command>(
-  seen: LockRecord | undefined,
+/** Decides `command` on what is known of its key, and retries until a write succeeds or nothing needs writing. */
+export async function compareAndSet<C extends Command, S extends Stored, F extends Form<C, S>>(
+  known: Known<S> | undefined,
   command: C,
   clocks: ReadClocks,
-  writes: Writes,
+  { forms, read, write }: Writes<C, S, F>,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<Applied<C>> {
-  // The latest version at which the table refused each way. Such a record is written as a whole.
-  const refusedAt: Record<LeanWay, number> = { end: 0, commute: 0, append: 0 };
-  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
+  // A form that was refused is left out until it is decided on something else.
+  const refused = new Map<F, S | undefined>();
+  let [refusals, races] = [0, 0];
+  while (races < LIMITS.compareAndSetAttempts) {
     const reading = clocks();
-    const { answer, next, touch, behind, commutes, events } = transition(seen, command, reading, policy);
-    const isRight: Record<LeanWay, unknown> = { end: attempt > 0 && next, commute: commutes, append: behind };
-    const before = seen;
-    const ways = LEAN_WAYS.filter((way) => before && isRight[way] && before.version > refusedAt[way]);
-    const lean = before && sendLean(ways, (way) => writes.lean?.(way, before, command, reading));
-    if (lean) {
-      const result = await lean.sent;
-      if (result.written) return result.decided;
-      // The condition of an append depends on the record only by the number of places, so it would most likely be refused again.
-      refusedAt[lean.way] = (lean.way === "append" ? result.seen : before)?.version ?? 0;
-      seen = result.seen;
-      continue;
-    }
-    const written = touch && seen ? writes.touchWaiter(touch, seen) : next && writes.replace(next, seen);
-    if (!written) return { answer, events };
-    const result = await written;
-    if (result.written) return { answer, events };
-    seen = result.seen;
+    const { stored: seen, isFresh = false } = known ?? {};
+    const decision = known && transition(seen?.record, command, reading, policy);
+    if (decision && isFresh && !decision.next && !decision.touch) return { answer: decision.answer, events: decision.events };
+    const attempt = { command, reading, policy, seen, decision, isFresh, refusals };
+    const form = forms.find((each) => !(refused.has(each) && isSame(refused.get(each), seen)) && applies(each, attempt));
+    const result = form ? await write(form, attempt) : ({ written: false, seen: await read() } as const);
+    if (result.written) return result.decided;
+    if (form) refusals++;
+    if (form && decision) refused.set(form, seen);
+    known = { stored: result.seen, isFresh: true };
+    // What an earlier request saw may have been over for long. Only what was seen by this one is lost in a race.
+    if (isFresh && ++races < LIMITS.compareAndSetAttempts) await pause(clock, random() * backoffMs(PAUSES, races));
   }
   throw new KeyContended(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`);
 }
 
-/** Sends the first of these lean writes that the store has. */
-function sendLean<Sent>(ways: readonly LeanWay[], send: (way: LeanWay) => Sent | undefined): { way: LeanWay; sent: Sent } | undefined {
-  for (const way of ways) {
-    const sent = send(way);
-    if (sent) return { way, sent };
-  }
-  return undefined;
+/** True if nothing was written in between: every change raises the version, and every keep-alive is counted. */
+function isSame(one: Stored | undefined, other: Stored | undefined): boolean {
+  return one?.record.version === other?.record.version && one?.record.touches === other?.record.touches;
+}
+
+/** True if a command is written in this form, as far as its key is known. */
+export function applies<C extends Command, S extends Stored>({ fits, guesses }: Form<C, S>, attempt: Attempt<C, S>): boolean {
+  const { decision, isFresh } = attempt;
+  return (decision !== undefined && fits?.({ ...attempt, decision }) === true) || (!isFresh && guesses?.(attempt) === true);
 }
 
 /** The outcome of a transaction. A refused transaction returns the records as they are now. */
-export type WriteAllResult = { readonly written: true } | { readonly written: false; readonly seen: readonly (LockRecord | undefined)[] };
+export type WriteAllResult<S extends Stored> =
+  { readonly written: true } | { readonly written: false; readonly seen: readonly (S | undefined)[] };
 
 /** A record to write over another. Without `next`, the record must only be unchanged for the transaction to succeed. */
-export interface Change {
+export interface Change<S extends Stored> {
   readonly address: Address;
   readonly next?: LockRecord;
-  readonly seen: LockRecord | undefined;
+  readonly seen: S | undefined;
 }
 
 /** The same loop over several keys: all of them change together, or none does. */
-export async function compareAndSetAll<C extends Command>(
-  seen: readonly (LockRecord | undefined)[],
+export async function compareAndSetAll<C extends Command, S extends Stored>(
+  seen: readonly (S | undefined)[],
   parts: readonly Part<C>[],
   clocks: ReadClocks,
-  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+  replaceAll: (changes: readonly Change<S>[]) => Promise<WriteAllResult<S>>,
   { policy, clock, random }: CompareAndSetDeps,
 ): Promise<readonly (Applied<C> | undefined)[]> {
-  for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-    if (attempt > 0) await pause(clock, random() * backoffMs(PAUSES, attempt));
+  for (let round = 0; round < LIMITS.compareAndSetAttempts; round++) {
+    if (round > 0) await pause(clock, random() * backoffMs(PAUSES, round));
     const reading = clocks();
-    const decisions = parts.map(({ command }, index) => transition(seen[index], command, reading, policy));
+    const decisions = parts.map(({ command }, index) => transition(seen[index]?.record, command, reading, policy));
     if (decisions.some(({ answer }) => !answer.ok))
       return refusedSet(
         parts,
@@ -147,10 +157,10 @@ export async function compareAndSetAll<C extends Command>(
 }
 
 /** Returns the answers to a refused set. A key that refused it may have an advanced queue, which is written by itself (L1). */
-export function refusedSet<C extends Command>(
+export function refusedSet<C extends Command, S extends Stored>(
   parts: readonly Part<C>[],
-  decided: readonly ({ readonly decision: Decision<C>; readonly seen: LockRecord | undefined } | undefined)[],
-  replaceAll: (changes: readonly Change[]) => Promise<WriteAllResult>,
+  decided: readonly ({ readonly decision: Decision<C>; readonly seen: S | undefined } | undefined)[],
+  replaceAll: (changes: readonly Change<S>[]) => Promise<WriteAllResult<S>>,
 ): Promise<readonly (Applied<C> | undefined)[]> {
   const told = async ({ address }: Part<C>, index: number): Promise<Applied<C> | undefined> => {
     const one = decided[index];

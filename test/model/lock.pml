@@ -7,7 +7,7 @@
  * earlier one. So the state space is finite, although the time is not bounded.
  *
  * Writes. A request reads both clocks, and its write lands up to STALL ticks later. It is decided on the record on which it
- * lands: a fast path's condition is evaluated there, and a compare-and-set succeeds only if the record is still the one seen.
+ * lands: a form's condition is evaluated there, and a compare-and-set succeeds only if the record is still the one seen.
  *
  * Network. A request that was sent may land any number of times, at any later time, or never. Only the answer to the present
  * attempt reaches its client, as late as it likes.

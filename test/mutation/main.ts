@@ -70,7 +70,7 @@ async function mutate(part: Part, files: readonly string[], concurrency: number)
     mutate: [...files],
     testFiles: [...part.tests],
     // Texts are for people, or are names of attributes and expressions of the table, which have a test of their own:
-    // test/store/fast-path-expressions.slow.test.ts.
+    // test/store/form-expressions.slow.test.ts.
     mutator: { excludedMutations: ["StringLiteral"] },
     // A change of a constant needs all tests, since every test of the file loads it: as long as a hundred others.
     ignoreStatic: true,

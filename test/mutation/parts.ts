@@ -18,7 +18,7 @@ export const PARTS: readonly Part[] = [
     files: /^lib\/core\/(?!api\/|(?:commands|record|version|request-defaults)\.ts)/,
     tests: [
       "test/core/*.test.ts",
-      "test/store/{fast-path,fast-path-states,record-bytes}.test.ts",
+      "test/store/{forms,form-states,record-bytes}.test.ts",
       "test/contract/errors.test.ts",
       "test/client/run/fingerprint.test.ts",
     ],
@@ -29,9 +29,9 @@ export const PARTS: readonly Part[] = [
     tests: ["test/store/item.test.ts"],
   },
   {
-    name: "fast paths",
-    files: /^lib\/store\/dynamo\/(?:predicates|fast-path)\.ts$/,
-    tests: ["test/store/{item,fast-path,fast-path-states}.test.ts"],
+    name: "forms",
+    files: /^lib\/store\/dynamo\/(?:predicates|holding|forms)\.ts$/,
+    tests: ["test/store/{item,forms,form-states}.test.ts"],
   },
   {
     name: "client",

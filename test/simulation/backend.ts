@@ -58,7 +58,7 @@ export function memoryBackend(around: Surroundings): Backend {
       const written = await records.replaceAll(changes);
       for (const { address, seen, next } of changes) {
         oracle.tried(address);
-        if (written && next) await tell(address, { before: seen, next, decidedAtMs });
+        if (written && next) await tell(address, { before: seen?.record, next, decidedAtMs });
       }
       oracle.settled();
       return written;

@@ -9,12 +9,6 @@ export const OPTIMISERS: readonly Bug[] = [
     edits: [["return seen && this.#clock.monotonicMs() - seen.atMs <= freshMs", "return seen && seen.atMs < 0"]],
   },
   {
-    name: "blind enqueue",
-    why: "a caller goes to the end of a queue by one write, without knowing who waits there",
-    file: "lib/store/dynamo/fast-path.ts",
-    edits: [["return append(command,", "return command.leaseMs > 0 ? undefined : append(command,"]],
-  },
-  {
     name: "pace of the queue",
     why: "a waiter polls when its turn is expected, by the lengths of the latest leases",
     file: "lib/core/lock/queue.ts",
@@ -83,7 +77,7 @@ export const ENDS_IN_ORDER: Bug = {
   file: "lib/store/dynamo/ending.ts",
   edits: [
     [
-      "shifted(command, reading, stays(seen)),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
+      "shifted(command, reading, stays(seen.record)),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
       "shifted(command, reading, !seen),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
     ],
   ],
@@ -93,6 +87,6 @@ export const ENDS_IN_ORDER: Bug = {
 export const WRITES_FIRST: Bug = {
   name: "tryAcquire writes first",
   why: "who only tries takes the write units that the holder's heartbeats need",
-  file: "lib/store/dynamo/fast-path.ts",
-  edits: [["return seen.isInUse ? undefined", "return seen.isInUse && wait ? undefined"]],
+  file: "lib/store/dynamo/forms.ts",
+  edits: [["(!attempt.decision || isOverByNow(attempt))", "(!attempt.decision || !attempt.command.wait || isOverByNow(attempt))"]],
 };

@@ -7,6 +7,8 @@ import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type FreshTable, engineCalls, freshTable } from "../support/engine.js";
 import { type FaultProxy, holding, startFaultProxy } from "../support/fault-proxy.js";
 import { pagesOf } from "./conformance/listing.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
+import { permits } from "./queue-fixture.js";
 import { A, B, C, D, dynamoStoreOn, freshNamespace, LEASE_MS, leaseIn, MARGIN_MS, outcomeOf, Fixture } from "./fixture.js";
 
 let table: FreshTable;
@@ -172,5 +174,23 @@ describe("an engine that says something else", () => {
     for (const id of [B, C]) await elsewhere.queue(id);
     held.letGo();
     expect(await third).toMatchObject({ state: "waiting", position: 3 });
+  });
+
+  it("tells a waiter whose keep-alive was written no more than that, when there was room for it by then", async () => {
+    const lock = new Fixture(storeOn(proxy.endpoint));
+    const elsewhere = new Fixture(store, lock.address);
+    await elsewhere.acquire(A, { ...permits(1), leaseMs: 60_000 });
+    await elsewhere.acquire(B, { ...permits(2), leaseMs: 60_000 });
+    await lock.queue(C, permits(2));
+    for (const process of [lock, elsewhere]) process.at(DEFAULTS.waiterTtlMs - 1);
+    const held = holding(proxy, ({ body }) => body.UpdateExpression?.includes(".u = :until") === true);
+    const poll = lock.queue(C, permits(2));
+    await held.reached;
+    // It leaves the queue to its next poll.
+    expect(outcomeOf(await elsewhere.release(B))).toBe("released");
+    held.letGo();
+    expect(await poll).toMatchObject({ state: "waiting", position: 1 });
+    expect(Object.keys((await lock.read())!.holds)).toEqual([A]);
+    expect(outcomeOf(await lock.queue(C, permits(2)))).toBe("granted");
   });
 });

@@ -18,7 +18,7 @@ import type { Address, Applied, LockStore } from "../../lib/store/port.js";
 export const POLICY = createPolicy();
 /** The time at which each test begins, as an epoch time in ms. */
 export const START_MS = Date.UTC(2027, 0, 1);
-/** An arbitrary lease length, in ms. Not the default, because the fast path assumes the default. */
+/** An arbitrary lease length, in ms. Not the default, because the guess of a renewal assumes the default. */
 export const LEASE_MS = 10_000;
 /** The margin after the expiry of a lease of {@link LEASE_MS} before a takeover, in ms. */
 export const MARGIN_MS = POLICY.marginMs(LEASE_MS);

@@ -7,11 +7,13 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, it } from "vitest";
 import { LIMITS } from "../../lib/core/limits.js";
+import { systemClock } from "../../lib/core/time.js";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { QueueScene } from "./queue-fixture.js";
-import { A, dynamoStoreOn, leaseId, leaseIn, LEASE_MS, outcomeOf } from "./fixture.js";
+import { A, leaseId, leaseIn, LEASE_MS, outcomeOf, POLICY } from "./fixture.js";
 import { mutate } from "./mutate.js";
 import { itemBytes } from "../support/item-bytes.js";
 
@@ -23,12 +25,14 @@ const SCOPE = "0123456789abcdef";
 function freshStore(prepare?: (client: DynamoDBClient) => unknown) {
   const { client, calls, tableName } = tableInMemory();
   prepare?.(client);
-  const store = dynamoStoreOn({ calls, tableName });
+  // What a process saw is remembered, however long the test takes.
+  const clock = { ...systemClock, monotonicMs: () => 0 };
+  const startProcess = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock, random: () => 0 });
   const bytesAt = async (address: Address): Promise<number> => {
     const get = new GetCommand({ TableName: tableName, Key: itemKey(address), ConsistentRead: true });
     return itemBytes((await DynamoDBDocumentClient.from(client).send(get)).Item ?? {});
   };
-  return { store, bytesAt };
+  return { store: startProcess(), startProcess, bytesAt };
 }
 
 /** A key whose holder has that many reentrant holds with 1 KB of meta, and a queue that began before them. */
@@ -40,19 +44,21 @@ async function crowded(store: LockStore, levels: number): Promise<QueueScene> {
   return lock;
 }
 
-/** Queues that many more waiters for the key, and returns their outcomes. */
-async function queueOn(lock: QueueScene, count = LIMITS.waitersMax - 1): Promise<readonly string[]> {
+/** Queues as many more waiters for the key as have places, each by a process that saw the key before any of them came. Returns their outcomes. */
+async function queueOn({ address }: QueueScene, startProcess: () => LockStore): Promise<readonly string[]> {
   const outcomes: string[] = [];
-  for (let order = 1; order <= count; order++)
-    outcomes.push(outcomeOf(await lock.queue(leaseId(1000 + order), { owner: "checkout-7".repeat(4) })));
+  const processes = Array.from({ length: LIMITS.waitersMax - 1 }, () => new QueueScene(startProcess(), address));
+  for (const process of processes) await process.read();
+  for (const [order, process] of processes.entries())
+    outcomes.push(outcomeOf(await process.queue(leaseId(1001 + order), { owner: "checkout-7".repeat(4) })));
   return outcomes;
 }
 
 describe("a queue", () => {
   it("grows no item beyond the bound, though nobody reads it to be queued behind large holders: 429 key-full", async () => {
-    const { store, bytesAt } = freshStore();
+    const { store, startProcess, bytesAt } = freshStore();
     const lock = await crowded(store, 20);
-    const outcomes = await queueOn(lock);
+    const outcomes = await queueOn(lock, startProcess);
     const queued = outcomes.filter((outcome) => outcome === "waiting").length;
     expect(queued).toBeGreaterThan(0);
     expect(outcomes.slice(queued)).toEqual(Array(outcomes.length - queued).fill("key-full"));
@@ -61,15 +67,15 @@ describe("a queue", () => {
   });
 
   it("control: grows it beyond by a table that takes every one more for right", async () => {
-    const { store, bytesAt } = freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
+    const { store, startProcess, bytesAt } = freshStore((client) => mutate(client, "attribute_not_exists(qb)"));
     const lock = await crowded(store, 21);
-    expect(new Set(await queueOn(lock))).toEqual(new Set(["waiting"]));
+    await queueOn(lock, startProcess);
     expect(await bytesAt(lock.address)).toBeGreaterThan(LIMITS.recordBytes);
   });
 
   it("control: takes all that may wait behind an ordinary holder", async () => {
-    const { store } = freshStore();
-    expect(new Set(await queueOn(await crowded(store, 0)))).toEqual(new Set(["waiting"]));
+    const { store, startProcess } = freshStore();
+    expect(new Set(await queueOn(await crowded(store, 0), startProcess))).toEqual(new Set(["waiting"]));
   });
 });
 
@@ -79,7 +85,7 @@ describe("a holder of a large record", () => {
     const lock = await crowded(store, 22);
     const last = leaseIn(await lock.acquire(leaseId(300), { scope: SCOPE, owner: OWNER }));
     const before = await bytesAt(lock.address);
-    // With an explicit length, so that nothing else keeps it off the fast path.
+    // With an explicit length, so that nothing but the meta keeps it from the form of a renewal.
     expect(outcomeOf(await lock.renew(last.leaseId, { meta: META, leaseMs: LEASE_MS }))).toBe("key-full");
     expect(await bytesAt(lock.address)).toBe(before);
     expect(outcomeOf(await lock.renew(last.leaseId))).toBe("renewed");

@@ -1,5 +1,5 @@
 /**
- * Predicates of a queue's writes that no common write of one process needs (fast-path.test.ts has the others): each has an example with two
+ * Predicates of a queue's writes that no common write of one process needs (forms.test.ts has the others): each has an example with two
  * processes that has another outcome without it.
  */
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
@@ -11,7 +11,7 @@ import { createMemoryStore } from "../support/memory-store.js";
 import { KNOWN_FORMAT } from "../../lib/store/dynamo/predicates.js";
 import { UnreadableRecord } from "../../lib/store/port.js";
 import { tableOfTier } from "../support/tier.js";
-import { FAST_PATHS } from "./differential/differential-queue.js";
+import { FORMS } from "./differential/differential-queue.js";
 import { mutateWhere } from "./mutate.js";
 import type { EngineTable } from "./differential/differential-pair.js";
 import { type outcomeOf, A, B, C, D, dynamoStoreOn, leaseId, LEASE_MS, POLICY, START_MS } from "./fixture.js";
@@ -22,11 +22,11 @@ interface Stage {
   readonly here: QueueScene;
   readonly there: QueueScene;
   /** Runs `act` just before the next write of this kind arrives. */
-  readonly before: (write: keyof typeof FAST_PATHS, act: () => Promise<unknown>) => Promise<unknown>;
+  readonly before: (write: keyof typeof FORMS, act: () => Promise<unknown>) => Promise<unknown>;
 }
 
 interface Example {
-  readonly write: keyof typeof FAST_PATHS;
+  readonly write: keyof typeof FORMS;
   readonly predicate: string;
   readonly why: string;
   readonly play: (stage: Stage) => Promise<Parameters<typeof outcomeOf>[0]>;
@@ -45,6 +45,27 @@ async function line(stage: Stage, ...ids: readonly string[]): Promise<void> {
 }
 
 const EXAMPLES: readonly Example[] = [
+  {
+    write: "renew",
+    predicate: "h.#me.e <= :expires",
+    why: "a process whose clock is ahead has renewed the lease meanwhile",
+    async play({ here, there }) {
+      await here.acquire(A);
+      // Within a second: in seconds, the record's TTL stays the same.
+      await there.at(20).renew(A);
+      return here.at(10).renew(A);
+    },
+  },
+  {
+    write: "enqueue",
+    predicate: "NOT (r7.i = :me)",
+    why: "its id was cancelled meanwhile, and others after it",
+    async play({ here, there }) {
+      await here.acquire(A);
+      for (let order = 1; order <= LIMITS.tombstonesMax; order++) await there.release(leaseId(order, order));
+      return here.at(10).queue(leaseId(1, 1));
+    },
+  },
   {
     write: "join",
     predicate: "ug.i = :upgrader",
@@ -129,7 +150,7 @@ describe("each predicate is needed", () => {
     expect(await played(stageOn(await tableOfTier()), play)).toEqual(wanted);
 
     const table = await tableOfTier();
-    const weakened = mutateWhere(table.client, FAST_PATHS[write], predicate);
+    const weakened = mutateWhere(table.client, FORMS[write], predicate);
     // A write that makes no sense without it is an error of the table.
     const weak = await played(stageOn(table), play).catch((error: unknown) => error);
     expect(weak).not.toEqual(wanted);
@@ -156,7 +177,7 @@ describe("each predicate is needed", () => {
     const untouched = await items(await tableOfTier());
     expect(untouched.after).toEqual(untouched.before);
     const table = await tableOfTier();
-    mutateWhere(table.client, FAST_PATHS.decided, KNOWN_FORMAT);
+    mutateWhere(table.client, FORMS.decided, KNOWN_FORMAT);
     const touched = await items(table);
     expect(touched.after).not.toEqual(touched.before);
   });
@@ -173,7 +194,7 @@ function stageOn({ client, calls, tableName }: EngineTable): Stage {
   return {
     here,
     there: new QueueScene(process(), here.address),
-    before: (write, act) => beforeNext(client, FAST_PATHS[write], act),
+    before: (write, act) => beforeNext(client, FORMS[write], act),
   };
 }
 

@@ -2,7 +2,7 @@
 import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { systemClock } from "../../lib/core/time.js";
-import { compareAndSet } from "../../lib/store/compare-and-set.js";
+import { type Attempt, type Form, type Stored, type Written, compareAndSet } from "../../lib/store/compare-and-set.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { itemKey, toItem } from "../../lib/store/dynamo/item.js";
 import type { LockStore } from "../../lib/store/port.js";
@@ -29,8 +29,19 @@ export function replacingStore({ client, calls, tableName }: EngineTable): LockS
           return { written: false, seen: await store.read(address) } as const;
         }
       };
-      const writes = { replace, touchWaiter: () => Promise.reject(new Error("nobody is heard of here")) };
-      return compareAndSet(await store.read(address), command, clocks, writes, deps);
+      const read = async () => {
+        const record = await store.read(address);
+        return record && { record };
+      };
+      const forms: readonly Form<typeof command>[] = [{ fits: ({ decision }) => decision.next !== undefined }];
+      const write = async (
+        _form: Form<typeof command>,
+        { decision, seen }: Attempt<typeof command>,
+      ): Promise<Written<typeof command, Stored>> => {
+        const result = await replace(decision!.next!, seen?.record);
+        return result.written ? { written: true, decided: decision! } : { written: false, seen: result.seen && { record: result.seen } };
+      };
+      return compareAndSet({ stored: await read(), isFresh: true }, command, clocks, { forms, read, write }, deps);
     },
   };
 }

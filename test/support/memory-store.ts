@@ -4,14 +4,18 @@
  * write.
  */
 import type { Command, Decision, Touch } from "../../lib/core/commands.js";
-import { isSameQueue } from "../../lib/core/lock/queue.js";
+import { isSameQueue, withTouch } from "../../lib/core/lock/queue.js";
 import { type LimitRecord, decideTake, fullAgain } from "../../lib/core/rate.js";
-import type { LockRecord, LockPolicy, Member } from "../../lib/core/record.js";
+import type { LockRecord, LockPolicy } from "../../lib/core/record.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
-import type { Change, LeanResult, WriteAllResult, WriteResult, Writes } from "../../lib/store/compare-and-set.js";
+import type { Attempt, Change, Form, Stored, WriteAllResult, Written } from "../../lib/store/compare-and-set.js";
 import { compareAndSet, compareAndSetAll } from "../../lib/store/compare-and-set.js";
-import type { Address, LimitName, LimitStore, LockStore, Page, Part, TableTenancy } from "../../lib/store/port.js";
+import type { Address, Applied, LimitName, LimitStore, LockStore, Page, Part, TableTenancy } from "../../lib/store/port.js";
+
+/** The outcome of a conditional write. A refused write returns the record that refused it. */
+type WriteResult = { readonly written: true } | { readonly written: false; readonly seen: LockRecord | undefined };
+type DecidedResult<C extends Command> = { readonly written: true; readonly decided: Applied<C> } | Extract<WriteResult, { written: false }>;
 
 /** Records by address, with the two operations of a table. Each is atomic, and may be slow. */
 export interface MemoryTable {
@@ -24,9 +28,9 @@ export interface MemoryTable {
   /** Writes a waiter's keep-alive, if the waiter is still at its place. The version stays the same. */
   touchWaiter(address: Address, touch: Touch): Promise<WriteResult>;
   /** Writes the decision on the present record, if it still commutes. */
-  commute<C extends Command>(address: Address, decide: (present: LockRecord | undefined) => Decision<C>): Promise<LeanResult<C>>;
+  commute<C extends Command>(address: Address, decide: (present: LockRecord | undefined) => Decision<C>): Promise<DecidedResult<C>>;
   /** Writes all changes that have a `next`, if no record changed since it was seen, including those without a `next`. */
-  replaceAll(changes: readonly Change[]): Promise<boolean>;
+  replaceAll(changes: readonly Change<Stored>[]): Promise<boolean>;
   entries(): Iterable<readonly [Address, LockRecord]>;
   /** Large payloads, stored beside the records. */
   readonly payloads: Map<string, string>;
@@ -65,17 +69,13 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       records.set(idOf(address), [address, overQueue(current, next, seen)]);
       return Promise.resolve({ written: true });
     },
-    touchWaiter(address, { waiter, index, inWaitSet, ttlAtSec = 0 }) {
+    touchWaiter(address, touch) {
+      const { waiter, index, inWaitSet } = touch;
       const current = get(address);
       const there = (inWaitSet ? current?.waitSet : current?.waiters)?.[index];
       if (!current || there?.leaseId !== waiter.leaseId || there.aliveUntilMs >= waiter.aliveUntilMs)
         return Promise.resolve({ written: false, seen: current });
-      const { touches = 0, waiters, waitSet = [] } = current;
-      const touched = inWaitSet ? { waitSet: waitSet.with(index, waiter as Member) } : { waiters: waiters.with(index, waiter) };
-      records.set(idOf(address), [
-        address,
-        { ...current, touches: touches + 1, ...touched, ttlAtSec: Math.max(current.ttlAtSec, ttlAtSec) },
-      ]);
+      records.set(idOf(address), [address, withTouch(current, touch)]);
       return Promise.resolve({ written: true });
     },
     commute(address, decide) {
@@ -86,14 +86,39 @@ export function createMemoryTable(): MemoryTable & { remove(address: Address): v
       return Promise.resolve({ written: true, decided: { answer, events } });
     },
     replaceAll(changes) {
-      if (changes.some(({ address, next, seen }) => !isUnchanged(get(address), next, seen))) return Promise.resolve(false);
-      for (const { address, next, seen } of changes) if (next) records.set(idOf(address), [address, overQueue(get(address), next, seen)]);
+      if (changes.some(({ address, next, seen }) => !isUnchanged(get(address), next, seen?.record))) return Promise.resolve(false);
+      for (const { address, next, seen } of changes)
+        if (next) records.set(idOf(address), [address, overQueue(get(address), next, seen?.record)]);
       return Promise.resolve(true);
     },
     entries: () => records.values(),
     payloads: new Map(),
     remove: (address) => void records.delete(idOf(address)),
   };
+}
+
+/** Memory has one form: its operation goes by the decision. */
+const CHANGE: Form = { fits: ({ decision: { next, touch } }) => next !== undefined || touch !== undefined };
+
+/** Writes a decision: over whatever others wrote since, if it commutes or ends a lease that lost a race; else over what was seen. */
+async function writeTo<C extends Command>(table: MemoryTable, address: Address, attempt: Attempt<C>): Promise<Written<C, Stored>> {
+  const { command, reading, policy, seen, refusals } = attempt;
+  const { answer, events, next, touch, commutes } = attempt.decision ?? transition(seen?.record, command, reading, policy);
+  const endsAnyway = refusals > 0 && command.type === "release" && next !== undefined;
+  if (commutes || endsAnyway) {
+    const result = await table.commute(address, (present) => {
+      const now = transition(present, command, reading, policy);
+      return endsAnyway ? { ...now, commutes: true } : now;
+    });
+    return result.written ? result : { written: false, seen: storedOf(result.seen) };
+  }
+  const result = await (touch ? table.touchWaiter(address, touch) : next && table.replace(address, next, seen?.record));
+  if (result?.written === false) return { written: false, seen: storedOf(result.seen) };
+  return { written: true, decided: { answer, events } };
+}
+
+function storedOf(record: LockRecord | undefined): Stored | undefined {
+  return record && { record };
 }
 
 /** Creates a store on `table`; the core makes all its decisions. */
@@ -114,21 +139,14 @@ export function createMemoryStore({
     parameters: { format: 0, clockErrorMs: policy.clockErrorMs, retentionMs: policy.retentionMs },
     tenancy: (mine) => Promise.resolve((recorded ??= mine)),
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
-      const seen = await table.read(address);
-      const writes: Writes = {
-        replace: (next, before) => table.replace(address, next, before),
-        touchWaiter: (touch) => table.touchWaiter(address, touch),
-        lean: (way, _seen, asked, reading) => {
-          if (way === "append" || (way === "end" && asked.type !== "release")) return undefined;
-          const decide = (present: LockRecord | undefined) => transition(present, asked, reading, policy);
-          return table.commute(address, way === "end" ? (present) => ({ ...decide(present), commutes: true }) : decide);
-        },
-      };
-      return compareAndSet(seen, command, clocks, writes, { policy, clock, random });
+      const read = async () => storedOf(await table.read(address));
+      const write = (_form: Form, attempt: Attempt<C>) => writeTo(table, address, attempt);
+      const known = { stored: await read(), isFresh: true };
+      return compareAndSet(known, command, clocks, { forms: [CHANGE], read, write }, { policy, clock, random });
     },
     async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: Parameters<LockStore["apply"]>[2]) {
-      const readAll = () => Promise.all(parts.map(({ address }) => table.read(address)));
-      const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> =>
+      const readAll = () => Promise.all(parts.map(async ({ address }) => storedOf(await table.read(address))));
+      const replaceAll = async (changes: readonly Change<Stored>[]): Promise<WriteAllResult<Stored>> =>
         (await table.replaceAll(changes)) ? { written: true } : { written: false, seen: await readAll() };
       return compareAndSetAll(await readAll(), parts, clocks, replaceAll, { policy, clock, random });
     },

@@ -1,5 +1,5 @@
 /**
- * The scenes by which golden items are written: one for each kind and state of an item. The store's own code writes them, in its fast paths
+ * The scenes by which golden items are written: one for each kind and state of an item. The store's own code writes them, in its forms
  * and as whole records, to a table in memory with a clock that the scene turns; sleepers and tied leases, which are sets, to the engine. Everything
  * that a default could change is given.
  *

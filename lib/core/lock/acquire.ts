@@ -1,7 +1,7 @@
 /**
  * Acquire: a free key is granted; an expired lease is taken over once its margin has passed; a compatible request joins
  * the present holders; a waiting request is queued. The first rule that matches decides. A new rule also needs a
- * condition in lib/store/dynamo/fast-path.ts, or a way out of it: otherwise the table writes a grant that is then
+ * condition in lib/store/dynamo/holding.ts, or a way out of it: otherwise the table writes a grant that is then
  * refused. The rules, in order (test/core/precedence.test.ts):
  *
  *  1. the id holds already              → the same lease, replayed (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
@@ -117,7 +117,7 @@ function refusedAfter(
   return { answer, next: change(record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) }), events };
 }
 
-/** Appends a new waiter without advancing the queue: the result of a fast path that did only that. */
+/** Appends a new waiter without advancing the queue: the result of a form that did only that. */
 export function queueBehind(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, waiters: [...before.waiters, waiterFor(command, reading)] };
   return queued({ record, events: [] }, command, reading, policy);
@@ -203,13 +203,13 @@ function refuseFull(record: LockRecord, { key, leaseId }: Acquire): Refusal {
 function claim(before: LockRecord, offer: Offer, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const record = { ...before, offers: before.offers.filter((other) => other !== offer) };
   const isOnly = Object.keys(before.holds).length + before.offers.length === 1;
-  const isFree = command.limit === before.limit && command.scope === undefined && !offer.asleep;
-  const commutes = isFree && (isAlone(command) ? isOnly : isCrowd(before));
+  const isSame = command.limit === before.limit && !offer.asleep;
+  const commutes = isSame && (isAlone(command) ? isOnly : command.scope === undefined && isCrowd(before));
   return { ...granted({ record, events: [] }, command, reading, policy, before.ttlAtSec), ...(commutes && { commutes }) };
 }
 
 /**
- * Grants a new lease beside the present holders, whether or not some have expired, and takes it from its place: the result of a fast path
+ * Grants a new lease beside the present holders, whether or not some have expired, and takes it from its place: the result of a form
  * that did only that.
  */
 export function grantBeside(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {

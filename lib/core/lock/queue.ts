@@ -22,7 +22,7 @@
  * A waiter that sleeps never polls. It counts as seen until its own deadline, since its `ttlMs` is 0, so it is neither skipped nor removed
  * before. An agent claims the key for it, by a poll as its own.
  */
-import type { Acquire, LeaseEvent, Waiting } from "../commands.js";
+import type { Acquire, LeaseEvent, Touch, Waiting } from "../commands.js";
 import { isCrowd } from "./crowd.js";
 import { isLapsed, isSkewed, isWaiting } from "./expiry.js";
 import { takeOver } from "./grant.js";
@@ -72,6 +72,13 @@ export function touched<W extends Waiter>(waiter: W, place: number, { latestMs }
   const ttlMs = DEFAULTS.waiterTtlMs + DEFAULTS.waiterTtlStepMs * place;
   const aliveUntilMs = Math.max(waiter.aliveUntilMs + 1, latestMs + ttlMs);
   return { ...waiter, ttlMs: aliveUntilMs - latestMs, aliveUntilMs };
+}
+
+/** Returns the record after this keep-alive. */
+export function withTouch(record: LockRecord, { waiter, index, inWaitSet, ttlAtSec = 0 }: Touch): LockRecord {
+  const { touches = 0, waiters, waitSet = [] } = record;
+  const list = inWaitSet ? { waitSet: waitSet.with(index, waiter as Member) } : { waiters: waiters.with(index, waiter) };
+  return { ...record, touches: touches + 1, ...list, ttlAtSec: Math.max(record.ttlAtSec, ttlAtSec) };
 }
 
 /** Compares offers for sorting. The order has no meaning: the table stores offers in an unordered map. */

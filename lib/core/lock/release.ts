@@ -93,7 +93,7 @@ function end(
 }
 
 /** True if one lease holds the key, and it is offered to nobody. */
-function isOnly({ holds, offers }: LockRecord): boolean {
+export function isOnly({ holds, offers }: LockRecord): boolean {
   return Object.keys(holds).length + offers.length === 1;
 }
 

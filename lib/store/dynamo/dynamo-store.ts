@@ -1,9 +1,9 @@
 /**
- * Records in DynamoDB: the fast path first, then compare-and-set.
+ * Records in DynamoDB. Each change takes one road (compare-and-set.ts):
  *
- *  1. send the command's common case as one conditional UpdateItem (fast-path.ts);
- *  2. refused: the write is charged, the item that the refusal returns is not, and the core decides on it (compare-and-set.ts);
- *  3. write a decision that changes something on condition that the version is the one seen.
+ *  1. decide on the record that this process saw lately, or guess the common case of the command;
+ *  2. write it in its form (forms.ts), as one conditional UpdateItem;
+ *  3. refused: the write is charged, the item that the refusal returns is not, and the core decides on it.
  *
  * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
@@ -11,24 +11,22 @@
  */
 import { isA } from "../../core/brand.js";
 import type { RecordParameters } from "../../core/api/locks.js";
-import type { Command, Decision } from "../../core/commands.js";
+import type { Command } from "../../core/commands.js";
 import { randomToken } from "../../core/random.js";
 import type { LockRecord } from "../../core/record.js";
-import { isSameQueue } from "../../core/lock/queue.js";
 import { transition } from "../../core/transition.js";
 import { plainItem } from "./attribute-value.js";
-import type { ClockReading } from "../../core/time.js";
-import type { Change, LeanResult, CompareAndSetDeps, WriteAllResult, WriteResult, Writes } from "../compare-and-set.js";
+import type { Change, CompareAndSetDeps, WriteAllResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
-import { type TableCalls, type WireItem, cancellationReasons, isConditionFailed } from "./calls.js";
+import { type TableCalls, cancellationReasons, isConditionFailed } from "./calls.js";
 import { RecentRecords } from "./recent-records.js";
-import { fastPath, leanWrite } from "./fast-path.js";
+import { type TableForm, blindWrite, formsOf, resultOf } from "./forms.js";
 import { DynamoLimits } from "./limit-store.js";
-import { touchWaiter } from "./touch-waiter.js";
-import { type FastPath, type Write, KNOWN_FORMAT, TOUCHED_AS_SEEN, UNTOUCHED } from "./predicates.js";
-import { FORMAT_VERSION, present } from "./format.js";
+import type { AttemptOf, Write } from "./predicates.js";
+import { replacement, unchanged } from "./replacement.js";
+import { FORMAT_VERSION } from "./format.js";
 import type { Item } from "./layout.js";
-import { fromItem, itemKey, OPTIONAL, payloadIn, payloadKey, QUEUE, TENANCY, TENANCY_KEY, tenancyIn, toItem } from "./item.js";
+import { fromItem, itemKey, payloadIn, payloadKey, storedIn, storedOf, TENANCY, TENANCY_KEY, tenancyIn } from "./item.js";
 import type {
   Address,
   Applied,
@@ -41,8 +39,8 @@ import type {
   StoredPayload,
   TableTenancy,
 } from "../port.js";
-import { hasLeftPlaces, listsOf, withLists } from "./lists.js";
-import { KeyContended, StoreUnavailable, UnreadableRecord } from "../port.js";
+import type { Stored } from "./lists.js";
+import { KeyContended, StoreUnavailable } from "../port.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
 import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
@@ -84,7 +82,7 @@ class DynamoStore implements LockStore {
   async #write(
     address: Address,
     { condition, update, names, values }: Write,
-  ): Promise<WriteResult & { readonly before?: LockRecord | undefined }> {
+  ): Promise<{ written: true; before: Item | undefined } | { written: false; seen: Stored | undefined }> {
     const input = {
       ...this.#table,
       Key: itemKey(address),
@@ -98,9 +96,9 @@ class DynamoStore implements LockStore {
     return this.#untilNoConflict(async () => {
       try {
         const { Attributes } = await this.#calls.updateItem(input);
-        return { written: true, before: recordBefore(Attributes) };
+        return { written: true, before: Attributes } as const;
       } catch (error) {
-        if (isConditionFailed(error)) return { written: false, seen: seenBy(error) };
+        if (isConditionFailed(error)) return { written: false, seen: storedOf(error.Item && plainItem(error.Item)) } as const;
         throw error;
       }
     });
@@ -109,7 +107,7 @@ class DynamoStore implements LockStore {
   /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
   async #transact(
     writes: readonly (Write & { readonly address: Address })[],
-  ): Promise<ReadonlyMap<number, LockRecord | undefined> | undefined> {
+  ): Promise<ReadonlyMap<number, Stored | undefined> | undefined> {
     const TransactItems = writes.map(({ address, condition, update, names, values }) => ({
       Update: {
         ...this.#table,
@@ -127,7 +125,7 @@ class DynamoStore implements LockStore {
         return undefined;
       } catch (error) {
         const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
-          Code === "ConditionalCheckFailed" ? [[index, Item && recordIn(plainItem(Item))] as const] : [],
+          Code === "ConditionalCheckFailed" ? [[index, storedOf(Item && plainItem(Item))] as const] : [],
         );
         if (refused.length > 0) return new Map(refused);
         throw error;
@@ -147,43 +145,34 @@ class DynamoStore implements LockStore {
     }
   }
 
-  /** Returns the key's writes, which also update its recent record. */
-  #writesTo(address: Address): Writes {
-    const noted = async (next: LockRecord | undefined, written: Promise<WriteResult>): Promise<WriteResult> => {
-      const result = await written;
-      this.#recentRecords.note(address, result.written ? next : result.seen);
-      return result;
-    };
+  /** Returns the writes of a command, which also update what is remembered of its key. */
+  #writesOf<C extends Command>(address: Address, command: C): Writes<C, Stored, TableForm<C>> {
     return {
-      replace: (next, seen) => noted(next, this.#write(address, replacement(next, seen))),
-      touchWaiter: (touch, seen) => this.#write(address, touchWaiter(touch, seen)),
-      lean: (way, seen, asked, reading) => {
-        const fast = leanWrite(way, asked, seen, reading, this.#deps.policy);
-        // A noted append made short waits slower: the guesses of later polls were others (decision 045).
-        return fast && this.#decidedBy(address, asked, reading, fast, way !== "append");
+      forms: formsOf(address.kind, command),
+      read: () => this.#read(address),
+      write: async (form, attempt) => {
+        const write = form.write(attempt);
+        const result = await this.#write(address, write).catch((error: unknown) => this.#readInstead(address, attempt, error));
+        if (!result.written) {
+          this.#recentRecords.note(address, result.seen);
+          return result;
+        }
+        const { decided, after } = resultOf(write, attempt, result.before);
+        if (after && !(form.isForgotten && attempt.isFresh)) this.#recentRecords.note(address, after);
+        return { written: true, decided };
       },
     };
   }
 
-  /** Sends a fast path. Once written, the core's decision on the record before it is the answer. */
-  async #decidedBy<C extends Command>(
+  /** A caller that only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes. */
+  async #readInstead(
     address: Address,
-    command: C,
-    reading: ClockReading,
-    fast: FastPath,
-    isNoted = true,
-  ): Promise<LeanResult<C>> {
-    const result = await this.#write(address, fast);
-    if (!result.written) {
-      if (isNoted) this.#recentRecords.note(address, result.seen);
-      return result;
-    }
-    const decided =
-      fast.outcome && result.before ? fast.outcome(result.before) : transition(result.before, command, reading, this.#deps.policy);
-    const { lists = (before) => before } = fast;
-    if (result.before && decided.next) withLists(decided.next, lists(listsOf(result.before)));
-    if (isNoted) this.#recentRecords.note(address, decided.next);
-    return { written: true, decided: decided as Decision<C> };
+    { command, isFresh }: AttemptOf,
+    error: unknown,
+  ): Promise<{ written: false; seen: Stored | undefined }> {
+    const isOnlyTrying = command.type === "acquire" && !command.wait && !isFresh;
+    if (!isOnlyTrying || isA(error, KeyContended) || !(isA(error, StoreUnavailable) && error.throttled && error.definite)) throw error;
+    return { written: false, seen: await this.#read(address) };
   }
 
   async #recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
@@ -213,44 +202,29 @@ class DynamoStore implements LockStore {
     return this.#tenancy;
   }
 
-  async apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
-    const reading = clocks();
-    const recent = this.#recentRecords.of(address, command);
-    const fast = fastPath(address.kind, command, reading, this.#deps.policy, recent);
-    if (!fast) {
-      // Only a change may depend on a cached record: it is written only if that version is still current.
-      const { record } = recent;
-      const seen = record && transition(record, command, reading, this.#deps.policy).next ? record : await this.read(address);
-      return compareAndSet(seen, command, clocks, this.#writesTo(address), this.#deps);
-    }
-    const result = await this.#decidedBy(address, command, reading, fast).catch(async (error: unknown) => {
-      // A caller that only tries is probably one of a crowd. Reads have units of their own, and the holder needs those of the writes.
-      const isOnlyTrying = command.type === "acquire" && !command.wait;
-      if (!isOnlyTrying || isA(error, KeyContended) || !(isA(error, StoreUnavailable) && error.throttled && error.definite)) throw error;
-      return { written: false, seen: await this.read(address) } as const;
-    });
-    if (result.written) return result.decided;
-    return compareAndSet(result.seen, command, clocks, this.#writesTo(address), this.#deps);
+  apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>> {
+    const stored = this.#recentRecords.of(address, command);
+    return compareAndSet(stored && { stored, isFresh: false }, command, clocks, this.#writesOf(address, command), this.#deps);
   }
 
   async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]> {
-    const readAll = (): Promise<(LockRecord | undefined)[]> => Promise.all(parts.map(({ address }) => this.read(address)));
+    const readAll = (): Promise<(Stored | undefined)[]> => Promise.all(parts.map(({ address }) => this.#read(address)));
     const reading = clocks();
     const writes = parts.flatMap(({ address, command }) => {
-      const fast = fastPath(address.kind, command, reading, this.#deps.policy);
-      return fast ? [{ address, ...fast }] : [];
+      const write = blindWrite(address.kind, command, reading, this.#deps.policy);
+      return write ? [{ address, ...write }] : [];
     });
     // The response has the items of the parts that refused. If the core refuses one of them too, no other part needs a read.
-    const refused = writes.length === parts.length ? await this.#transact(writes) : new Map<number, LockRecord | undefined>();
+    const refused = writes.length === parts.length ? await this.#transact(writes) : new Map<number, Stored | undefined>();
     // These keys were free and are decided as if they were new. Only the version differs, and a set's answer doesn't include it.
     if (!refused) return parts.map(({ command }) => transition(undefined, command, reading, this.#deps.policy));
     const decided = parts.map(({ command }, index) => {
       const seen = refused.get(index);
-      return refused.has(index) ? { seen, decision: transition(seen, command, reading, this.#deps.policy) } : undefined;
+      return refused.has(index) ? { seen, decision: transition(seen?.record, command, reading, this.#deps.policy) } : undefined;
     });
-    const replaceAll = async (changes: readonly Change[]): Promise<WriteAllResult> => {
+    const replaceAll = async (changes: readonly Change<Stored>[]): Promise<WriteAllResult<Stored>> => {
       const again = await this.#transact(
-        changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen)) })),
+        changes.map(({ address, next, seen }) => ({ address, ...(next ? replacement(next, seen) : unchanged(seen?.record)) })),
       );
       return again ? { written: false, seen: await readAll() } : { written: true };
     };
@@ -259,11 +233,15 @@ class DynamoStore implements LockStore {
   }
 
   async read(address: Address): Promise<LockRecord | undefined> {
+    return (await this.#read(address))?.record;
+  }
+
+  async #read(address: Address): Promise<Stored | undefined> {
     return readFrom(this.#place, async () => {
       const { Item } = await this.#calls.getItem({ ...this.#table, Key: itemKey(address), ConsistentRead: true });
-      const record = Item && fromItem(Item);
-      this.#recentRecords.note(address, record);
-      return record;
+      const stored = Item && storedIn(Item);
+      this.#recentRecords.note(address, stored);
+      return stored;
     });
   }
 
@@ -296,64 +274,5 @@ class DynamoStore implements LockStore {
     const table = { calls: this.#calls, tableName: this.#place.tableName };
     const filter = { expression: "size(h) > :zero OR attribute_exists(rn)", values: { ":zero": 0 } };
     return readFrom(this.#place, () => listShards(table, query, filter, fromItem));
-  }
-}
-
-/**
- * Writes the whole record, on condition that nothing changed since it was seen. A keep-alive leaves the version alone,
- * but is counted. So a changed queue is written only over the queue that was seen, and an unchanged queue is left
- * alone if it has no places that were left.
- */
-function replacement(next: LockRecord, seen: LockRecord | undefined): Write {
-  const isLeft = seen !== undefined && isSameQueue(next, seen) && !hasLeftPlaces(seen);
-  const item = Object.fromEntries(Object.entries(toItem(next)).filter(([name]) => !isLeft || !QUEUE.includes(name)));
-  const removed = OPTIONAL.filter((name) => !Object.hasOwn(item, name) && !(isLeft && QUEUE.includes(name)));
-  const values = Object.fromEntries(Object.entries(item).map(([name, value]) => [`:${name}`, value]));
-  const touches = !isLeft && seen && (seen.touches === undefined ? UNTOUCHED : TOUCHED_AS_SEEN);
-  const condition = seen ? ["v = :seen", ...(touches ? [touches] : []), KNOWN_FORMAT] : ["attribute_not_exists(v)"];
-  return {
-    condition: condition.join(" AND "),
-    update: `SET ${Object.keys(item)
-      .map((name) => `${name} = :${name}`)
-      .join(", ")}${removed.length > 0 ? ` REMOVE ${removed.join(", ")}` : ""}`,
-    names: {},
-    values: {
-      ...values,
-      ...(seen && { ":seen": seen.version, ":format": FORMAT_VERSION }),
-      ...(touches === TOUCHED_AS_SEEN && { ":touches": seen?.touches }),
-    },
-  };
-}
-
-/**
- * Asserts that the record is as it was seen. It writes back the version that it checks, so it needs only the right to
- * update. A ConditionCheck costs the same, and needs a right that the roles don't have.
- */
-function unchanged(seen: LockRecord | undefined): Write {
-  return {
-    condition: `v = :seen AND ${KNOWN_FORMAT}`,
-    update: "SET v = :seen",
-    names: {},
-    values: { ":seen": seen?.version ?? 0, ":format": FORMAT_VERSION },
-  };
-}
-
-/** Converts the refused item, which is in wire form. */
-function seenBy({ Item: item }: { readonly Item?: WireItem }): LockRecord | undefined {
-  return item && recordIn(plainItem(item));
-}
-
-/** Returns the record of an item. Without a previous item, AWS returns nothing and the embedded engine returns the bare key. */
-function recordIn(item: Item | undefined): LockRecord | undefined {
-  const stored = present(item);
-  return stored && fromItem(stored);
-}
-
-/** The same for the item that a write has just replaced. */
-function recordBefore(item: Item | undefined): LockRecord | undefined {
-  try {
-    return recordIn(item);
-  } catch (error) {
-    throw isA(error, UnreadableRecord) ? new UnreadableRecord(error.code, error.message, { definite: false, cause: error }) : error;
   }
 }

@@ -7,41 +7,37 @@
 import { touchedTtlAtSec } from "../../core/change.js";
 import type { Release } from "../../core/commands.js";
 import { isCrowd } from "../../core/lock/crowd.js";
-import { highestLowWatermark, isLive, isSkewed } from "../../core/lock/expiry.js";
+import { highestLowWatermark } from "../../core/lock/expiry.js";
 import { endOnly } from "../../core/lock/release.js";
 import { placeOf } from "../../core/lock/queue.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { LIMITS } from "../../core/limits.js";
 import { holdBytes, waitersBytes } from "../../core/record-bytes.js";
-import type { Hold, LockPolicy, LockRecord } from "../../core/record.js";
+import type { Hold, LockRecord } from "../../core/record.js";
 import type { ClockReading } from "../../core/time.js";
 import { LARGE_CROWD } from "./crowd-item.js";
 import { FORMAT_VERSION } from "./item.js";
-import { type Lists, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "./lists.js";
+import { type Lists, LEFT, LEFT_BYTES, listBytes, NO_ENTRY, NOTHING } from "./lists.js";
 import * as is from "./predicates.js";
-import type { FastPath, Write } from "./predicates.js";
+import type { AttemptOf, FormWrite, Write } from "./predicates.js";
 import { storedId } from "./stored-id.js";
 
 /** The lease is the caller's and live. Others stay, or nobody waits. */
-export function leave(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath {
-  const lists = Object.keys(seen.holds).length > LARGE_CROWD || listsOf(seen).listed.length > 0;
-  const ended = lists ? listed([storedId(command.leaseId)], reading) : shifted(command, reading, stays(seen));
+export function leave(attempt: AttemptOf<Release>): FormWrite {
+  const { command, reading, seen = NOTHING } = attempt;
+  const lists = Object.keys(seen.record.holds).length > LARGE_CROWD || seen.lists.listed.length > 0;
+  const ended = lists ? listed([storedId(command.leaseId)], reading) : shifted(command, reading, stays(seen.record));
   const condition = [is.LEAVES_THE_QUEUE, ...ended.condition];
-  return removal(command, reading, policy, seen, { ...ended, condition, values: { ...ended.values, ":zero": 0 } });
+  return removal(attempt, { ...ended, condition, values: { ...ended.values, ":zero": 0 } });
 }
 
-/**
- * Ends a live lease, whoever waits. No change of another lease can break the write's condition, so it never loses a race. Returns nothing if
- * the lease isn't the caller's and live, or if the record must show more than its end.
- */
-export function endAnyway(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath | undefined {
-  const hold = holdOf(seen, command.leaseId);
-  if (hold?.principal !== command.principal || hold.broken || seen.run || isSkewed(reading) || !isLive(hold, reading)) return undefined;
-  return removal(command, reading, policy, seen, listed([storedId(command.leaseId)], reading));
+/** Ends a live lease, whoever waits. No change of another lease can break the write's condition, so it never loses a race. */
+export function endAnyway(attempt: AttemptOf<Release>): FormWrite {
+  return removal(attempt, listed([storedId(attempt.command.leaseId)], attempt.reading));
 }
 
 /** The lease is the caller's, live and alone. The key is offered to the first waiter, if there is one. */
-export function handOver(command: Release, reading: ClockReading, policy: LockPolicy, seen = EMPTY_RECORD): FastPath {
+export function handOver({ command, reading, policy, seen = NOTHING }: AttemptOf<Release>): FormWrite {
   const set = [
     is.HELD_FOR,
     "h = if_not_exists(q[0].g, :nobody)",
@@ -61,7 +57,7 @@ export function handOver(command: Release, reading: ClockReading, policy: LockPo
         ":zero": 0,
       },
     },
-    shifted(command, reading, stays(seen)),
+    shifted(command, reading, stays(seen.record)),
   );
   return {
     ...write,
@@ -71,12 +67,12 @@ export function handOver(command: Release, reading: ClockReading, policy: LockPo
 }
 
 /** A waiter leaves its place, which stays without it: nobody else's moves. */
-export function leavePlace(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord): FastPath {
+export function leavePlace({ command, reading, policy, seen: { record, lists } = NOTHING }: AttemptOf<Release>): FormWrite {
   const { leaseId, principal } = command;
-  const slot = listsOf(seen).places.indexOf(leaseId);
-  const waiter = seen.waiters[placeOf(seen, leaseId)];
+  const slot = lists.places.indexOf(leaseId);
+  const waiter = record.waiters[placeOf(record, leaseId)];
   const ended = listed([storedId(leaseId), LEFT], reading);
-  const bytes = isCrowd(seen) && waiter && waitersBytes([waiter]) - LEFT_BYTES - ended.bytes;
+  const bytes = isCrowd(record) && waiter && waitersBytes([waiter]) - LEFT_BYTES - ended.bytes;
   const counted = bytes ? ["cb = cb - :bytes", "cv = cv + :one"] : [];
   return {
     condition: [is.waitsAt(slot), is.TTL_STANDS, ...(bytes ? [is.COUNTED] : []), is.KNOWN_FORMAT].join(" AND "),
@@ -92,12 +88,12 @@ export function leavePlace(command: Release, reading: ClockReading, policy: Lock
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
-    lists: ({ places, ...lists }) => ({ places: places.with(slot, LEFT), listed: ended.after(lists) }),
+    lists: ({ places, ...others }) => ({ places: places.with(slot, LEFT), listed: ended.after(others) }),
   };
 }
 
 /** Removes one lease of the key, and leaves the queue as it is. */
-function removal(command: Release, reading: ClockReading, policy: LockPolicy, seen: LockRecord, ended: Ended): FastPath {
+function removal({ command, reading, policy, seen: { record: seen } = NOTHING }: AttemptOf<Release>, ended: Ended): FormWrite {
   const { leaseId } = command;
   const hold = holdOf(seen, leaseId);
   // Reentrant holds of a scope share their permits. Without right sums, the next to join writes them anew.

@@ -22,7 +22,7 @@
  *   co   number of offers
  *   jt   leaseId → token of a lease that joined. Then the hold's own `t` is lower
  *
- * An offer is an entry of `h` without a token. The fast path of a release moves the first waiter's `g` to `h` without a
+ * An offer is an entry of `h` without a token. The form of a release moves the first waiter's `g` to `h` without a
  * read. It writes its own time to `ox`, and the time at which the waiter was last seen to `ol`: the later one counts.
  * Any other write puts that time in the offer. `q` and `qi` are always present, because engines differ on removing from
  * a missing list. `qb` is present while the queue may reach its limit of bytes before its limit of waiters: 1 if some
@@ -32,7 +32,7 @@
  *
  * A place of the queue that was left has no leaseId and an empty entry (lists.ts).
  *
- * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. No fast path makes or claims an offer to it.
+ * A waiter that sleeps has the mark `z`, in its entry of the queue and in its offer. Only a write of the whole record makes or claims an offer to it.
  *
  * layout.ts has the attributes inside the parts. Attributes that a newer version of the same format adds beside these stay
  * as they are, since a record is written attribute by attribute.
@@ -46,8 +46,8 @@ import { inOrder } from "../../core/lock/queue.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import type { TableTenancy } from "../port.js";
 import { sumsOf } from "./crowd-item.js";
-import { FORMAT_VERSION, readItem } from "./format.js";
-import { LEFT, markOf, withListed, withLists } from "./lists.js";
+import { FORMAT_VERSION, present, readItem } from "./format.js";
+import { type Stored, LEFT, markOf, withListed } from "./lists.js";
 import {
   type Item,
   at,
@@ -119,7 +119,7 @@ export function toItem(record: LockRecord): Item {
   };
 }
 
-/** Returns the number of waiters that sleep: they have places of their own. No fast path changes it. */
+/** Returns the number of waiters that sleep: they have places of their own. Only a write of the whole record changes it. */
 export function sleepersIn({ waiters }: LockRecord): number {
   return waiters.filter(({ asleep }) => asleep).length;
 }
@@ -147,10 +147,24 @@ export function waiterToItem(waiter: Waiter): Item {
  * @throws UnreadableRecord for another format, and for an attribute that is damaged
  */
 export function fromItem(item: Item): LockRecord {
-  return readItem(item, recordOf);
+  return storedIn(item).record;
 }
 
-function recordOf(item: Item): LockRecord {
+/** Converts what an operation returns of an item, if there is one. @throws UnreadableRecord as {@link storedIn} */
+export function storedOf(item: Item | undefined): Stored | undefined {
+  const there = present(item);
+  return there && storedIn(there);
+}
+
+/**
+ * Converts an item to its record and its lists.
+ * @throws UnreadableRecord for another format, and for an attribute that is damaged
+ */
+export function storedIn(item: Item): Stored {
+  return readItem(item, recordAndLists);
+}
+
+function recordAndLists(item: Item): Stored {
   const integer = (name: string, byDefault?: number): number => at(name, () => safeInteger(item[name] ?? byDefault));
   const map = (name: string): Readonly<Record<string, Item>> => at(name, () => mapOf(item[name] ?? {})) as Readonly<Record<string, Item>>;
   const list = (name: string): readonly unknown[] => at(name, () => listOf(item[name] ?? []));
@@ -191,10 +205,10 @@ function recordOf(item: Item): LockRecord {
     ttlAtSec: integer(TABLE.ttlAttribute),
   };
   const endedAtMs = integer("rz", 0);
-  return withLists(
-    at("rl", () => withListed(record, listed, endedAtMs)),
-    { places: places.map((waiter) => waiter?.leaseId ?? LEFT), listed },
-  );
+  return {
+    record: at("rl", () => withListed(record, listed, endedAtMs)),
+    lists: { places: places.map((waiter) => waiter?.leaseId ?? LEFT), listed },
+  };
 }
 
 /** True if an entry of `h` is a hold: an offer has no token yet. */

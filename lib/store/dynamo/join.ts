@@ -17,9 +17,9 @@ import type { ClockReading } from "../../core/time.js";
 import { LISTED_MAX } from "./crowd-item.js";
 import { endedToItem, FORMAT_VERSION } from "./item.js";
 import { HOLD } from "./layout.js";
-import { type Lists, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "./lists.js";
+import { type Lists, type Stored, LEFT, LEFT_BYTES, listBytes, NO_ENTRY, NOTHING } from "./lists.js";
 import * as is from "./predicates.js";
-import type { FastPath, Write } from "./predicates.js";
+import type { AttemptOf, FormWrite, Write } from "./predicates.js";
 import { storedId } from "./stored-id.js";
 
 /** The number of left places at the front of the queue, the claimed one among them, that a claim removes. Other places move then. */
@@ -39,11 +39,12 @@ interface Part extends Pick<Write, "values"> {
  * Readers or permits hold the key, and this lease joins them. The token is counted from the last one at the moment of the write, so it stands
  * apart from the hold. A hold's value can't be computed there.
  */
-export function join(command: Acquire, seen: LockRecord, reading: ClockReading, policy: LockPolicy): FastPath {
+export function join({ command, reading, policy, seen: stored = NOTHING }: AttemptOf<Acquire>): FormWrite {
   const { leaseId, limit } = command;
+  const { record: seen } = stored;
   const counts = isLately(seen, reading);
   const hold = { ...newHold(EMPTY_RECORD, command, reading, policy), fencingToken: counts ? 0 : tokenBeside(seen, reading) };
-  const parts = [partOf(command, seen, reading), ...compaction(seen)];
+  const parts = [partOf(command, stored, reading), ...compaction(stored)];
   const bytes = parts.reduce((sum, part) => sum + part.bytes, holdBytes(hold, limit));
   const ttl = ttlOf(hold, policy, seen);
   const token = counts ? "jt.#me = f + :one, f = f + :one" : "f = :now";
@@ -77,10 +78,9 @@ export function join(command: Acquire, seen: LockRecord, reading: ClockReading, 
  * Makes tombstones of the leases that are listed as ended, once there are many. Each lease is listed once, and whoever makes tombstones takes
  * them all. So while the same one is the first, nobody has changed the tombstones.
  */
-function compaction(seen: LockRecord): readonly Part[] {
-  const { listed } = listsOf(seen);
+function compaction({ record, lists: { listed } }: Stored): readonly Part[] {
   if (listed.length < LISTED_MAX) return [];
-  const ended = Object.entries(endedToItem(seen));
+  const ended = Object.entries(endedToItem(record));
   return [
     {
       condition: [is.LISTED_AS_SEEN],
@@ -93,22 +93,22 @@ function compaction(seen: LockRecord): readonly Part[] {
   ];
 }
 
-function partOf(command: Acquire, seen: LockRecord, reading: ClockReading): Part {
+function partOf(command: Acquire, stored: Stored, reading: ClockReading): Part {
+  const { record: seen } = stored;
   const offer = offerOf(seen, command.leaseId);
   if (offer) {
     const values = { ":by": command.principal, ":params": command.requestHash };
     return { condition: [is.OFFERED], set: ["co = co - :one"], remove: [], bytes: -waitersBytes([offer]), values };
   }
   const waiter = seen.waiters[placeOf(seen, command.leaseId)];
-  return waiter ? fromItsPlace(command, waiter, seen, reading) : atOnce(command, seen, reading);
+  return waiter ? fromItsPlace(command, waiter, stored, reading) : atOnce(command, stored, reading);
 }
 
 /**
  * It waits, and all before it fit beside the holders too. Each who joins meanwhile takes what was counted for it, or what is free behind this
  * one. So the sum that was free for this one is free still, as long as nobody new stands before it.
  */
-function fromItsPlace(command: Acquire, waiter: Waiter, seen: LockRecord, reading: ClockReading): Part {
-  const { places } = listsOf(seen);
+function fromItsPlace(command: Acquire, waiter: Waiter, { record: seen, lists: { places } }: Stored, reading: ClockReading): Part {
   const slot = places.indexOf(command.leaseId);
   const room = roomFor(command, seen, reading, []);
   const before = is.placesAsSeen(places.slice(0, slot));
@@ -140,8 +140,7 @@ function fromItsPlace(command: Acquire, waiter: Waiter, seen: LockRecord, readin
 }
 
 /** It is new, and all who wait fit beside the holders too. */
-function atOnce(command: Acquire, seen: LockRecord, reading: ClockReading): Part {
-  const { places } = listsOf(seen);
+function atOnce(command: Acquire, { record: seen, lists: { places } }: Stored, reading: ClockReading): Part {
   const room = roomFor(command, seen, reading, seen.waiters);
   const queue = is.placesAsSeen(places);
   const size = places.length === 0 ? [is.NOBODY_WAITS] : ["size(qi) = :places", ...queue.condition];

@@ -6,9 +6,9 @@
  *  - `rl`: the leases that ended and have no tombstone yet. The next write of the whole record makes tombstones of them, and so does the
  *    write of one that joins a crowd once there are many.
  *
- * No decision depends on them. They are known by the record that was read, and by no copy of it.
+ * No decision depends on them.
  */
-import { endLease } from "../../core/lock/tombstones.js";
+import { EMPTY_RECORD, endLease } from "../../core/lock/tombstones.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
 import { leaseIdOf, storedId } from "./stored-id.js";
@@ -38,18 +38,19 @@ export interface Lists {
   readonly listed: readonly string[];
 }
 
-const LISTS = new WeakMap<LockRecord, Lists>();
-
-/** Returns the lists of the item with this record. A record that is written as a whole has no left place, and nobody is listed. */
-export function listsOf(record: LockRecord): Lists {
-  return LISTS.get(record) ?? { places: record.waiters.map(({ leaseId }) => leaseId), listed: [] };
+/** An item: its record, and the lists that the record doesn't show. */
+export interface Stored {
+  readonly record: LockRecord;
+  readonly lists: Lists;
 }
 
-/** Returns the record of an item with these lists. */
-export function withLists(record: LockRecord, lists: Lists): LockRecord {
-  LISTS.set(record, lists);
-  return record;
+/** Returns the item of a record that is written as a whole: no place is left, and nobody is listed. */
+export function wholly(record: LockRecord): Stored {
+  return { record, lists: { places: record.waiters.map(({ leaseId }) => leaseId), listed: [] } };
 }
+
+/** The item of a key that has none. */
+export const NOTHING: Stored = wholly(EMPTY_RECORD);
 
 /** Returns the bytes of these entries of `rl`. */
 export function listBytes(entries: readonly string[]): number {
@@ -57,8 +58,8 @@ export function listBytes(entries: readonly string[]): number {
 }
 
 /** True if a waiter has left a place that is still stored. */
-export function hasLeftPlaces(record: LockRecord): boolean {
-  return listsOf(record).places.includes(LEFT);
+export function hasLeftPlaces({ lists }: Stored): boolean {
+  return lists.places.includes(LEFT);
 }
 
 /** Makes tombstones of the listed leases, in the order in which they ended. */

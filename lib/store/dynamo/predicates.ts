@@ -1,10 +1,11 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { NO_TOMBSTONE, TOMBSTONES } from "./item.js";
 import { TOMBSTONE } from "./layout.js";
-import type { Acquire, Decision, Release, Renew } from "../../core/commands.js";
+import type { Command, Decision } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
-import { type Lists, LEFT, markOf } from "./lists.js";
+import type { Attempt } from "../compare-and-set.js";
+import { type Lists, type Stored, LEFT, markOf } from "./lists.js";
 import { TABLE } from "./table.js";
 
 /** A conditional UpdateItem, without its table and key. */
@@ -15,12 +16,16 @@ export interface Write {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** A write, with its decision where that differs from the core's decision on the previous record. */
-export interface FastPath extends Write {
-  readonly outcome?: (before: LockRecord) => Decision<Acquire | Release | Renew>;
+/** A write in one of the forms (forms.ts). */
+export interface FormWrite extends Write {
+  /** The decision that it carries out on the record before it. Absent: the core's decision on that record. */
+  readonly outcome?: (before: LockRecord) => Decision;
   /** The lists of the item that it leaves, where they are others than before. */
   readonly lists?: (before: Lists) => Lists;
 }
+
+/** A command on an item, and the decision on it. */
+export type AttemptOf<C extends Command = Command> = Attempt<C, Stored>;
 
 /** The TTL attribute, which garbage collection uses. */
 export const X = TABLE.ttlAttribute;
@@ -106,7 +111,7 @@ export const TTL_RISES = `${X} <= :ttl`;
 export const TTL_TOO_SOON = `${X} < :kept`;
 /** `extension`: the lease ends later than before, and its margin doesn't decrease. */
 export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
-/** The lease has the length that the fast path assumes if the request has none. */
+/** The lease has the length that the form assumes if the request has none. */
 export const SAME_LENGTH = "h.#me.l = :length";
 /** `runOf`: the record has no run. */
 export const NEVER_RUN = "attribute_not_exists(rn)";

@@ -1,19 +1,21 @@
 /** The write of a waiter's keep-alive, in the queue or in the wait set. */
-import type { Touch } from "../../core/commands.js";
-import type { LockRecord } from "../../core/record.js";
+import type { Decision } from "../../core/commands.js";
 import { FORMAT_VERSION } from "./item.js";
-import { listsOf } from "./lists.js";
+import { NOTHING } from "./lists.js";
 import * as is from "./predicates.js";
-import type { Write } from "./predicates.js";
+import type { AttemptOf, FormWrite } from "./predicates.js";
 import { storedId } from "./stored-id.js";
 
 /**
  * Writes a waiter's keep-alive, if it is later than the last. The version stays the same, so no concurrent write loses a race to it. The
- * record's life may become longer, never shorter.
+ * record's life may become longer, never shorter. Others may have changed the record by then, so that the core would decide more. Nothing more
+ * is written, so what was decided is the answer.
  */
-export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRecord): Write {
+export function touchWaiter({ decision, seen: { lists } = NOTHING }: AttemptOf): FormWrite {
+  const decided = decision as Required<Decision>;
+  const { waiter, inWaitSet, ttlAtSec } = decided.touch;
   const { leaseId, aliveUntilMs, ttlMs } = waiter;
-  const slot = listsOf(seen).places.indexOf(leaseId);
+  const slot = lists.places.indexOf(leaseId);
   const entry = inWaitSet ? "cw.#me" : `q[${slot}]`;
   const condition = [...(inWaitSet ? [] : [`attribute_exists(${entry}.g.#me)`]), `${entry}.u < :until`];
   const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
@@ -29,5 +31,6 @@ export function touchWaiter({ waiter, inWaitSet, ttlAtSec }: Touch, seen: LockRe
       ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
       ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
     },
+    outcome: () => decided,
   };
 }

@@ -63,9 +63,16 @@ export const CROWD_BUGS: readonly Bug[] = [
   {
     name: "release-on-the-version",
     why: "a release that lost races is written on the record's version again, as often as others change it",
-    file: "lib/store/compare-and-set.ts",
+    file: "lib/store/memory-store.ts",
     breaks: "L4",
-    edits: [["end: attempt > 0 && next", "end: attempt < 0 && next"]],
+    edits: [
+      ["const endsAnyway = refusals > 0", "const endsAnyway = refusals < 0"],
+      [
+        "fits: (attempt) => attempt.refusals > 1 && isOwn(attempt)",
+        "fits: (attempt) => attempt.refusals < 0 && isOwn(attempt)",
+        "lib/store/dynamo/forms.ts",
+      ],
+    ],
   },
   {
     name: "crowd-as-it-was-seen",
@@ -73,8 +80,8 @@ export const CROWD_BUGS: readonly Bug[] = [
     file: "test/support/memory-store.ts",
     edits: [
       [
-        "const decide = (present: LockRecord | undefined) => transition(present, asked, reading, policy);",
-        "const decide = (_present: LockRecord | undefined) => transition(_seen, asked, reading, policy);",
+        "const now = transition(present, command, reading, policy);",
+        "const now = transition(present && seen?.record, command, reading, policy);",
       ],
     ],
   },

@@ -81,7 +81,7 @@ export const RECORD_BUGS: readonly Bug[] = [
   {
     name: "queue-compared-by-its-text",
     why: "a queue is replaced only if this version would have written the same bytes: never, if a newer one wrote it",
-    file: "lib/store/dynamo/dynamo-store.ts",
+    file: "lib/store/dynamo/replacement.ts",
     edits: [
       [
         "(seen.touches === undefined ? UNTOUCHED : TOUCHED_AS_SEEN)",

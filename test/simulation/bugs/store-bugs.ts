@@ -1,7 +1,7 @@
 /** The must-fail switches of the store on DynamoDB: see bugs.ts. */
 import type { Bug } from "./bug.js";
 
-const FAST_PATH = "lib/store/dynamo/fast-path.ts";
+const HOLDING = "lib/store/dynamo/holding.ts";
 const PREDICATES = "lib/store/dynamo/predicates.ts";
 
 /** Mistakes in what is written without the core, or over what it decided on: most are a condition that is left out. */
@@ -9,19 +9,19 @@ export const STORE_BUGS: readonly Bug[] = [
   {
     name: "fast-version-from-nothing",
     why: "the fast grant of a collected key starts its versions at one again",
-    file: FAST_PATH,
+    file: HOLDING,
     edits: [["v = if_not_exists(v, :now) + :one", "v = if_not_exists(v, :zero) + :one"]],
   },
   {
     name: "fast-token-by-the-clock-alone",
     why: "the fast grant takes its clock for the token, although the key has a later one",
-    file: FAST_PATH,
+    file: HOLDING,
     edits: [["[is.FREE, is.CLOCK_ABOVE_FENCE, ", "[is.FREE, "]],
   },
   {
     name: "fast-grant-below-the-floor",
     why: "the fast grant leaves the floor that resources compare where it was",
-    file: FAST_PATH,
+    file: HOLDING,
     edits: [["SET h = :h, f = :token, ff = :token, ", "SET h = :h, f = :token, ff = if_not_exists(ff, :token), "]],
   },
   {
@@ -33,7 +33,7 @@ export const STORE_BUGS: readonly Bug[] = [
   {
     name: "fast-grant-of-an-ended-id",
     why: "the fast grant doesn't look whether its id ended before: a late duplicate holds",
-    file: FAST_PATH,
+    file: HOLDING,
     edits: [["is.CLOCK_ABOVE_FENCE, is.NEVER_ENDED, ", 'is.CLOCK_ABOVE_FENCE, "NOT (v = :me)", ']],
   },
   {
@@ -52,20 +52,20 @@ export const STORE_BUGS: readonly Bug[] = [
   {
     name: "fast-start-over-an-outcome",
     why: "the fast start doesn't look whether the key has a run already",
-    file: FAST_PATH,
+    file: HOLDING,
     breaks: "R4",
     edits: [["...(run ? [is.NEVER_RUN] : []), ", ""]],
   },
   {
     name: "fast-outcome-kept-for-no-time",
     why: "the fast outcome of a run is forgotten as soon as it is recorded",
-    file: FAST_PATH,
+    file: HOLDING,
     edits: [['["rn.u = rn.k + :now"]', '["rn.u = :now"]']],
   },
   {
     name: "written-on-any-version",
     why: "a decision is written over whatever the record has become since it was read",
-    file: "lib/store/dynamo/dynamo-store.ts",
+    file: "lib/store/dynamo/replacement.ts",
     breaks: "S11",
     edits: [['const condition = seen ? ["v = :seen", ', 'const condition = seen ? ["v >= :seen", ']],
   },

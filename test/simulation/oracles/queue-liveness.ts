@@ -23,7 +23,7 @@ const ON_THE_WAY_MS = 500;
 /** The time from a dead waiter to the next live one: an offer's window, and the next waiter's poll. */
 const NEXT_MS = DEFAULTS.offerWindowMs + 2 * DEFAULTS.clockErrorMs + LIMITS.pollMaxMs + ON_THE_WAY_MS;
 const LOST_LEASE_MS = 1000;
-/** The writes to the table per grant: enqueue, offer, claim and release, plus keep-alives and refused writes of the fast path. */
+/** The writes to the table per grant: enqueue, offer, claim and release, plus keep-alives and refused guesses. */
 const WRITES_PER_GRANT = 5;
 
 type Fate = "lives" | "dies" | "dies-holding";

@@ -106,7 +106,7 @@ const ROWS: readonly Row[] = [
     writes: 2,
     reads: 0,
   },
-  { what: "a claim sent again", before: [...line(B, C), release(A), queue(B)], act: queue(B), says: "replayed", writes: 1, reads: 0 },
+  { what: "a claim sent again", before: [...line(B, C), release(A), queue(B)], act: queue(B), says: "replayed", writes: 0, reads: 1 },
   { what: "leaving the queue", before: line(B, C, D), act: release(C), says: "never", writes: 1, reads: 0 },
   { what: "leaving one's turn to the next", before: [...line(B, C), release(A)], act: release(B), says: "never", writes: 2, reads: 0 },
   {
@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
     before: [...line(B, C), release(A), pass(DEFAULTS.offerWindowMs)],
     act: queue(C),
     says: "granted",
-    writes: 2,
+    writes: 1,
     reads: 0,
   },
   { what: "a refusal of who will not wait", before: line(B, C), act: acquire(D), says: "locked", writes: 0, reads: 1 },

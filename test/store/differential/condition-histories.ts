@@ -1,6 +1,6 @@
 /**
  * Random histories of one key with conditions: leases that wait and notify, callers that queue, cancels, keep-alives, and time that passes
- * between them. Callers that queue have a priority, since a blind enqueue differs from the core on purpose (differential-queue.ts).
+ * between them. Callers that queue have a priority, since an append differs from the core on purpose (differential-queue.ts).
  * Requests of members of the wait set are frequent, since only those can mistake a member for a new caller.
  */
 import * as fc from "fast-check";

@@ -2,13 +2,13 @@
  * Histories of a queue through two stores at once: the core behind conditional writes in memory, and the table as several processes see
  * it, each with its own recent record of the key. Both must give the same answers and store the same records.
  *
- * Two differences are intended. A renewal doesn't look for dead waiters behind a place that was left (`extendOnly`). A blind enqueue (`queueBehind`) goes behind all others without checking whether the holder expired or the
- * offers of others lapsed. The first poll checks that. So a blind enqueue must meet three conditions: it goes behind all others, it equals
+ * Two differences are intended. A renewal doesn't look for dead waiters behind a place that was left (`extendOnly`). An append (`queueBehind`) goes behind all others without checking whether the holder expired or the
+ * offers of others lapsed. The first poll checks that. So an append must meet three conditions: it goes behind all others, it equals
  * the core's result if nothing expired or lapsed, and the core would not have refused it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { DynamoDBClient, UpdateItemCommandInput } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
+import { DynamoDBDocumentClient, GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { expect } from "vitest";
 import { queueBehind } from "../../../lib/core/lock/acquire.js";
 import { check } from "../../../lib/core/lock/check.js";
@@ -19,7 +19,7 @@ import type { LockRecord } from "../../../lib/core/record.js";
 import { type ClockReading, systemClock } from "../../../lib/core/time.js";
 import { transition } from "../../../lib/core/transition.js";
 import { createDynamoStore } from "../../../lib/store/dynamo/dynamo-store.js";
-import { itemKey, toItem } from "../../../lib/store/dynamo/item.js";
+import { itemKey, storedIn, toItem } from "../../../lib/store/dynamo/item.js";
 import { hasLeftPlaces } from "../../../lib/store/dynamo/lists.js";
 import type { Address, LockStore } from "../../../lib/store/port.js";
 import { createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
@@ -28,8 +28,8 @@ import { freshNamespace, outcomeOf, POLICY, START_MS } from "../fixture.js";
 import { type EngineTable, type Play, tellHoldsById, withHoldsById } from "./differential-pair.js";
 import { expectSame } from "../../support/same.js";
 
-/** The part of its update expression by which each fast path is recognised among the writes. */
-export const FAST_PATHS = {
+/** The part of its update expression by which each form is recognised among the writes. */
+export const FORMS = {
   enqueue: "q = list_append(q, :waiters)",
   claim: "SET h.#me = :hold",
   join: "SET h.#me = :joined",
@@ -56,6 +56,8 @@ export function queueStorePair({ client, calls, tableName }: EngineTable): Play<
     const startProcess = (): LockStore => createDynamoStore({ calls, tableName, policy: POLICY, clock, random: () => 0 });
     const startAll = (): LockStore[] => Array.from({ length: PROCESSES - 1 }, startProcess);
     let processes = startAll();
+    const item = async (at: Address) =>
+      (await documents.send(new GetCommand({ TableName: tableName, Key: itemKey(at), ConsistentRead: true }))).Item;
 
     // The store never writes the count of touches, so it stays in the item.
     const put = ({ touches, ...record }: LockRecord) =>
@@ -83,14 +85,14 @@ export function queueStorePair({ client, calls, tableName }: EngineTable): Play<
         expectSame(seen(await process.read(address)), seen(before), asked);
       }
       const { result: came, updates } = await writtenBy(() => process.apply(address, command, () => reading));
-      const guesses = Object.entries(FAST_PATHS).filter(([, part]) => updates.some((update) => update.includes(part)));
+      const guesses = Object.entries(FORMS).filter(([, part]) => updates.some((update) => update.includes(part)));
       for (const [name] of guesses) told(`by ${name}`);
 
       const has = (part: string): boolean => updates.some((update) => update.includes(part));
       const replace = (next: LockRecord) => table.replace(address, next, before);
-      const extendsBlind = has(FAST_PATHS.renew) && hasLeftPlaces((await startProcess().read(address))!);
+      const extendsBlind = has(FORMS.renew) && hasLeftPlaces(storedIn((await item(address))!));
       const wanted =
-        has(FAST_PATHS.enqueue) && before && command.type === "acquire"
+        has(FORMS.enqueue) && before && command.type === "acquire"
           ? await queuedBlind(before, command, reading, replace)
           : extendsBlind && before && command.type === "renew"
             ? await extendedBlind(before, command, reading, replace)
@@ -126,7 +128,7 @@ function inAnyOrder<T extends { readonly events: readonly LeaseEvent[] }>(applie
   return { ...applied, events: [...applied.events].sort((a, b) => (a.leaseId < b.leaseId ? -1 : 1)) };
 }
 
-/** Checks a blind enqueue. */
+/** Checks an append. */
 async function queuedBlind(
   before: LockRecord,
   command: Acquire,

@@ -1,6 +1,6 @@
 /**
- * The same random histories through two stores: the table with its fast path, and the core alone in memory. Both must give the same
- * answers and store the same records, step by step. Each predicate of the fast path is needed: without it the two stores differ.
+ * The same random histories through two stores: the table with its forms, and the core alone in memory. Both must give the same
+ * answers and store the same records, step by step. Each predicate of a form is needed: without it the two stores differ.
  */
 import * as fc from "fast-check";
 import { expect } from "vitest";

@@ -21,7 +21,7 @@ export const IDS: readonly LeaseId[] = [
 ];
 const PRINCIPALS = ["P", "Q"] as const;
 /**
- * The lengths of leases, in ms. With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be
+ * The lengths of leases, in ms. With the default, which the guess of a renewal assumes. The shortest is frequent, because clocks may be
  * further apart than its length.
  */
 export const LENGTHS_MS = [1_000, 1_000, 10_000, 30_000, 60_000] as const;

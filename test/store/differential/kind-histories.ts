@@ -25,7 +25,7 @@ const KINDS: readonly Kind[] = [
   { mode: "exclusive", limit: 3, permits: 2 },
   { mode: "exclusive", limit: 2, permits: 1 },
 ];
-/** With the default, which a renewal's fast path assumes. The shortest is frequent, because clocks may be further apart than its length. */
+/** With the default, which the guess of a renewal assumes. The shortest is frequent, because clocks may be further apart than its length. */
 const LENGTHS_MS = [1_000, 1_000, 10_000, DEFAULTS.leaseMs] as const;
 const EDGES_MS = [...LENGTHS_MS, ...LENGTHS_MS.map((ms) => ms - 1), ...LENGTHS_MS.map((ms) => POLICY.marginMs(ms))];
 

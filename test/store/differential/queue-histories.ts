@@ -142,7 +142,7 @@ const historiesOf = (kinds: fc.Arbitrary<readonly Kind[]>): fc.Arbitrary<History
     steps: fc.array(step, { minLength: 1, maxLength: 30, size: "max" }),
   });
 
-/** Draws histories of writers alone, which use the fast path. */
+/** Draws histories of writers alone, who are written in forms of their own. */
 export const writerHistories = historiesOf(fc.constant([WRITER]));
 /** Draws histories of every kind. */
 export const queueHistories = historiesOf(

@@ -1,6 +1,6 @@
 /**
  * Random histories of one run: attempts that succeed, fail, go silent and are cancelled; outcomes that expire; runners
- * that go on for longer than a retention. Rare events are frequent here, so every predicate of a fast path decides some
+ * that go on for longer than a retention. Rare events are frequent here, so every predicate of a form decides some
  * command.
  */
 import * as fc from "fast-check";
@@ -20,7 +20,7 @@ const { retentionMs: RETENTION_MS } = POLICY;
 /** Never drawn: a hold beside the runner's, as a later version might write. It outlasts every history. */
 const BESIDE = leaseId(9_999);
 const KEEPS_MS = [LIMITS.keepResultMinMs, LIMITS.keepResultMinMs, DAY_MS, FOREVER_MS] as const;
-/** The age of a hold, up to the limit on which an outcome's fast path may rely. */
+/** The age of a hold, up to the limit on which an outcome's form may rely. */
 const GRANTED_AGO_MS = [0, 0, RETENTION_MS - 1, RETENTION_MS, RETENTION_MS + 200_000, 4 * RETENTION_MS] as const;
 
 type RunCommand = Start | Renew | Release | Complete | Reset;

@@ -8,7 +8,7 @@ import { RunScene, small } from "../run-fixture.js";
 
 /** The condition of a write that followed a read: it has the version seen, or requires that there is no record. */
 const decided = /^(?:v = :seen|attribute_not_exists\(v\))/;
-/** That of a write on the fast path, without a read. */
+/** That of a write without a read. */
 const fast = /^(?!v = :seen|attribute_not_exists\(v\))/;
 /** That of a waiter that joins the queue. */
 export const ENQUEUES = /size\(qi\) < :most/;
@@ -20,7 +20,7 @@ const handsOver = /q\[0\]\.u > :earlier/;
 interface Otherwise {
   /** The outcome without the loss, if it has another name. */
   readonly calm?: string;
-  /** A repeated renewal extends the lease again. Either the fast path's condition still holds, or a new decision is written once more. */
+  /** A repeated renewal extends the lease again. Either the form's condition still holds, or a new decision is written once more. */
   readonly extends?: "each time" | "once more";
 }
 
@@ -92,7 +92,7 @@ const LOCK_ROWS = rowsOn<Fixture>(Fixture, [
   ["break now", held, (lock) => lock.breakHold(undefined, 0), decided, "broken"],
 ]);
 
-/** With a lease of the default length, which a heartbeat's fast path assumes. */
+/** With a lease of the default length, which the guess of a heartbeat assumes. */
 const runs = (run: RunScene): Promise<unknown> => run.start(A, { leaseMs: 30_000 });
 const failed = async (run: RunScene): Promise<unknown> => (await run.start(A), await run.complete(A, "retry"), run.at(1));
 const runsAt = (ms: number) => async (run: RunScene): Promise<unknown> => (await run.start(A), run.at(ms)); // prettier-ignore

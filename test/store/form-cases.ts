@@ -1,6 +1,6 @@
 /**
- * The common writes of fast paths, and the differences that a key may have by the time a write arrives. `fast-path-states.test.ts` takes
- * each write on each difference. `fast-path-expressions.slow.test.ts` does so with a change in the write's expressions.
+ * The common writes of forms, and the differences that a key may have by the time a write arrives. `form-states.test.ts` takes
+ * each write on each difference. `form-expressions.slow.test.ts` does so with a change in the write's expressions.
  */
 import { expect } from "vitest";
 import type { Kind } from "../../lib/core/api/locks.js";
@@ -12,16 +12,16 @@ import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { highestLowWatermark } from "../../lib/core/lock/expiry.js";
 import { recordBytes, SHORT_OWNER_BYTES, waitersBytes } from "../../lib/core/record-bytes.js";
 import type { Hold, LockRecord, Member, Waiter } from "../../lib/core/record.js";
-import { type ClockReading, systemClock } from "../../lib/core/time.js";
+import type { ClockReading } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
 import { isConditionFailed } from "../../lib/store/dynamo/calls.js";
 import { LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
-import { fastPath } from "../../lib/store/dynamo/fast-path.js";
+import { applies } from "../../lib/store/compare-and-set.js";
+import { formsOf, resultOf } from "../../lib/store/dynamo/forms.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
-import { FORMAT_VERSION, fromItem, itemKey, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
-import { hasLeftPlaces, LEFT, LEFT_BYTES, listBytes, listsOf, NO_ENTRY } from "../../lib/store/dynamo/lists.js";
-import type { FastPath, Write } from "../../lib/store/dynamo/predicates.js";
-import { type RecentRecord, NOTHING_SEEN, RecentRecords } from "../../lib/store/dynamo/recent-records.js";
+import { FORMAT_VERSION, fromItem, itemKey, storedIn, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
+import { type Stored, hasLeftPlaces, LEFT, LEFT_BYTES, listBytes, NO_ENTRY, wholly } from "../../lib/store/dynamo/lists.js";
+import type { AttemptOf, FormWrite, Write } from "../../lib/store/dynamo/predicates.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { decisionsIn } from "../core/decisions.js";
 import { IN_S, permits, READER } from "../core/kinds-key.js";
@@ -39,18 +39,31 @@ export interface Asked {
   readonly command: Command;
   readonly reading: ClockReading;
   /** The key as the process saw it lately. Absent: not at all. */
-  readonly seen?: LockRecord | undefined;
+  readonly seen?: Stored | undefined;
 }
 
-/** A fast path is not there, was refused, or was written. */
+/** A form is not there, was refused, or was written. */
 export type Came = "none" | "refused" | "written";
 
-export function pathOf({ kind, command, reading, seen }: Asked): FastPath | undefined {
-  return fastPath(kind, command, reading, POLICY, seen ? recentOf({ namespace: "n", kind, key: "k" }, seen) : NOTHING_SEEN);
+function attemptOf({ command, reading, seen }: Asked, isFresh = false, refusals = 0): AttemptOf {
+  const decision = seen && transition(seen.record, command, reading, POLICY);
+  return { command, reading, policy: POLICY, seen, decision, isFresh, refusals };
+}
+
+/** Returns the write of the command in a form of its own: by what an earlier request saw, or by what this one has, after so many writes were refused. */
+export function pathOf(asked: Asked, isFresh = false, refusals = 0): FormWrite | undefined {
+  const attempt = attemptOf(asked, isFresh, refusals);
+  const form = formsOf(asked.kind, asked.command).find((each) => applies(each, attempt));
+  return form?.name === "whole" || form?.name === "keep-alive" ? undefined : form?.write(attempt);
+}
+
+/** Returns the write of a decision on the record that this request saw. */
+export function decidedPathOf(asked: Asked, refusals = 0): FormWrite | undefined {
+  return pathOf({ ...asked, seen: asked.before && wholly(asked.before) }, true, refusals);
 }
 
 /**
- * Sends the fast path of the command. Returns what became of it.
+ * Sends the form of the command. Returns what became of it.
  * @param item The stored item.
  * @throws an assertion if it left anything but the core's record.
  */
@@ -67,15 +80,25 @@ export function take(asked: Asked, fast = pathOf(asked), item: Item | null = ask
   const wanted = fast.outcome && was ? fast.outcome(was) : core;
   expectSame(core.answer.ok, true, command);
   expectSame(fromItem(stored), wanted.next, command);
-  if (was) expectSame(listsOf(fromItem(stored)), fast.lists?.(listsOf(was)) ?? listsOf(was), command);
+  if (item && was) expectSame(storedIn(stored).lists, fast.lists?.(storedIn(item).lists) ?? storedIn(item).lists, command);
   expectSound(stored, item, asked);
+  expectTold(asked, fast, item, stored);
   const { behind: _appended, commutes: _together, ...decided } = core;
   const { commutes: _also, ...decision } = wanted;
   // Of a waiter too that could have joined by now, its first poll finds out. A release leaves the queue to it only where the core does.
   const waits = wanted.answer.ok && "state" in wanted.answer;
-  const isRenewal = command.type === "renew" && was && !hasLeftPlaces(was);
+  const isRenewal = command.type === "renew" && item && !hasLeftPlaces(storedIn(item));
   if (core.behind || command.type === "release" || isRenewal || (core.commutes && !waits)) expectSame(decision, decided, command);
   return "written";
+}
+
+/** Checks what the store answers and remembers after a write: what was written, whether or not the process saw this very item before. */
+export function expectTold(asked: Asked, fast: FormWrite, item: Item | null, stored: Item): void {
+  for (const seen of [undefined, item ? storedIn(item) : undefined]) {
+    const { decided, after } = resultOf(fast, attemptOf({ ...asked, seen }), item ?? undefined);
+    expectSame(decided.next, fromItem(stored), asked.command);
+    expectSame(after, storedIn(stored), asked.command);
+  }
 }
 
 /** Sends a write to a table with this item. Returns the item that it leaves, or nothing if it was refused. */
@@ -123,7 +146,7 @@ function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | n
   const isFree = (it: Item | null): boolean => Object.keys(it?.["h"] ?? {}).length === 0;
   if (isFree(before) && !isFree(item)) expectSame({ ...sums(item), jt: item["jt"] }, { ...sums(whole), jt: whole["jt"] }, command);
   // A lease that shares its permits with others of its scope leaves the sums behind, and so does who didn't know of the crowd.
-  else if (before?.["cv"] !== before?.["v"] || (command.type === "release" && seen?.holds[command.leaseId]?.scope)) return;
+  else if (before?.["cv"] !== before?.["v"] || (command.type === "release" && seen?.record.holds[command.leaseId]?.scope)) return;
   // Once nobody holds, nobody can join beside.
   else if (whole["cv"] === undefined) {
     expectSame(item["cv"] === item["v"] && item["co"] !== Object.keys(item["h"] as Item).length, false, command);
@@ -133,14 +156,8 @@ function expectSound({ p: _partition, k: _key, ...item }: Item, before: Item | n
       expectSame(item["cb"], item["cb"] === undefined ? undefined : bytes, command);
   }
   // The bytes of a meta that changed stay in the sum.
-  else if (seen && isCrowd(seen))
+  else if (seen && isCrowd(seen.record))
     expectSame(sums(item), JSON.stringify(before).includes('"mt"') ? { ...sums(wrote), cb: expect.any(Number) } : sums(wrote), command);
-}
-
-function recentOf(address: Parameters<RecentRecords["of"]>[0], before: LockRecord): RecentRecord {
-  const recent = new RecentRecords(systemClock);
-  recent.note(address, before);
-  return recent.of(address, { type: "acquire" });
 }
 
 type Step = (key: QueueKey) => unknown;
@@ -152,7 +169,7 @@ export function lock(knows: "nothing" | "the record", ...steps: readonly Step[])
   ]).at(-1)!;
   // As long as a record of this kind is kept in fact, so that no release has to raise it.
   const kept = before && { ...before, ttlAtSec: touchedSec(reading) };
-  return { kind: "locks", command, before: kept, reading, seen: knows === "nothing" ? undefined : kept };
+  return { kind: "locks", command, before: kept, reading, seen: knows === "nothing" || !kept ? undefined : wholly(kept) };
 }
 
 function runs(command: Command, parts: Partial<LockRecord["run"]> | undefined, reading = at(1, 1)): Asked {
@@ -359,7 +376,7 @@ function crowd(letter: string, options: QueueOptions = {}): readonly Step[] {
   return Array.from(`${letter}BCDEFGHI`, (each) => grants(each, { ...READER, ...options }));
 }
 
-type Change = (before: LockRecord, asked: Asked, fast: FastPath) => Partial<LockRecord>;
+type Change = (before: LockRecord, asked: Asked, fast: FormWrite) => Partial<LockRecord>;
 
 const mine = ({ command }: Asked): string => (command as { readonly leaseId: string }).leaseId;
 /** A run's key has no queue, no modes and no permits. */
@@ -369,7 +386,7 @@ const ofLock =
     asked.kind === "runs" ? {} : change(before, asked, fast);
 /** The caller's hold has these parts, if it has a hold. */
 const held =
-  (change: (hold: Hold, asked: Asked, fast: FastPath) => Partial<Hold>): Change =>
+  (change: (hold: Hold, asked: Asked, fast: FormWrite) => Partial<Hold>): Change =>
   (before, asked, fast) => {
     const own = before.holds[mine(asked)];
     return own ? { holds: { ...before.holds, [mine(asked)]: { ...own, ...change(own, asked, fast) } } } : {};
@@ -407,7 +424,7 @@ const fullQueue = ({ waiters }: LockRecord, asked: Asked, fewer: number, owner =
   const polling = others(LIMITS.waitersMax - fewer - sleepers.length).map((id) => waiter(id, asked, { owner }));
   return { waiters: [...sleepers, ...polling] };
 };
-const number = (fast: FastPath, name: string): number | undefined => fast.values[name] as number | undefined;
+const number = (fast: FormWrite, name: string): number | undefined => fast.values[name] as number | undefined;
 /** The record is as large as `bytes`, by the meta of another's lease. */
 const sized = (before: LockRecord, asked: Asked, bytes: number, parts: Partial<Hold> = {}): Partial<LockRecord> => {
   const withNote = (length: number) => ({

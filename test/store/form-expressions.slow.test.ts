@@ -1,11 +1,11 @@
 /**
- * Each part of a fast path's expressions is needed: with a change in it, a common write leaves something other than the core would, or is
+ * Each part of a form's expressions is needed: with a change in it, a common write leaves something other than the core would, or is
  * refused on a key on which it was taken. So these are the mutation tests of lib/store/dynamo/predicates.ts, whose code is text.
  */
 import { describe, expect, it } from "vitest";
-import type { FastPath } from "../../lib/store/dynamo/predicates.js";
+import type { FormWrite } from "../../lib/store/dynamo/predicates.js";
 import { conditionMutants, updateMutants } from "./expression-mutants.js";
-import { type Asked, type Came, type Difference, COMMON, differencesFor, pathOf, take } from "./fast-path-cases.js";
+import { type Asked, type Came, type Difference, COMMON, differencesFor, pathOf, take } from "./form-cases.js";
 
 /** Changes that no key shows, each with the reason. */
 const EQUIVALENT: readonly (readonly [expression: RegExp, mutant: RegExp, why: string])[] = [
@@ -17,7 +17,7 @@ const EQUIVALENT: readonly (readonly [expression: RegExp, mutant: RegExp, why: s
 /** One common write on one key, and what became of it. */
 interface Try {
   readonly asked: Asked;
-  readonly fast: FastPath;
+  readonly fast: FormWrite;
   readonly difference: Difference;
   readonly came: Came;
 }
@@ -42,7 +42,7 @@ describe.each([
   });
 });
 
-function isNoticed({ asked, difference, came }: Try, fast: FastPath): boolean {
+function isNoticed({ asked, difference, came }: Try, fast: FormWrite): boolean {
   try {
     return take(asked, fast, difference.item) !== came;
   } catch {

@@ -1,25 +1,26 @@
 /**
- * The common writes of fast paths, on the simulation's table. Each must be there, be taken, and leave exactly the record that the core
+ * The common writes of forms, on the simulation's table. Each must be there, be taken, and leave exactly the record that the core
  * would; and so on a key that has changed in one thing since the process saw it, or be refused.
  */
 import { describe, expect, it } from "vitest";
-import type { Command, Touch } from "../../lib/core/commands.js";
+import type { Command, Decision, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import { leanWrite } from "../../lib/store/dynamo/fast-path.js";
 import type { Item } from "../../lib/store/dynamo/layout.js";
-import { FORMAT_VERSION, fromItem, toItem } from "../../lib/store/dynamo/item.js";
+import { FORMAT_VERSION, fromItem, storedIn, toItem } from "../../lib/store/dynamo/item.js";
+import type { AttemptOf } from "../../lib/store/dynamo/predicates.js";
 import { touchWaiter } from "../../lib/store/dynamo/touch-waiter.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
 import { IN_S, permits } from "../core/kinds-key.js";
 import { QueueKey } from "../core/queue-key.js";
 import { at, complete, DAY_MS, hold, LEASE_MS as RUN_LEASE_MS, ME, NOW_MS, OTHER, over, record, run, start } from "../core/run-parts.js";
-import { LEFT } from "../../lib/store/dynamo/lists.js";
+import { LEFT, wholly } from "../../lib/store/dynamo/lists.js";
 import { LISTED_MAX } from "../../lib/store/dynamo/crowd-item.js";
 import {
   asks,
   COMMON,
+  decidedPathOf,
   differencesFor,
   ends,
   grants,
@@ -31,7 +32,7 @@ import {
   releases,
   take,
   written,
-} from "./fast-path-cases.js";
+} from "./form-cases.js";
 import { leaseId, POLICY } from "./fixture.js";
 
 describe("a common write", () => {
@@ -50,8 +51,7 @@ describe("a write that commutes", () => {
     ...["release of permits", "release of one of many readers", "claim of a reader", "cancel", "cancel behind permits"],
     ...["join behind those who wait", "claim from the only place", "claim from a place behind"],
   ])("is there once the core has decided on the record: %s", (name) => {
-    const { before, command, reading } = COMMON[name]!;
-    const path = leanWrite("commute", command, before!, reading, POLICY);
+    const path = decidedPathOf(COMMON[name]!);
     expect(path).toBeDefined();
     expect(take(COMMON[name]!, path)).toBe("written");
   });
@@ -66,28 +66,21 @@ describe("a write that commutes", () => {
   });
 
   it("ends no hold for who would end a wait alone", () => {
-    const { before, command, reading, ...asked } = COMMON["release"]!;
-    const onlyWaiting = { ...command, onlyWaiting: true } as Command;
-    expect(leanWrite("end", command, before!, reading, POLICY)).toBeDefined();
-    expect(leanWrite("end", onlyWaiting, before!, reading, POLICY)).toBeUndefined();
-    expect(pathOf({ ...asked, before, command: onlyWaiting, reading })).toBeUndefined();
+    const asked = COMMON["release"]!;
+    const onlyWaiting = { ...asked, command: { ...asked.command, onlyWaiting: true } as Command };
+    expect(decidedPathOf(asked, 2)?.update).toContain("rl = list_append");
+    expect(decidedPathOf(onlyWaiting, 2)).toBeUndefined();
+    expect(pathOf(onlyWaiting)).toBeUndefined();
   });
 
   it("appends a waiter to a key that was not seen", () => {
-    const { before, command, reading } = COMMON["append"]!;
-    const path = leanWrite("append", command, before!, reading, POLICY);
+    const asked = COMMON["append"]!;
+    const path = decidedPathOf(asked);
     expect(path).toBeDefined();
-    expect(take(COMMON["append"]!, path)).toBe("written");
+    expect(take(asked, path)).toBe("written");
     // Each of these may belong before others, or changes the record's format.
     for (const parts of [{ scope: "s" }, { priority: 1 }, { sleepMs: 60_000 }, { owner: "€".repeat(200) }])
-      expect(leanWrite("append", { ...command, ...parts }, before!, reading, POLICY), JSON.stringify(parts)).toBeUndefined();
-  });
-
-  it("is none for a command of another kind", () => {
-    for (const [way, name] of [["end", "release"] as const, ["append", "append"] as const]) {
-      const { before, command, reading } = COMMON[name]!;
-      expect(leanWrite(way, { ...command, type: "renew" } as Command, before!, reading, POLICY), way).toBeUndefined();
-    }
+      expect(decidedPathOf({ ...asked, command: { ...asked.command, ...parts } }), JSON.stringify(parts)).toBeUndefined();
   });
 });
 
@@ -103,7 +96,7 @@ describe("a write on a queue with places that were left", () => {
       (left, letter, place) => (letter === "." ? leftAt(left, place) : left),
       toItem({ ...asked.before!, waiters }),
     );
-    const path = pathOf({ ...asked, seen: fromItem(item) });
+    const path = pathOf({ ...asked, seen: storedIn(item) });
     return { outcome: take(asked, path, item), left: written("locks", item, path!, asked.reading)?.["qi"] as readonly string[] };
   };
   const marks = (qi: readonly string[]): string => qi.map((id) => (id === LEFT ? "." : "w")).join("");
@@ -128,7 +121,7 @@ describe("a write on a queue with places that were left", () => {
 describe("a lease that joins where many ended and are listed", () => {
   const asked = COMMON["join of permits"]!;
   const many = { ...toItem(asked.before!), ...listed(LISTED_MAX) };
-  const path = pathOf({ ...asked, seen: fromItem(many) })!;
+  const path = pathOf({ ...asked, seen: storedIn(many) })!;
 
   it("makes tombstones of them, and leaves those that ended since to the next", () => {
     expect(take(asked, path, many)).toBe("written");
@@ -139,7 +132,7 @@ describe("a lease that joins where many ended and are listed", () => {
 
   it("does so from that many on", () => {
     const fewer = { ...many, ...listed(LISTED_MAX - 1) };
-    const item = written("locks", fewer, pathOf({ ...asked, seen: fromItem(fewer) })!, asked.reading);
+    const item = written("locks", fewer, pathOf({ ...asked, seen: storedIn(fewer) })!, asked.reading);
     expect(item!["rl"]).toHaveLength(LISTED_MAX - 1);
   });
 
@@ -149,14 +142,14 @@ describe("a lease that joins where many ended and are listed", () => {
   });
 });
 
-describe("a fast path on a lock", () => {
+describe("a form on a lock", () => {
   it("is none for who was seen to wait behind others", () => {
     expect(pathOf(lock("the record", grants("B"), asks("C"), asks("E"), later(), asks("E")))).toBeUndefined();
   });
 
   it("claims the offer of who was seen to be the first that waits, however many wait behind it", () => {
     const waits = Array.from("ECDFGHIJ", (letter) => asks(letter));
-    const { before: seen } = lock("the record", grants("B"), ...waits, later(), asks("E"));
+    const { seen } = lock("the record", grants("B"), ...waits, later(), asks("E"));
     expect(take({ ...lock("the record", grants("B"), ...waits, releases("B"), later(), asks("E")), seen })).toBe("written");
   });
 
@@ -188,9 +181,10 @@ describe("a fast path on a lock", () => {
       // As long as a record of this kind is kept in fact, so that no write has to raise it.
       const kept = before && { ...before, ttlAtSec: Math.ceil((reading.latestMs + POLICY.retentionMs) / 1000) };
       const lately = command.startsWith("release") ? kept : before;
-      expect(take({ kind: "locks", command: sent, before: lately, reading, seen: seen === "nothing" ? undefined : lately }), command).toBe(
-        "written",
-      );
+      expect(
+        take({ kind: "locks", command: sent, before: lately, reading, seen: seen === "nothing" || !lately ? undefined : wholly(lately) }),
+        command,
+      ).toBe("written");
     }
   });
 
@@ -199,11 +193,11 @@ describe("a fast path on a lock", () => {
     const waits = COLUMNS.findLast(([column]) => column === "E exclusive")!;
     const { before, command, reading } = decisionsIn(state, [waits]).at(-1)!;
     const kept = { ...before!, ttlAtSec: Math.ceil((reading.latestMs + POLICY.retentionMs) / 1000) };
-    const asked = (parts: object) => take({ kind: "locks", before: kept, reading, seen: kept, command: { ...command, ...parts } });
+    const asked = (parts: object) => take({ kind: "locks", before: kept, reading, seen: wholly(kept), command: { ...command, ...parts } });
     expect(asked({})).toBe("written");
     expect(take({ kind: "locks", before: kept, reading, command })).toBe("refused");
     // Each of these may come before others, or make the queue too large: the record decides. So it does of who would be refused.
-    for (const parts of [{ scope: "s" }, { priority: 1 }, { mode: "shared" }, { owner: "€".repeat(200) }, { limit: 2 }, { wait: false }])
+    for (const parts of [{ scope: "s" }, { priority: 1 }, { owner: "€".repeat(200) }, { limit: 2 }, { wait: false }])
       expect(asked(parts), JSON.stringify(parts)).toBe("none");
     // A waiter that sleeps changes the record's format, and an id whose time is out of bounds can't become a lease.
     expect(asked({ sleepMs: 60_000 })).toBe("none");
@@ -237,7 +231,7 @@ describe("a keep-alive", () => {
     return { key, before, touch: key.decision!.touch! };
   };
   const after = (before: Item, touch: Touch, seen = fromItem({ ...before, fv: FORMAT_VERSION })): LockRecord | undefined => {
-    const item = written("locks", before, touchWaiter(touch, seen), at(1, 1));
+    const item = written("locks", before, touchWaiter({ decision: { touch } as Decision, seen: wholly(seen) } as AttemptOf), at(1, 1));
     return item && fromItem(item);
   };
 
@@ -258,7 +252,7 @@ describe("a keep-alive", () => {
   });
 });
 
-describe("a fast path on a run", () => {
+describe("a form on a run", () => {
   const checkpoint = { digest: "c", bytes: 1, text: "1" };
   const large = { digest: "l", bytes: 5_000, ttlAtSec: 99 };
   const unstored = { digest: "u", bytes: 5_000 };
