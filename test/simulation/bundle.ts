@@ -7,6 +7,7 @@ import { type Edit, editedSources } from "../support/edited-sources.js";
 import type { Bug } from "./bugs/bug.js";
 import { BUGS } from "./bugs/bugs.js";
 import type { simulate } from "./history.js";
+import { WITHOUT } from "./forms.js";
 import { OPTIMISERS, STORM, WRITES_FIRST } from "./optimisers.js";
 import type * as Bundled from "./worker.js";
 
@@ -105,7 +106,7 @@ export async function loadBundle(bug: Bug | undefined): Promise<typeof Bundled> 
 /** Patches the current bug into its files. */
 function writtenIn(bugNow: () => Bug | undefined): Plugin {
   const editsOf = ({ edits, file }: Bug): readonly Edit[] => edits.map(([find, replace, other = file]) => [find, replace, other]);
-  const files = [...BUGS, ...OPTIMISERS, STORM, WRITES_FIRST].flatMap(editsOf).map(([, , file]) => file);
+  const files = [...BUGS, ...OPTIMISERS, ...WITHOUT, STORM, WRITES_FIRST].flatMap(editsOf).map(([, , file]) => file);
   return editedSources(files, () => {
     const bug = bugNow();
     return bug && { name: bug.name, edits: editsOf(bug) };

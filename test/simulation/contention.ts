@@ -10,6 +10,8 @@ export interface Cost {
   readonly grants: number;
   readonly writes: number;
   readonly reads: number;
+  /** Write units, by the sizes of the items. */
+  readonly units: number;
   /** Requests to the service. */
   readonly calls: number;
   /** Simulated time. */
@@ -57,13 +59,29 @@ export async function hold(leases: number): Promise<Cost> {
   return counted(arena, () => arena.sleep(60_000).then(() => leases));
 }
 
+/** Does this many runs in one process, one after the other, each for this long. */
+export function runs(count: number, lastsMs: number): Promise<Cost> {
+  const arena = new Arena(1);
+  const client = arena.client("http");
+  return counted(arena, async () => {
+    for (let run = 0; run < count; run++) await client.runOnce(`CHARGE_${run}`, {}, () => arena.sleep(lastsMs));
+    return count;
+  });
+}
+
 /** Plays the scene, whose result is the number of its grants, and counts its requests. */
 async function counted(arena: Arena, scene: () => Promise<number>): Promise<Cost> {
   const [before, beganMs] = [arena.counts(), arena.nowMs()];
   const grants = await arena.play(scene());
-  const { writes, reads, overHttp } = arena.counts();
+  const { writes, reads, writeUnits, overHttp } = arena.counts();
   return {
-    ...{ grants, writes: writes - before.writes, reads: reads - before.reads, calls: overHttp - before.overHttp },
+    ...{
+      grants,
+      writes: writes - before.writes,
+      reads: reads - before.reads,
+      units: writeUnits - before.writeUnits,
+      calls: overHttp - before.overHttp,
+    },
     lastedMs: arena.nowMs() - beganMs,
   };
 }

@@ -3,8 +3,8 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { campaign, PLAYED } from "./campaign.js";
 import { simulate } from "./history.js";
 
-export { clicks, turns } from "../../bench/crowds/scenes.js";
-export { contend, hold } from "./contention.js";
+export { clicks, givingUp, keeping, readers, turns } from "../../bench/crowds/scenes.js";
+export { contend, hold, runs } from "./contention.js";
 export { PARTS, simulate } from "./history.js";
 
 /** The seeds that a worker simulates. */
