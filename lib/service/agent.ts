@@ -40,7 +40,7 @@ import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../c
 import { LIMITS } from "../core/limits.js";
 import { check } from "../core/lock/check.js";
 import { isLive, isWaiting } from "../core/lock/expiry.js";
-import { isInRecord, placeOf } from "../core/lock/queue.js";
+import { isInRecord, placeOf } from "../core/lock/places.js";
 import type { Hold, LockRecord } from "../core/record.js";
 import { type Clock, elapsedMs, instantOf } from "../core/time.js";
 import type { Address, LockStore, Sleeper, SleeperStore, TiedLease } from "../store/port.js";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isLeaseId, isSameLeaseId, leaseIdFrom, leaseIdTimeMs } from "../../lib/core/lease-id.js";
-import { offerOf, placeOf } from "../../lib/core/lock/queue.js";
+import { offerOf, placeOf } from "../../lib/core/lock/places.js";
 import { EMPTY_RECORD, endingOf } from "../../lib/core/lock/tombstones.js";
 import type { Offer, Waiter } from "../../lib/core/record.js";
 

@@ -1,7 +1,7 @@
 /** A queue is bounded in waiters and in bytes, because the cost of every write of the key depends on its size. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, LIMITS } from "../../lib/core/limits.js";
-import { isOverfull, placesFor } from "../../lib/core/lock/queue.js";
+import { isOverfull, placesFor } from "../../lib/core/lock/places.js";
 import { bytesOf, isLong, SHORT_OWNER_BYTES } from "../../lib/core/record-bytes.js";
 import type { Acquire } from "../../lib/core/commands.js";
 import { leaseIdTimeMs } from "../../lib/core/lease-id.js";

@@ -1,7 +1,7 @@
 /** The views of a key: its holders and waiters, the time until it is free, the reason of a loss, a run, and the tags of conditional reads. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, FOREVER_MS } from "../../lib/core/limits.js";
-import { inOrder, isSameQueue } from "../../lib/core/lock/queue.js";
+import { inOrder, isSameQueue } from "../../lib/core/lock/places.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Inspection } from "../../lib/core/lock/views.js";
 import {

@@ -11,7 +11,7 @@ export const OPTIMISERS: readonly Bug[] = [
   {
     name: "pace of the queue",
     why: "a waiter polls when its turn is expected, by the lengths of the latest leases",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/pace.ts",
     edits: [
       [
         "return (Math.max(0, Math.min(heldMs, heldBeforeMs)) + LIMITS.handOverMs) / limit;",
@@ -45,7 +45,7 @@ export const STORM: Bug = {
 export const HALF_A_LEASE: Bug = {
   name: "half a lease",
   why: "whoever is next comes by chance, up to half a lease after the release",
-  file: "lib/core/lock/queue.ts",
+  file: "lib/core/lock/pace.ts",
   edits: [
     [
       "if (!isHeldAlone(record) || leftMs > wholeMs) return wholeMs / 2;",
@@ -58,7 +58,7 @@ export const HALF_A_LEASE: Bug = {
 export const PLACES_BY_CHANCE: Bug = {
   name: "places by chance",
   why: "who asks at the right moment passes all that have waited longer outside the queue",
-  file: "lib/core/lock/queue.ts",
+  file: "lib/core/lock/places.ts",
   edits: [["return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;", "return isNext || !isNext ? LIMITS.waitersMax : 0;"]],
 };
 
@@ -66,7 +66,7 @@ export const PLACES_BY_CHANCE: Bug = {
 export const EARLY_IN_A_BURST: Bug = {
   name: "early in a burst",
   why: "ids of one moment tell no order, so everybody outside asks as if it were next",
-  file: "lib/core/lock/queue.ts",
+  file: "lib/core/lock/pace.ts",
   edits: [["const leastMs = eachMs < 1 ?", "const leastMs = eachMs < 0 ?"]],
 };
 

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import type { Kind } from "../../lib/core/api/locks.js";
 import type { AnswerTo, Command } from "../../lib/core/commands.js";
 import { LIMITS } from "../../lib/core/limits.js";
-import { waiterFor } from "../../lib/core/lock/queue.js";
+import { waiterFor } from "../../lib/core/lock/places.js";
 import { isCrowd } from "../../lib/core/lock/crowd.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import { highestLowWatermark } from "../../lib/core/lock/expiry.js";

@@ -4,7 +4,8 @@
  * write.
  */
 import type { Command, Decision, Touch } from "../../lib/core/commands.js";
-import { isSameQueue, withTouch } from "../../lib/core/lock/queue.js";
+import { withTouch } from "../../lib/core/lock/pace.js";
+import { isSameQueue } from "../../lib/core/lock/places.js";
 import { type LimitRecord, decideTake, fullAgain } from "../../lib/core/rate.js";
 import type { LockRecord, LockPolicy } from "../../lib/core/record.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";

@@ -26,22 +26,9 @@ import { isCrowd, tokenBeside } from "./crowd.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
 import type { AdvancedQueue } from "./queue.js";
-import {
-  touched,
-  isHalfOver,
-  isOverfull,
-  advanceIfQueued,
-  offerOf,
-  placeOf,
-  advanceQueue,
-  needsKeepAlive,
-  placeAfterMs,
-  placesFor,
-  waiterFor,
-  waitingView,
-  withWaiter,
-  memberView,
-} from "./queue.js";
+import { touched, isHalfOver, needsKeepAlive, placeAfterMs, waitingView, memberView } from "./pace.js";
+import { isOverfull, offerOf, placeOf, placesFor, waiterFor, withWaiter } from "./places.js";
+import { advanceIfQueued, advanceQueue } from "./queue.js";
 import { liveMembers, memberOf, waitSetOf, withWaitSet } from "./wait-set.js";
 import type { Hold, LockRecord, LockPolicy, Member, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
@@ -77,9 +64,8 @@ export function acquire(record: LockRecord | undefined, command: Acquire, readin
 function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const { leaseId, wait } = command;
   const arrived = waiterFor(command, reading);
-  const asking = arrived.asleep ? undefined : leaseId;
   const waiters = withWaiter(before.waiters, arrived);
-  const now = advanceQueue({ ...before, waiters }, reading, asking, true);
+  const now = advanceQueue({ ...before, waiters }, reading, { leaseId: arrived.asleep ? undefined : leaseId, isNew: true });
   const isInUse = isUsed(now.record, leaseId) || liveMembers(now.record, reading).length > 0;
   const isRefused = before.limit !== command.limit && isInUse;
   if (now.isCallersTurn && !isRefused) {
@@ -109,7 +95,7 @@ function refusedAfter(
   reading: ClockReading,
   policy: LockPolicy,
 ): Decision<Acquire> {
-  const { record, events } = advanceQueue(before, reading, undefined, true);
+  const { record, events } = advanceQueue(before, reading, { isNew: true });
   const answer = refusalOf(record);
   // Every server sees by itself that a lease ran out. That needs no write before the next grant.
   const hasMoved = record.offers.length !== before.offers.length || record.waiters.length !== before.waiters.length;
@@ -140,7 +126,7 @@ function poll(before: LockRecord, waiter: Waiter, command: Acquire, reading: Clo
   const { leaseId } = command;
   const index = before.waiters.indexOf(waiter);
   const touch = touched(waiter, index, reading);
-  const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, leaseId);
+  const now = advanceQueue({ ...before, waiters: before.waiters.with(index, touch) }, reading, { leaseId });
   if (now.isCallersTurn) {
     const joins = joinsCrowd(before, now, command) && !waiter.asleep && waiter.condition === undefined;
     return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };

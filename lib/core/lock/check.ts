@@ -3,7 +3,9 @@ import type { Held, Waiting } from "../commands.js";
 import { holdOf } from "./tombstones.js";
 import { type Refusal, refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
-import { offerOf, placeOf, advanceQueue, isHalfOver, isWokenByAdvance, memberView, needsKeepAlive, waitingView } from "./queue.js";
+import { isHalfOver, memberView, needsKeepAlive, waitingView } from "./pace.js";
+import { offerOf, placeOf } from "./places.js";
+import { advanceQueue, isWokenByAdvance } from "./queue.js";
 import { memberOf } from "./wait-set.js";
 import type { LockRecord } from "../record.js";
 import type { ClockReading } from "../time.js";
@@ -37,6 +39,6 @@ function checkWaiter(
   const seen = member ? memberView(record, member) : waitingView(record, leaseId, reading);
   const mustAsk = member
     ? isHalfOver(member, reading) || isWokenByAdvance(record, leaseId, reading)
-    : waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, leaseId).moved);
+    : waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, { leaseId }).moved);
   return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
 }

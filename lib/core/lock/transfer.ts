@@ -5,7 +5,7 @@ import { change, ttlAtSec } from "../change.js";
 import type { Decision, Transfer } from "../commands.js";
 import { endLease, endingOf, holdOf } from "./tombstones.js";
 import { refuse } from "../errors.js";
-import { isInRecord } from "./queue.js";
+import { isInRecord } from "./places.js";
 import type { Hold, LockRecord, LockPolicy } from "../record.js";
 import type { ClockReading } from "../time.js";
 import { isLive } from "./expiry.js";

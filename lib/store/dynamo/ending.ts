@@ -9,7 +9,7 @@ import type { Release } from "../../core/commands.js";
 import { isCrowd } from "../../core/lock/crowd.js";
 import { highestLowWatermark } from "../../core/lock/expiry.js";
 import { endOnly } from "../../core/lock/release.js";
-import { placeOf } from "../../core/lock/queue.js";
+import { placeOf } from "../../core/lock/places.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { LIMITS } from "../../core/limits.js";
 import { holdBytes, waitersBytes } from "../../core/record-bytes.js";

@@ -12,7 +12,7 @@ import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { newHold } from "../../core/lock/grant.js";
 import { isAlone } from "../../core/lock/compatibility.js";
 import { DEFAULTS, LIMITS } from "../../core/limits.js";
-import { placesFor, waiterFor } from "../../core/lock/queue.js";
+import { placesFor, waiterFor } from "../../core/lock/places.js";
 import type { Hold, LockPolicy } from "../../core/record.js";
 import { startedTtlAtSec } from "../../core/run/run.js";
 import { nextAttempt } from "../../core/run/start.js";

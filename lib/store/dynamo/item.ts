@@ -42,7 +42,7 @@
 import { LIMITS } from "../../core/limits.js";
 import type { Hold, LockRecord, Member, Tombstone, Waiter } from "../../core/record.js";
 import { isCrowd } from "../../core/lock/crowd.js";
-import { inOrder } from "../../core/lock/queue.js";
+import { inOrder } from "../../core/lock/places.js";
 import { isCrowded, isLong } from "../../core/record-bytes.js";
 import type { TableTenancy } from "../port.js";
 import { sumsOf } from "./crowd-item.js";

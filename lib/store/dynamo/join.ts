@@ -8,7 +8,7 @@ import { grantBeside } from "../../core/lock/acquire.js";
 import { permitsOut } from "../../core/lock/compatibility.js";
 import { isLately, tokenBeside } from "../../core/lock/crowd.js";
 import { newHold } from "../../core/lock/grant.js";
-import { offerOf, placeOf } from "../../core/lock/queue.js";
+import { offerOf, placeOf } from "../../core/lock/places.js";
 import { EMPTY_RECORD, holdOf } from "../../core/lock/tombstones.js";
 import { LIMITS } from "../../core/limits.js";
 import { holdBytes, waitersBytes } from "../../core/record-bytes.js";

@@ -1,6 +1,6 @@
 /** The write of a whole record, on its version: the form of every change that has none of its own. */
 import type { Decision } from "../../core/commands.js";
-import { isSameQueue } from "../../core/lock/queue.js";
+import { isSameQueue } from "../../core/lock/places.js";
 import type { LockRecord } from "../../core/record.js";
 import { FORMAT_VERSION, OPTIONAL, QUEUE, toItem } from "./item.js";
 import { type Stored, hasLeftPlaces, wholly } from "./lists.js";

@@ -30,6 +30,6 @@ export const CONDITION_BUGS: readonly Bug[] = [
     why: "a waiter that was notified and dies before it has the key takes its notify with it: the others wait on",
     file: "lib/core/lock/queue.ts",
     breaks: "L5",
-    edits: [["return rest.waitSet ? passOn(now, skipped, reading, asking) : now;", "return now;"]],
+    edits: [["return now.record.waitSet ? passOn(now, [...skipped, ...offered.skipped], reading, by) : now;", "return now;"]],
   },
 ];

@@ -30,7 +30,7 @@ export const CROWD_BUGS: readonly Bug[] = [
     edits: [
       [
         "if (isAlive) occupants.push(first);",
-        "if (isAsking || (isAlive && !(isAcquire && comesForItself(rest, first, reading)))) occupants.push(first);",
+        "if (isAsking || (isAlive && !(isAcquire && comesForItself(record, first, reading)))) occupants.push(first);",
       ],
     ],
   },

@@ -6,7 +6,7 @@ export const EDGE_BUGS: readonly Bug[] = [
   {
     name: "keep-alive-of-the-place-alone",
     why: "a waiter that came forward asks for less time than it has: its keep-alives are refused, until it gives up or is skipped",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/pace.ts",
     breaks: "L4",
     noticedBy: ["test/core/queue.test.ts", "until later than before, though it came forward"],
     edits: [["const aliveUntilMs = Math.max(waiter.aliveUntilMs + 1, latestMs + ttlMs);", "const aliveUntilMs = latestMs + ttlMs;"]],

@@ -21,7 +21,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "every-visit-a-write",
     why: "every poll of a waiter is a keep-alive, and costs a write of the whole queue",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/pace.ts",
     edits: [["return aliveUntilMs - ttlMs / 2 <= latestMs;", "return latestMs > 0;"]],
   },
   {
@@ -57,7 +57,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "claimed-after-withdrawal",
     why: "a withdrawn offer can still be claimed: two hold then",
     file: "lib/core/lock/queue.ts",
-    edits: [["offers: offers.sort(inOrder), waiters:", "offers: [...offers, ...lapsed].sort(inOrder), waiters:"]],
+    edits: [["const offers = record.offers.filter((offer) => !lapsed.includes(offer));", "const { offers } = record;"]],
   },
   {
     name: "hand-over-forgets-the-head",
@@ -74,12 +74,12 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "offered-key-to-a-newcomer",
     why: "an offered key counts as free: the first caller gets it",
     file: "lib/core/lock/queue.ts",
-    edits: [["[...occupantsOf(rest, reading)]", "[...occupantsOf({ ...rest, offers: [] }, reading)]"]],
+    edits: [["[...occupantsOf(record, reading)]", "[...occupantsOf({ ...record, offers: [] }, reading)]"]],
   },
   {
     name: "arrivals-in-front",
     why: "new arrivals go in front of the queue",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/places.ts",
     edits: [["let place = behind < 0 ? waiters.length : behind;", "let place = behind < 0 ? 0 : behind;"]],
   },
   {
@@ -98,7 +98,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     why: "dead waiters leave only at their turn: behind a holder that keeps renewing, the queue stays full of them",
     file: "lib/core/lock/queue.ts",
     edits: [
-      ["const drops = isNew || (isFirst && isHeadDead(before, reading));", "const drops = isNew && isFirst && reading.latestMs < 0;"],
+      ["return isNew === true || (isFirst && isHeadDead(before, reading));", "return isNew === true && isFirst && reading.latestMs < 0;"],
     ],
   },
   {
@@ -136,7 +136,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "pace-past-the-offer",
     why: "a waiter far back is told to poll when its turn is due, which may be after its place is lost",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/pace.ts",
     breaks: "L2",
     edits: [
       [
@@ -148,7 +148,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
   {
     name: "places-without-end",
     why: "whoever comes gets a place: every write pays for all of them",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/places.ts",
     breaks: "L4",
     edits: [["return alike.length > most ||", "return alike.length > 100 * most ||"]],
   },

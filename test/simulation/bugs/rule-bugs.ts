@@ -18,7 +18,7 @@ export const RULE_BUGS: readonly Bug[] = [
   {
     name: "priority-ignored",
     why: "new arrivals go behind all waiters, whatever their priority",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/places.ts",
     edits: [["({ priority }) => priority < waiter.priority", "() => false"]],
   },
   {

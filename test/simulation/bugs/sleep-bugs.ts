@@ -43,7 +43,7 @@ export const SLEEP_BUGS: readonly Bug[] = [
   {
     name: "places-of-all-kinds",
     why: "sleepers count against the places of those that poll, who then never get one",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/places.ts",
     breaks: "L2",
     edits: [
       ["polls(waiter) === polls(kind) && waiter.asleep === kind.asleep", "polls(waiter) !== polls(kind) || waiter.asleep === kind.asleep"],
@@ -52,7 +52,7 @@ export const SLEEP_BUGS: readonly Bug[] = [
   {
     name: "bytes-of-all-kinds",
     why: "sleepers with long names take the bytes of those that poll",
-    file: "lib/core/lock/queue.ts",
+    file: "lib/core/lock/places.ts",
     breaks: "L2",
     edits: [["(polls(kind) ? 0 : LIMITS.pollersBytes)", "(polls(kind) ? 0 : 0 * LIMITS.pollersBytes)"]],
   },

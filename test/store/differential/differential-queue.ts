@@ -14,7 +14,8 @@ import { queueBehind } from "../../../lib/core/lock/acquire.js";
 import { check } from "../../../lib/core/lock/check.js";
 import type { Acquire, LeaseEvent, Renew } from "../../../lib/core/commands.js";
 import { extendOnly } from "../../../lib/core/lock/renew.js";
-import { advanceQueue, waiterFor, withWaiter } from "../../../lib/core/lock/queue.js";
+import { waiterFor, withWaiter } from "../../../lib/core/lock/places.js";
+import { advanceQueue } from "../../../lib/core/lock/queue.js";
 import type { LockRecord } from "../../../lib/core/record.js";
 import { type ClockReading, systemClock } from "../../../lib/core/time.js";
 import { transition } from "../../../lib/core/transition.js";
@@ -139,7 +140,8 @@ async function queuedBlind(
   const { behind: _behind, commutes: _commutes, ...looked } = transition(before, command, reading, POLICY);
   expect(looked.answer).toMatchObject({ ok: true });
   const waiters = withWaiter(before.waiters, waiterFor(command, reading));
-  if (!advanceQueue({ ...before, waiters }, reading, command.leaseId, true).moved) expect({ next, ...blind }).toEqual(looked);
+  if (!advanceQueue({ ...before, waiters }, reading, { leaseId: command.leaseId, isNew: true }).moved)
+    expect({ next, ...blind }).toEqual(looked);
   if (next) await replace(next);
   return blind;
 }
