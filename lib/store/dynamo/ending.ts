@@ -40,9 +40,9 @@ export function endAnyway(attempt: AttemptOf<Release>): FormWrite {
 export function handOver({ command, reading, policy, seen = NOTHING }: AttemptOf<Release>): FormWrite {
   const set = [
     is.HELD_FOR,
-    "h = if_not_exists(q[0].g, :nobody)",
+    `h = if_not_exists(${is.first.offer}, :nobody)`,
     "ox = :now",
-    "ol = if_not_exists(q[0].u, :now) - if_not_exists(q[0].s, :zero)",
+    `ol = if_not_exists(${is.first.aliveUntilMs}, :now) - if_not_exists(${is.first.ttlMs}, :zero)`,
   ];
   const write = ending(
     command,

@@ -140,7 +140,7 @@ export function renew({ command, reading, policy, seen: { record } = NOTHING }: 
 export function renewRun({ command: { checkpoint, ...command }, reading, policy }: AttemptOf<Renew>): Write {
   return renewal(command, reading, policy, timesOf(command, reading, policy), {
     condition: [is.TTL_IS_ENOUGH, ...(checkpoint?.sequence === undefined ? [] : [is.LATER_CHECKPOINT])],
-    update: checkpoint ? ["rn.c = :checkpoint"] : [],
+    update: checkpoint ? [`${is.run.checkpoint} = :checkpoint`] : [],
     values: checkpoint && {
       ":checkpoint": CHECKPOINT.toItem(checkpoint),
       ...(checkpoint.sequence !== undefined && { ":sequence": checkpoint.sequence }),
@@ -168,7 +168,7 @@ function renewal(
   const sameLength = command.leaseMs === undefined ? [is.SAME_LENGTH] : [];
   return {
     condition: [is.MINE, is.LIVE, is.NOT_BROKEN, is.LENGTHENED, ...sameLength, ...also.condition, is.KNOWN_FORMAT].join(" AND "),
-    update: `SET ${["h.#me.e = :expires", "h.#me.l = :length", "h.#me.g = :margin", ...NEXT_VERSION, ...also.update].join(", ")}`,
+    update: `SET ${[`${is.my.expiresAtMs} = :expires`, `${is.my.leaseMs} = :length`, `${is.my.marginMs} = :margin`, ...NEXT_VERSION, ...also.update].join(", ")}`,
     names: { "#me": storedId(leaseId) },
     values: {
       ":principal": principal,
@@ -192,16 +192,16 @@ const NEXT_VERSION = ["v = v + :one", "cv = if_not_exists(cv, :zero) + :one"];
 export function complete({ command, reading, policy }: AttemptOf<Complete>): Write {
   const { state, payload, omitted } = command;
   const said = [
-    "rn.s = :state",
-    "rn.b = :me",
-    "rn.p = :principal",
-    "rn.w = h.#me.o",
-    "rn.g = h.#me.a",
-    "rn.e = :now",
-    ...(payload ? ["rn.o = :payload"] : []),
-    ...(omitted ? ["rn.om = :true"] : []),
+    `${is.run.state} = :state`,
+    `${is.run.recordedBy} = :me`,
+    `${is.run.principal} = :principal`,
+    `${is.run.owner} = ${is.my.owner}`,
+    `${is.run.startedAtMs} = ${is.my.grantedAtMs}`,
+    `${is.run.endedAtMs} = :now`,
+    ...(payload ? [`${is.run.payload} = :payload`] : []),
+    ...(omitted ? [`${is.run.omitted} = :true`] : []),
   ];
-  const kept = state === "retry" ? [] : ["rn.u = rn.k + :now"];
+  const kept = state === "retry" ? [] : [`${is.run.keptUntilMs} = ${is.run.keepResultMs} + :now`];
   const write = ending(
     command,
     reading,
@@ -221,6 +221,10 @@ export function complete({ command, reading, policy }: AttemptOf<Complete>): Wri
     },
     shifted(command, reading, false, outcomeDigest(command)),
   );
-  const gone = [...(state === "retry" ? [] : ["rn.c"]), ...(payload ? [] : ["rn.o"]), ...(omitted ? [] : ["rn.om"])];
+  const gone = [
+    ...(state === "retry" ? [] : [is.run.checkpoint]),
+    ...(payload ? [] : [is.run.payload]),
+    ...(omitted ? [] : [is.run.omitted]),
+  ];
   return { ...write, update: `${write.update} REMOVE ${["h.#me", ...gone].join(", ")}` };
 }

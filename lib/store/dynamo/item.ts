@@ -57,6 +57,7 @@ import {
   listOf,
   mapOf,
   OFFER,
+  OFFER_OF_PLACE,
   PLACE,
   RUN,
   safeInteger,
@@ -138,7 +139,7 @@ export function waiterToItem(waiter: Waiter): Item {
   const { leaseId, unknown: _ofOffer, unknownOfPlace, ...place } = waiter;
   return {
     ...PLACE.toItem({ ...place, ...(unknownOfPlace && { unknown: unknownOfPlace }) }),
-    g: { [storedId(leaseId)]: OFFER.toItem(waiter) },
+    [OFFER_OF_PLACE]: { [storedId(leaseId)]: OFFER.toItem(waiter) },
   };
 }
 

@@ -112,7 +112,7 @@ function fromItsPlace(command: Acquire, waiter: Waiter, { record: seen, lists: {
   const slot = places.indexOf(command.leaseId);
   const room = roomFor(command, seen, reading, []);
   const before = is.placesAsSeen(places.slice(0, slot));
-  const condition = [is.waitsAt(slot), `q[${slot}].g.#me.ph = :params`, ...before.condition, ...room.condition];
+  const condition = [is.waitsAt(slot), `${is.offerAt(slot).requestHash} = :params`, ...before.condition, ...room.condition];
   const values = { ":by": command.principal, ":params": command.requestHash, ...before.values, ...room.values };
   const set = ["cp = cp + :permits"];
   const bytes = -waitersBytes([waiter]);

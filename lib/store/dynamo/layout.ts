@@ -33,9 +33,14 @@ interface Attribute<Value> {
 
 type Members<Part> = { readonly [Member in Exclude<keyof Part, "unknown">]-?: Attribute<Part[Member]> };
 
+/** A path in an expression for each member of a part. */
+type Paths<Part> = Readonly<Required<Record<Exclude<keyof Part, "unknown">, string>>>;
+
 /** The conversions of a part, and the names of its attributes. */
 interface Layout<Part> {
   readonly names: readonly string[];
+  /** Returns the paths of the attributes of a part that is stored at `path`. */
+  readonly pathsIn: (path: string) => Paths<Part>;
   readonly toItem: (part: Part) => Item;
   readonly fromItem: (item: Item) => Part;
 }
@@ -47,6 +52,7 @@ function layoutOf<Part extends object>(members: Members<Part>, others: readonly 
   const known = new Set([...names, ...others]);
   return {
     names,
+    pathsIn: (path) => Object.fromEntries(rows.map(([member, { name }]) => [member, `${path}.${name}`])) as Paths<Part>,
     toItem(part) {
       const item: Record<string, unknown> = { ...part.unknown };
       for (const [member, { name, to }] of rows) {
@@ -148,10 +154,13 @@ export const OFFER = layoutOf<Omit<Offer, "leaseId" | "offeredAtMs">>(
   ["a"],
 );
 
+/** The attribute of a waiter's entry that has the offer to it, by its leaseId. */
+export const OFFER_OF_PLACE = "g";
+
 /** A waiter's entry in the queue, apart from the offer in it and its place `n` in the wait set. */
 export const PLACE = layoutOf<Pick<Waiter, "aliveUntilMs" | "ttlMs" | "mode" | "asleep">>(
   { aliveUntilMs: integer("u"), ttlMs: integer("s"), mode: WAITING_MODE, asleep: ASLEEP },
-  ["g", "n"],
+  [OFFER_OF_PLACE, "n"],
 );
 
 export const TOMBSTONE = layoutOf<Tombstone>({
@@ -200,7 +209,8 @@ const ATTEMPT = layoutOf<Omit<Run, "outcome">>(
 );
 
 /** A run, in `rn`. Its outcome's attributes are beside its own; `b` is present if there is an outcome. */
-export const RUN: Pick<Layout<Run>, "toItem" | "fromItem"> = {
+export const RUN: Pick<Layout<Run>, "toItem" | "fromItem"> & Pick<Layout<Omit<Run, "outcome"> & Outcome>, "pathsIn"> = {
+  pathsIn: (path) => ({ ...ATTEMPT.pathsIn(path), ...OUTCOME.pathsIn(path) }),
   toItem: (run) => ({ ...ATTEMPT.toItem(run), ...(run.outcome && OUTCOME.toItem(run.outcome)) }),
   fromItem(item) {
     const attempt = ATTEMPT.fromItem(item);

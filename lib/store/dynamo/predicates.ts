@@ -1,6 +1,6 @@
 /** Named predicates for write conditions, each with the name of the core rule that it mirrors; and the parts of a conditional write. */
 import { NO_TOMBSTONE, TOMBSTONES } from "./item.js";
-import { TOMBSTONE } from "./layout.js";
+import { CHECKPOINT, HOLD, OFFER, OFFER_OF_PLACE, PLACE, RUN, TOMBSTONE, UPGRADING } from "./layout.js";
 import type { Command, Decision } from "../../core/commands.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { LockRecord } from "../../core/record.js";
@@ -27,6 +27,18 @@ export interface FormWrite extends Write {
 /** A command on an item, and the decision on it. */
 export type AttemptOf<C extends Command = Command> = Attempt<C, Stored>;
 
+/** The caller's hold. In each expression, `#me` is its leaseId. */
+export const my = HOLD.pathsIn("h.#me");
+/** The first in the queue. */
+export const first = { ...PLACE.pathsIn("q[0]"), offer: `q[0].${OFFER_OF_PLACE}` };
+/** The run of the key. */
+export const run = RUN.pathsIn("rn");
+/** The reader that waits to become the writer. */
+const upgrading = UPGRADING.pathsIn("ug");
+/** The lease that ended first of those that have a tombstone. */
+const oldest = TOMBSTONES.at(-1) ?? "";
+const oldestId = TOMBSTONE.pathsIn(oldest).leaseId;
+
 /** The TTL attribute, which garbage collection uses. */
 export const X = TABLE.ttlAttribute;
 
@@ -39,7 +51,7 @@ export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
 /** `advanceQueue`: the lease that ends is the only one. The queue is empty, or its first waiter is alive, wants the key exclusively and polls. */
 export const HANDS_OVER =
   "size(h) = :one AND (size(qi) = :zero OR " +
-  "(lim = :one AND q[0].u > :earlier AND attribute_not_exists(q[0].m) AND attribute_not_exists(q[0].z)))";
+  `(lim = :one AND ${first.aliveUntilMs} > :earlier AND attribute_not_exists(${first.mode}) AND attribute_not_exists(${first.asleep})))`;
 /** `isOverfull`, `isCrowded`: there is room for one more waiter. */
 export const ROOM_TO_WAIT = "size(qi) < :most AND attribute_not_exists(qb)";
 /** `isOverfull`: nobody sleeps, or as many as were seen. They have places of their own. */
@@ -50,9 +62,9 @@ export const NOT_CROWDED = "NOT (cb > :crowded)";
 /** `isCrowd`: the sums are right for this very version, and at least one lease holds the key beside the offers. */
 export const CROWD = "cv = v AND size(h) > co";
 /** `isUpgrading`: no reader waits to become the writer. */
-export const NOT_UPGRADING = "NOT (ug.u > :earlier)";
+export const NOT_UPGRADING = `NOT (${upgrading.untilMs} > :earlier)`;
 /** `isUpgrading`: the reader that asked to become the writer is this one, which held no more when it was seen, and never holds again. */
-export const UPGRADER_LEFT = "ug.i = :upgrader";
+export const UPGRADER_LEFT = `${upgrading.leaseId} = :upgrader`;
 /** `refuseLimit`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
 /** `hasRoom`: one more lease, and its permits. Expired holders count. */
@@ -78,29 +90,29 @@ export const NO_MEMBERS = "attribute_not_exists(cw)";
 /** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
 export const NEW_HERE = `NOT contains(qi, :mark) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
 /** `offerOf`, `refuseAsking`: the key is offered to this id. */
-export const OFFERED = "attribute_not_exists(h.#me.t) AND h.#me.p = :by AND h.#me.ph = :params";
+export const OFFERED = `attribute_not_exists(${my.fencingToken}) AND ${my.principal} = :by AND ${my.requestHash} = :params`;
 /** The same, and nobody else holds it or is offered it. */
 export const OFFERED_ALONE = `size(h) = :one AND ${OFFERED}`;
 /** `nextToken`: the clock alone is above every earlier token. */
 export const CLOCK_ABOVE_FENCE = "(attribute_not_exists(f) OR f < :token)";
 /** `endingOf`: this id has not ended. */
-export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${name}.i = :me)`).join(" AND ")} AND NOT contains(rl, :me) AND (attribute_not_exists(fl) OR fl < :me)`;
+export const NEVER_ENDED = `${TOMBSTONES.map((name) => `NOT (${TOMBSTONE.pathsIn(name).leaseId} = :me)`).join(" AND ")} AND NOT contains(rl, :me) AND (attribute_not_exists(fl) OR fl < :me)`;
 /** No lease ended without a tombstone: the latest to end comes first. */
 export const NONE_LISTED = "NOT (size(rl) > :zero)";
 /** `endLease`: the tombstones, and the leases listed first, are as they were seen. */
 export const LISTED_AS_SEEN = "rl[0] = :ended";
 /** `holdOf`, with its principal. */
-export const MINE = "h.#me.p = :principal";
+export const MINE = `${my.principal} = :principal`;
 /** `isLive`. */
-export const LIVE = "h.#me.e > :earlier";
+export const LIVE = `${my.expiresAtMs} > :earlier`;
 /** `Hold.broken`. */
-export const NOT_BROKEN = "attribute_not_exists(h.#me.b)";
+export const NOT_BROKEN = `attribute_not_exists(${my.broken})`;
 /** `isHeadDead`: the queue is empty, or its first waiter was seen in time, or has left its place. */
-export const HEAD_LIVES = "NOT (q[0].u <= :earlier)";
+export const HEAD_LIVES = `NOT (${first.aliveUntilMs} <= :earlier)`;
 /** `endLease`: the id that drops out neither lowers the low watermark nor raises it too far. */
-export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${last()}) OR (fl <= ${last()}.i AND ${last()}.i <= :reach))`;
+export const LOW_WATERMARK_RISES = `(attribute_not_exists(fl) OR attribute_not_exists(${oldest}) OR (fl <= ${oldestId} AND ${oldestId} <= :reach))`;
 /** `endLease`: the id that drops out is below the low watermark. */
-export const LOW_WATERMARK_STAYS = `${last()}.i <= fl AND ${last()}.i <= :reach`;
+export const LOW_WATERMARK_STAYS = `${oldestId} <= fl AND ${oldestId} <= :reach`;
 /** `touchedTtlAtSec`: garbage collection waits long enough already. */
 export const TTL_STANDS = `${X} >= :touched`;
 /** `renewedTtlAtSec`, or another lease of a crowd: garbage collection waits long enough already. */
@@ -110,21 +122,22 @@ export const TTL_RISES = `${X} <= :ttl`;
 /** `keptTtlAtSec`: garbage collection would come too early. */
 export const TTL_TOO_SOON = `${X} < :kept`;
 /** `extension`: the lease ends later than before, and its margin doesn't decrease. */
-export const LENGTHENED = "h.#me.e <= :expires AND h.#me.g <= :margin";
+export const LENGTHENED = `${my.expiresAtMs} <= :expires AND ${my.marginMs} <= :margin`;
 /** The lease has the length that the form assumes if the request has none. */
-export const SAME_LENGTH = "h.#me.l = :length";
+export const SAME_LENGTH = `${my.leaseMs} = :length`;
 /** `runOf`: the record has no run. */
 export const NEVER_RUN = "attribute_not_exists(rn)";
 /** `startedTtlAtSec`: the record lives long enough for an outcome that is recorded now. */
-export const STARTED_LATELY = "h.#me.a >= :lately";
+export const STARTED_LATELY = `${my.grantedAtMs} >= :lately`;
+const { sequence } = CHECKPOINT.pathsIn(run.checkpoint);
 /** `isLater`: not a late duplicate of an earlier checkpoint. */
-export const LATER_CHECKPOINT = "(attribute_not_exists(rn.c.q) OR rn.c.q <= :sequence)";
+export const LATER_CHECKPOINT = `(attribute_not_exists(${sequence}) OR ${sequence} <= :sequence)`;
 /** `LockRecord.touches`: no keep-alive was written since. */
 export const TOUCHED_AS_SEEN = "qv = :touches";
 /** The same for a record without any keep-alive. */
 export const UNTOUCHED = "attribute_not_exists(qv)";
 /** Not a predicate: the length of the lease that ends, and of the one before. */
-export const HELD_FOR = "hp = if_not_exists(hl, :now), hl = :now - h.#me.a";
+export const HELD_FOR = `hp = if_not_exists(hl, :now), hl = :now - ${my.grantedAtMs}`;
 /** The record has this version's format. */
 export const KNOWN_FORMAT = "fv = :format";
 /** The same, or the key has no record yet. */
@@ -134,7 +147,7 @@ export const NO_OTHER_FORMAT = `(attribute_not_exists(v) OR ${KNOWN_FORMAT})`;
 export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false): Pick<Write, "update" | "values"> {
   const shifted = TOMBSTONES.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
   return {
-    update: [...(stays ? [] : [`fl = if_not_exists(${last()}.i, :nofloor)`]), ...shifted].join(", "),
+    update: [...(stays ? [] : [`fl = if_not_exists(${oldestId}, :nofloor)`]), ...shifted].join(", "),
     values: {
       // Stryker disable next-line ConditionalExpression: an outcome that is undefined is not written either
       ":ended": TOMBSTONE.toItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
@@ -144,9 +157,15 @@ export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false):
   };
 }
 
+/** The offer that the caller would get at this place of the stored queue. */
+export function offerAt(slot: number): ReturnType<typeof OFFER.pathsIn> {
+  return OFFER.pathsIn(`q[${slot}].${OFFER_OF_PLACE}.#me`);
+}
+
 /** `placeOf`: this id waits at this place of the stored queue, with its principal, and didn't come by a notify. */
 export function waitsAt(slot: number): string {
-  return `q[${slot}].g.#me.p = :by AND attribute_not_exists(q[${slot}].g.#me.c)`;
+  const { principal, condition } = offerAt(slot);
+  return `${principal} = :by AND attribute_not_exists(${condition})`;
 }
 
 /**
@@ -165,8 +184,4 @@ export function placesAsSeen(
       ...Object.fromEntries(all.flatMap(([slot, id]) => (id === LEFT ? [] : [[`:w${slot}`, markOf(id)]]))),
     },
   };
-}
-
-function last(): string {
-  return TOMBSTONES.at(-1) ?? "";
 }

@@ -1,6 +1,7 @@
 /** The write of a waiter's keep-alive, in the queue or in the wait set. */
 import type { Decision } from "../../core/commands.js";
 import { FORMAT_VERSION } from "./item.js";
+import { OFFER_OF_PLACE, PLACE } from "./layout.js";
 import { NOTHING } from "./lists.js";
 import * as is from "./predicates.js";
 import type { AttemptOf, FormWrite } from "./predicates.js";
@@ -17,8 +18,9 @@ export function touchWaiter({ decision, seen: { lists } = NOTHING }: AttemptOf):
   const { leaseId, aliveUntilMs, ttlMs } = waiter;
   const slot = lists.places.indexOf(leaseId);
   const entry = inWaitSet ? "cw.#me" : `q[${slot}]`;
-  const condition = [...(inWaitSet ? [] : [`attribute_exists(${entry}.g.#me)`]), `${entry}.u < :until`];
-  const update = [`${entry}.u = :until`, `${entry}.s = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
+  const place = PLACE.pathsIn(entry);
+  const condition = [...(inWaitSet ? [] : [`attribute_exists(${entry}.${OFFER_OF_PLACE}.#me)`]), `${place.aliveUntilMs} < :until`];
+  const update = [`${place.aliveUntilMs} = :until`, `${place.ttlMs} = :ttl`, "qv = if_not_exists(qv, :zero) + :one"];
   if (ttlAtSec !== undefined) {
     condition.push(is.TTL_TOO_SOON);
     update.push(`${is.X} = :kept`);

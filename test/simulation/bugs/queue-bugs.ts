@@ -123,7 +123,7 @@ export const QUEUE_BUGS: readonly Bug[] = [
     name: "heard-of-taken-back",
     why: "a stalled keep-alive overwrites a later one: its waiter counts as dead too early",
     file: "lib/store/dynamo/touch-waiter.ts",
-    edits: [[", `${entry}.u < :until`]", "]"]],
+    edits: [[", `${place.aliveUntilMs} < :until`]", "]"]],
   },
   {
     name: "gives-up-without-asking",

@@ -28,7 +28,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-renewal-that-shortens",
     why: "the fast renewal sets the expiry, also to an earlier one",
     file: PREDICATES,
-    edits: [['"h.#me.e <= :expires AND h.#me.g <= :margin"', '"h.#me.g <= :margin"']],
+    edits: [["${my.expiresAtMs} <= :expires AND ${my.marginMs} <= :margin", "${my.marginMs} <= :margin"]],
   },
   {
     name: "fast-grant-of-an-ended-id",
@@ -47,7 +47,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-claim-of-a-held-key",
     why: "the fast claim takes a lease for an offer: a repeated acquire gets another token",
     file: PREDICATES,
-    edits: [["attribute_not_exists(h.#me.t) AND h.#me.p = :by", "h.#me.p = :by"]],
+    edits: [["attribute_not_exists(${my.fencingToken}) AND ${my.principal} = :by", "${my.principal} = :by"]],
   },
   {
     name: "fast-start-over-an-outcome",
@@ -60,7 +60,7 @@ export const STORE_BUGS: readonly Bug[] = [
     name: "fast-outcome-kept-for-no-time",
     why: "the fast outcome of a run is forgotten as soon as it is recorded",
     file: HOLDING,
-    edits: [['["rn.u = rn.k + :now"]', '["rn.u = :now"]']],
+    edits: [["= ${is.run.keepResultMs} + :now", "= :now"]],
   },
   {
     name: "written-on-any-version",
