@@ -2,7 +2,7 @@
  * The size of a record in the table: an upper bound of the bytes that a store writes for it, by DynamoDB's own rules.
  * DynamoDB charges every write of a key by this size, so it has a limit (transition.ts). The bytes that a release, a
  * break, a cancel or a renewal without new meta may add are counted from the start, so none of them makes a record
- * larger.
+ * larger. Each number here is a sum over attributes of lib/store/dynamo/layout.ts: test/store/record-bytes.test.ts holds it to the items.
  */
 import { DETAILS } from "./details.js";
 import { LIMITS } from "./limits.js";
