@@ -16,7 +16,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "a reader that asked to upgrade keeps others from joining for 15 s, although it has left",
     file: "lib/store/dynamo/join.ts",
     breaks: "L4",
-    noticedBy: ["test/store/fast-path-states.test.ts", "leaves what the core would, or nothing: $state"],
+    noticedBy: ["test/store/form-states.test.ts", "leaves what the core would, or nothing: $state"],
     edits: [
       [
         "seen.upgrading && !holdOf(seen, seen.upgrading.leaseId) ? seen.upgrading.leaseId : undefined;",
@@ -29,7 +29,7 @@ export const EDGE_BUGS: readonly Bug[] = [
     why: "behind readers or permits a waiter is appended as long as the record has room, whatever the size of the queue",
     file: "lib/store/dynamo/predicates.ts",
     breaks: "L4",
-    noticedBy: ["test/store/fast-path.test.ts", "leaves what the core would, or is refused: %s"],
+    noticedBy: ["test/store/forms.test.ts", "leaves what the core would, or is refused: %s"],
     edits: [["AND NOT (qb = :long)", "AND (NOT (qb = :long) OR qb = :long)"]],
   },
   {
