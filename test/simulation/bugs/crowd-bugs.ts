@@ -63,7 +63,7 @@ export const CROWD_BUGS: readonly Bug[] = [
   {
     name: "release-on-the-version",
     why: "a release that lost races is written on the record's version again, as often as others change it",
-    file: "lib/store/memory-store.ts",
+    file: "test/support/memory-store.ts",
     breaks: "L4",
     edits: [
       ["const endsAnyway = refusals > 0", "const endsAnyway = refusals < 0"],

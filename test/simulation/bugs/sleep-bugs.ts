@@ -38,7 +38,7 @@ export const SLEEP_BUGS: readonly Bug[] = [
     why: "a request to sleep is granted a free key, and nobody tells its target",
     file: "lib/core/lock/acquire.ts",
     breaks: "S18",
-    edits: [["const asking = arrived.asleep ? undefined : leaseId;", "const asking = arrived.asleep ? leaseId : leaseId;"]],
+    edits: [["leaseId: arrived.asleep ? undefined : leaseId, isNew: true", "leaseId, isNew: true"]],
   },
   {
     name: "places-of-all-kinds",
