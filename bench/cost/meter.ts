@@ -170,7 +170,13 @@ async function counting({ endpoint, tableName }: MeterOptions) {
     return client;
   };
   const storeOn = (client: DynamoDBClient): LockStore =>
-    createDynamoStore({ calls: sdkCalls(client), tableName, policy: createPolicy(), clock: wire.clock, random: () => wire.random.unit() });
+    createDynamoStore({
+      calls: sdkCalls(client, wire.clock),
+      tableName,
+      policy: createPolicy(),
+      clock: wire.clock,
+      random: () => wire.random.unit(),
+    });
   // Ids of the same millisecond are ordered by their random part, so that part too must be the same in every run.
   const bytes = (count: number): Uint8Array => Uint8Array.from({ length: count }, () => wire.random.whole(0, 255));
   const clientOf = (api: ServiceApi): LockClient =>

@@ -381,10 +381,11 @@ describe("limits", () => {
   });
 
   it("fits 80 columns, and marks what has nothing left", async () => {
-    const { items } = await service.locks.limits.list({ prefix: "limits:" });
     const rates = Array.from({ length: 4 }, () => ({ count: 1_000_000, perMs: 86_400_000, burst: 500_000 }));
-    const remaining = [500_000, 0, 500_000, 1];
-    const listed = [...items, { key: "z".repeat(99), rates, remaining, fullInMs: 1 }];
+    const listed = [
+      { key: "limits:short", rates: rates.slice(0, 2), remaining: [98, 0], fullInMs: 1 },
+      { key: "z".repeat(99), rates, remaining: [500_000, 0, 500_000, 1], fullInMs: 1 },
+    ];
     const screen = { columns: 80, colors: { ...pico.createColors(false), yellow: (text: unknown) => `<${String(text)}>` } };
     const print = vi.fn();
     const locks = { limits: { list: () => Promise.resolve({ items: listed }) }, list: () => Promise.resolve({ items: [] }) };
