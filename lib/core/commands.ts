@@ -171,13 +171,16 @@ export interface Held {
   readonly outlived?: ProlongedPayload;
 }
 
+/** The `retryAfterMs` by which a waiter is told to ask for the key itself, at once: its turn has come, and a poll only looks. */
+export const ASK_NOW_MS = 0;
+
 /** In the queue or offered the key. Nothing is held, and the lease's time has not begun. */
 export interface Waiting {
   readonly ok: true;
   readonly state: "waiting";
   /** 1 is next. */
   readonly position: number;
-  /** The earliest useful poll, in ms; 0: now, by an acquire. */
+  /** The earliest useful poll, in ms; {@link ASK_NOW_MS}: now, by an acquire. */
   readonly retryAfterMs: number;
   /** A waiter that polls later than this may lose its place. */
   readonly pollWithinMs: number;

@@ -36,7 +36,7 @@
  *  - the holder's own renewals, and those of two agents, only ever lengthen
  */
 import type { WakeTarget } from "../core/api/locks.js";
-import type { Acquire, AnswerTo, Command, LeaseView, Release, Renew } from "../core/commands.js";
+import { type Acquire, type AnswerTo, type Command, type LeaseView, type Release, type Renew, ASK_NOW_MS } from "../core/commands.js";
 import { LIMITS } from "../core/limits.js";
 import { check } from "../core/lock/check.js";
 import { isLive, isWaiting } from "../core/lock/expiry.js";
@@ -247,7 +247,7 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
 
   // It asks once its turn has come, as a polling client does. The record that was read says when.
   const turn = check(record, { key: address.key, leaseId, principal }, reading);
-  if (turn.ok && "state" in turn && turn.retryAfterMs > 0) return "asleep";
+  if (turn.ok && "state" in turn && turn.retryAfterMs !== ASK_NOW_MS) return "asleep";
   const began = instantOf(clock);
   // Without a wait: an id that left the queue meanwhile is not queued anew.
   const answer = await apply<Acquire>(address, acquire, deps);

@@ -11,7 +11,7 @@
  * pauses.
  */
 import { type Backoff, backoffMs } from "../../core/backoff.js";
-import type { Held, Waiting } from "../../core/commands.js";
+import { type Held, type Waiting, ASK_NOW_MS } from "../../core/commands.js";
 import type { ErrorCode, Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions } from "../../core/api/locks.js";
@@ -114,11 +114,11 @@ export async function pollUntilTurn(
   for (let idle = 0; ; idle++) {
     wait.answered(current);
     // A poll that finds its turn after the end is not the last request.
-    if (wait.isEnding() && (asks || current.retryAfterMs > 0)) wait.end(`acquire ${place.key}`);
+    if (wait.isEnding() && (asks || current.retryAfterMs !== ASK_NOW_MS)) wait.end(`acquire ${place.key}`);
     await wait.pause(Math.min(pollAfterMs(current, idle) * (0.9 + 0.2 * random()), current.pollWithinMs), signal);
     throwIfAborted(signal);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
-    asks = wait.isEnding() || current.retryAfterMs === 0 || (current.position === 1 && idle === 0);
+    asks = wait.isEnding() || current.retryAfterMs === ASK_NOW_MS || (current.position === 1 && idle === 0);
     const attempt = asks ? ask : (options: CallOptions) => deps.api.check(place, options);
     const { answer, ...when } = await retry(attempt, wait.bounds(leaseMs, signal), deps);
     if (isWaiting(answer)) {
@@ -126,7 +126,7 @@ export async function pollUntilTurn(
       current = answer;
     } else if (!answer.ok && answer.code === "lease-lost" && !asks) {
       // It did not poll in time and lost its place; it asks for a new one under the same id.
-      current = { ...current, retryAfterMs: 0 };
+      current = { ...current, retryAfterMs: ASK_NOW_MS };
     } else {
       return { answer, ...when };
     }

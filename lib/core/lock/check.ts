@@ -1,5 +1,5 @@
 /** Check: reports if a lease is held, or if a waiter's turn has come. Writes nothing. A broken lease is held until its drain ends. */
-import type { Held, Waiting } from "../commands.js";
+import { type Held, type Waiting, ASK_NOW_MS } from "../commands.js";
 import { holdOf } from "./tombstones.js";
 import { type Refusal, refuse } from "../errors.js";
 import type { LeaseId } from "../lease-id.js";
@@ -40,5 +40,5 @@ function checkWaiter(
   const mustAsk = member
     ? isHalfOver(member, reading) || isWokenByAdvance(record, leaseId, reading)
     : waiter && (needsKeepAlive(record, waiter, reading) || advanceQueue(record, reading, { leaseId }).moved);
-  return mustAsk ? { ...seen, retryAfterMs: 0 } : seen;
+  return mustAsk ? { ...seen, retryAfterMs: ASK_NOW_MS } : seen;
 }

@@ -5,7 +5,7 @@
  * A waiter writes a keep-alive when half of its time has passed, or while another waiter's offer is unclaimed. So every live waiter is seen
  * before this offer lapses, and the write that withdraws it also removes the dead waiters.
  */
-import type { Touch, Waiting } from "../commands.js";
+import { type Touch, type Waiting, ASK_NOW_MS } from "../commands.js";
 import type { LeaseId } from "../lease-id.js";
 import { DEFAULTS, LIMITS } from "../limits.js";
 import type { LockRecord, Member, Waiter } from "../record.js";
@@ -88,7 +88,7 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
   const waiting = { ok: true, state: "waiting" } as const;
   if (!waiter) {
     const offered = offers.findIndex((offer) => offer.leaseId === leaseId);
-    return { ...waiting, position: offered + 1, retryAfterMs: 0, pollWithinMs: LIMITS.pollMaxMs };
+    return { ...waiting, position: offered + 1, retryAfterMs: ASK_NOW_MS, pollWithinMs: LIMITS.pollMaxMs };
   }
   const reports = offers
     .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
