@@ -70,7 +70,8 @@ function options(): Options {
     const [seeds, first] = [Number(values.seeds), Number(values.seed)];
     if (!Number.isSafeInteger(seeds) || seeds < 1) throw new Error("--seeds takes a whole number from 1");
     if (!Number.isSafeInteger(first) || first < 0) throw new Error("--seed takes a whole number from 0");
-    if (values.bug !== undefined) bugNamed(values.bug);
+    const { noticedBy } = values.bug === undefined ? {} : bugNamed(values.bug);
+    if (noticedBy) throw new Error(`no history has to show this bug; a test fails with it: ${noticedBy.join(": ")}`);
     return { seeds, first, bug: values.bug };
   } catch (error) {
     console.error(`sim: ${(error as Error).message}`);
