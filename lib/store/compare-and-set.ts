@@ -2,9 +2,10 @@
  * The loop by which every change gets into a store:
  *
  *  1. decide on what is known of the key: what this request has seen of it, or what an earlier one saw;
- *  2. nothing to change: answer. What an earlier request saw may be over, so read first, and decide again;
- *  3. write the decision in the first {@link Form} that fits it, on that form's condition. If nothing is known, write a form that guesses;
- *  4. refused: the response carries the key as it is now. Wait briefly, with jitter, and decide again.
+ *  2. this request has seen the key, and nothing is to change: answer;
+ *  3. write the first {@link Form} that fits the decision, on that form's condition. Until this request has seen the key, also a form that
+ *     guesses. Where there is none, read;
+ *  4. refused: the response carries the key as it is now. Decide again, after a brief pause with jitter if this request had seen the key before.
  *
  * The loop is bounded. A request that keeps losing gives up, and has definitely written nothing.
  */

@@ -77,8 +77,8 @@ export const ENDS_IN_ORDER: Bug = {
   file: "lib/store/dynamo/ending.ts",
   edits: [
     [
-      "shifted(command, reading, stays(seen.record)),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
-      "shifted(command, reading, !seen),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
+      "shifted(command, reading, watermarkOf(seen.record)),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]",
+      'shifted(command, reading, "rises"),\n  );\n  return {\n    ...write,\n    update: `${write.update} REMOVE q[0]',
     ],
   ],
 };

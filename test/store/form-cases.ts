@@ -77,7 +77,7 @@ export function take(asked: Asked, fast = pathOf(asked), item: Item | null = ask
   const was = item ? fromItem(item) : undefined;
   const core = transition(was, command, reading, POLICY);
   // A waiter that is appended leaves it to its first poll to look for leases that ran out.
-  const wanted = fast.outcome && was ? fast.outcome(was) : core;
+  const wanted = fast.decides && was ? fast.decides(was) : core;
   expectSame(core.answer.ok, true, command);
   expectSame(fromItem(stored), wanted.next, command);
   if (item && was) expectSame(storedIn(stored).lists, fast.lists?.(storedIn(item).lists) ?? storedIn(item).lists, command);

@@ -308,15 +308,15 @@ describe("a leaseId", () => {
 
 describe("the end of a lease", () => {
   it("shifts the tombstones by one and puts this lease first", () => {
-    expect(addTombstone(A)).toEqual({
+    expect(addTombstone(A, "rises")).toEqual({
       update:
         "fl = if_not_exists(r7.i, :nofloor), r0 = :ended, r1 = if_not_exists(r0, :nil), r2 = if_not_exists(r1, :nil), " +
         "r3 = if_not_exists(r2, :nil), r4 = if_not_exists(r3, :nil), r5 = if_not_exists(r4, :nil), r6 = if_not_exists(r5, :nil), " +
         "r7 = if_not_exists(r6, :nil)",
       values: { ":ended": { i: storedId(A), w: "released" }, ":nil": NO_TOMBSTONE, ":nofloor": "" },
     });
-    expect(addTombstone(A, "digest").values[":ended"]).toStrictEqual({ i: storedId(A), w: "released", o: "digest" });
-    expect(addTombstone(A).values[":ended"]).toStrictEqual({ i: storedId(A), w: "released" });
+    expect(addTombstone(A, "rises", "digest").values[":ended"]).toStrictEqual({ i: storedId(A), w: "released", o: "digest" });
+    expect(addTombstone(A, "rises").values[":ended"]).toStrictEqual({ i: storedId(A), w: "released" });
   });
 });
 

@@ -1,8 +1,7 @@
 /**
  * Acquire: a free key is granted; an expired lease is taken over once its margin has passed; a compatible request joins
  * the present holders; a waiting request is queued. The first rule that matches decides. A new rule also needs a
- * condition in lib/store/dynamo/holding.ts, or a way out of it: otherwise the table writes a grant that is then
- * refused. The rules, in order (test/core/precedence.test.ts):
+ * look at the rows of lib/store/dynamo/forms.ts and a predicate of their writes: a grant is written before the key is read. The rules, in order (test/core/precedence.test.ts):
  *
  *  1. the id holds already              → the same lease, replayed (S8), or 403, 422 lease-reused, 410 lease-over; in the queue: 403, 422
  *  2. the id ended                      → 410 lease-over (S7)

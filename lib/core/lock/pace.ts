@@ -13,7 +13,7 @@ import type { ClockReading } from "../time.js";
 import { outside, placeOf } from "./places.js";
 import { waitSetOf } from "./wait-set.js";
 
-/** Returns the time at which this waiter was last seen. */
+/** Returns the time at which this waiter was last seen; of one that sleeps, its deadline. */
 export function lastSeenMs({ aliveUntilMs, ttlMs }: Waiter): number {
   return aliveUntilMs - ttlMs;
 }
@@ -52,7 +52,7 @@ export function needsKeepAlive({ offers }: LockRecord, waiter: Waiter, reading: 
 
 /**
  * Returns the time for which a place is likely to last: as long as the shorter one of the last two leases, and its hand-over. Each length was
- * measured by one process, and no age of a lease is: the clocks of two processes may differ by more than a lease takes.
+ * measured by one process. The age of a lease is no measure: the clocks of two processes may differ by more than a lease takes.
  */
 function stepMs({ heldMs = LIMITS.unknownHeldMs, heldBeforeMs = heldMs, limit }: LockRecord): number {
   return (Math.max(0, Math.min(heldMs, heldBeforeMs)) + LIMITS.handOverMs) / limit;

@@ -92,14 +92,14 @@ export function outside(waiters: readonly Waiter[], leaseId: LeaseId): readonly 
 
 /** Returns the most waiters of its kind among whom this caller gets a place. The last places are for those who come next, and for urgent callers. */
 export function placesFor(waiters: readonly Waiter[], { leaseId, priority, sleepMs }: Acquire): number {
-  // A waiter that sleeps sends no polls.
+  // A waiter that sleeps sends no polls, so there may be as many of them as of members that wait for a condition.
   if (sleepMs !== undefined) return LIMITS.membersMax;
   const free = LIMITS.waitersMax - waiters.filter(polls).length;
   const isNext = priority > 0 || outside(waiters, leaseId)[0] <= 2 * free;
   return isNext ? LIMITS.waitersMax : LIMITS.placesForAnyone;
 }
 
-/** True if both queues and wait sets have the same waiters, each last seen at the same time. */
+/** True if both queues and wait sets have the same waiters, each in its place until the same time. */
 export function isSameQueue(record: LockRecord, other: LockRecord): boolean {
   return areSame(record.waiters, other.waiters) && areSame(waitSetOf(record), waitSetOf(other));
 }

@@ -9,8 +9,8 @@
  * Readers or permits that hold the key together, a crowd, need no offers: each waiter claims from its place as soon as it fits beside the
  * holders and all that wait before it. Nobody takes what those before it need. Such claims don't race each other.
  *
- * Waiters that were not seen in time are removed together: by the write that adds a new waiter, and by any write while
- * the first in the queue is one of them. While the first is alive, writes that touch only the ends of the queue need no
+ * Waiters that were not seen in time are removed together: by the decision on a new caller, and while the first in the queue is one of them, by any
+ * lease's write and the poll of the first live waiter. While the first is alive, writes that touch only the ends of the queue need no
  * read.
  *
  * A waiter that came by a notify carries its condition. If it is skipped, the notify goes to the next in the wait set.
@@ -84,7 +84,10 @@ interface Thinned {
   readonly skipped: readonly (Offer | Waiter)[];
 }
 
-/** True if this write removes the dead: that of a newcomer, and else only of the first live waiter behind them. The others would lose the race to it. */
+/**
+ * True if this write removes the dead: that of a newcomer; and while the first is dead, that of a lease, and of the first live waiter. The other
+ * waiters would lose the race to it.
+ */
 function removesDead(before: LockRecord, reading: ClockReading, { leaseId, isNew }: Mover): boolean {
   // Stryker disable next-line OptionalChaining: a caller in the queue is alive, so there is a live waiter
   const isFirst = leaseId === undefined || before.waiters.find((waiter) => isWaiting(waiter, reading))?.leaseId === leaseId;
@@ -151,6 +154,7 @@ function comesForItself(record: LockRecord, waiter: Waiter, { latestMs }: ClockR
 function passOn(now: AdvancedQueue, left: readonly (Offer | Waiter)[], reading: ClockReading, by: Mover): AdvancedQueue {
   const woken = wakeInsteadOf(now.record, left, reading);
   if (woken.record === now.record) return now;
+  // Who is woken stands behind the caller or takes what is free, so it doesn't become the caller's turn by that.
   const again = now.isCallersTurn ? { record: woken.record, events: [] } : advanceQueue(woken.record, reading, { leaseId: by.leaseId });
   return { ...now, ...again, isCallersTurn: now.isCallersTurn, moved: true, events: [...now.events, ...woken.events, ...again.events] };
 }

@@ -1,11 +1,12 @@
 /**
- * Records in DynamoDB. Each change takes one road (compare-and-set.ts):
+ * Records in DynamoDB. Each change of one key takes one road (compare-and-set.ts):
  *
  *  1. decide on the record that this process saw lately, or guess the common case of the command;
  *  2. write it in its form (forms.ts), as one conditional UpdateItem;
  *  3. refused: the write is charged, the item that the refusal returns is not, and the core decides on it.
  *
- * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal; no reads. If a write
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal, or a read if this process saw lately that
+ * the key is held. If a write
  * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
  * no record is ever deleted.
  */

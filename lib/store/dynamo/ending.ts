@@ -1,6 +1,6 @@
 /**
- * The writes that end one lease. One hands the key over to the first who waits. The others end a lease whatever became of those beside it
- * meanwhile, and leave the queue to its next poll (lib/core/lock/release.ts). Those of a large crowd, of a release that lost races, and of a
+ * The writes that end one lease or one wait. One hands the key over to the first who waits. The others end a lease beside others, and leave the
+ * queue to its next poll (lib/core/lock/release.ts). Those of a large crowd, of a release that lost races, and of a
  * waiter that leaves its place, don't depend on who ended before either: they list the lease among those that ended, in place of shifting the
  * tombstones.
  */
@@ -25,10 +25,9 @@ import { storedId } from "./stored-id.js";
 /** The lease is the caller's and live. Others stay, or nobody waits. */
 export function leave(attempt: AttemptOf<Release>): FormWrite {
   const { command, reading, seen = NOTHING } = attempt;
-  const lists = Object.keys(seen.record.holds).length > LARGE_CROWD || seen.lists.listed.length > 0;
-  const ended = lists ? listed([storedId(command.leaseId)], reading) : shifted(command, reading, stays(seen.record));
-  const condition = [is.LEAVES_THE_QUEUE, ...ended.condition];
-  return removal(attempt, { ...ended, condition, values: { ...ended.values, ":zero": 0 } });
+  const isListed = Object.keys(seen.record.holds).length > LARGE_CROWD || seen.lists.listed.length > 0;
+  const ended = isListed ? listed([storedId(command.leaseId)], reading) : shifted(command, reading, watermarkOf(seen.record));
+  return removal(attempt, ended, [is.LEAVES_THE_QUEUE], { ":zero": 0 });
 }
 
 /** Ends a live lease, whoever waits. No change of another lease can break the write's condition, so it never loses a race. */
@@ -57,7 +56,7 @@ export function handOver({ command, reading, policy, seen = NOTHING }: AttemptOf
         ":zero": 0,
       },
     },
-    shifted(command, reading, stays(seen.record)),
+    shifted(command, reading, watermarkOf(seen.record)),
   );
   return {
     ...write,
@@ -92,8 +91,13 @@ export function leavePlace({ command, reading, policy, seen: { record, lists } =
   };
 }
 
-/** Removes one lease of the key, and leaves the queue as it is. */
-function removal({ command, reading, policy, seen: { record: seen } = NOTHING }: AttemptOf<Release>, ended: Ended): FormWrite {
+/** Removes one lease of the key, on these conditions too, and leaves the queue as it is. */
+function removal(
+  { command, reading, policy, seen: { record: seen } = NOTHING }: AttemptOf<Release>,
+  ended: Ended,
+  condition: readonly string[] = [],
+  values: Write["values"] = {},
+): FormWrite {
   const { leaseId } = command;
   const hold = holdOf(seen, leaseId);
   // Reentrant holds of a scope share their permits. Without right sums, the next to join writes them anew.
@@ -102,10 +106,11 @@ function removal({ command, reading, policy, seen: { record: seen } = NOTHING }:
     command,
     reading,
     {
-      condition: [is.TTL_STANDS, ...(isCounted ? [is.COUNTED] : [])],
+      condition: [...condition, is.TTL_STANDS, ...(isCounted ? [is.COUNTED] : [])],
       // Sums that were right stay right, and others stay wrong: `cv` rises with `v`.
       update: [is.HELD_FOR, ...(isCounted ? ["cp = cp - :permits", "cb = cb - :bytes", "cv = cv + :one"] : [])],
       values: {
+        ...values,
         ":now": reading.latestMs,
         ":touched": touchedTtlAtSec(EMPTY_RECORD, reading, policy),
         ...(isCounted && {
@@ -119,7 +124,7 @@ function removal({ command, reading, policy, seen: { record: seen } = NOTHING }:
   return {
     ...write,
     update: `${write.update} REMOVE h.#me${isCounted ? ", jt.#me" : ""}`,
-    outcome: (before) => endOnly(before, command, reading, policy),
+    decides: (before) => endOnly(before, command, reading, policy),
     lists: ({ places, ...lists }) => ({ places, listed: ended.after(lists) }),
   };
 }
@@ -162,20 +167,19 @@ export interface Ended {
   readonly after: (before: Pick<Lists, "listed">) => readonly string[];
 }
 
-/** True if the tombstone that drops out is below the low watermark, as far as was seen. */
-function stays({ tombstones, lowWatermark }: LockRecord): boolean {
+/** What becomes of the low watermark: it stays if the tombstone that drops out is below it, as far as was seen. */
+function watermarkOf({ tombstones, lowWatermark }: LockRecord): is.Watermark {
   const [last] = tombstones.slice(LIMITS.tombstonesMax - 1);
-  return (last?.leaseId ?? "") < lowWatermark;
+  return (last?.leaseId ?? "") < lowWatermark ? "stays" : "rises";
 }
 
 /** The lease becomes the first tombstone. Which form is right depends on those that ended before, so it may lose a race to others that end. */
-export function shifted({ leaseId }: Pick<Release, "leaseId">, reading: ClockReading, isBelow: boolean, outcome?: string): Ended {
-  const { update, values } = is.addTombstone(leaseId, outcome, isBelow);
-  const lowWatermark = isBelow ? is.LOW_WATERMARK_STAYS : is.LOW_WATERMARK_RISES;
+export function shifted({ leaseId }: Pick<Release, "leaseId">, reading: ClockReading, watermark: is.Watermark, outcome?: string): Ended {
+  const { update, values } = is.addTombstone(leaseId, watermark, outcome);
   return {
-    condition: [is.NONE_LISTED, lowWatermark],
+    condition: [is.NONE_LISTED, watermark === "stays" ? is.LOW_WATERMARK_STAYS : is.LOW_WATERMARK_RISES],
     update,
-    values: { ...values, ":reach": storedId(highestLowWatermark(reading)) },
+    values: { ...values, ":zero": 0, ":reach": storedId(highestLowWatermark(reading)) },
     bytes: 0,
     after: ({ listed: none }) => none,
   };

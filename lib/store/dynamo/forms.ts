@@ -1,6 +1,8 @@
 /**
- * The forms in which a change is written: one table, by the kind of key and the command. Each form is one conditional write, and what it leaves
- * is what the core decides on the record that it meets (test/store/differential/differential.test.ts compares them).
+ * The forms in which a change of one key is written: one table, by the kind of key and the command. Each form is one conditional write. What it
+ * leaves is what the core decides on the record that it meets, or the part of it that the write `decides`
+ * (test/store/differential/differential.test.ts compares them). Beside these, a set is a transaction (replacement.ts), a large payload and the
+ * tenancy have items of their own (dynamo-store.ts), and limits and sleepers have their stores.
  *
  * A form that `fits` is written for a decision of the core. One that `guesses` is written before the key is read: on nothing that is known, or
  * where what an earlier request saw is likely to be over. If its condition fails, the response has the present item, and the core decides on it.
@@ -90,7 +92,10 @@ const RELEASE: readonly TableForm<Release>[] = [
   },
 ];
 
-/** A run has one caller at a time, which knows what its record is. A start finds none: a run that is known of has started. */
+/**
+ * Only the holder of a run's lease renews or completes it, and it knows what the record is: so these forms guess. A start guesses that there is
+ * no run: one that is known of has started. An abandon has no form of its own.
+ */
 const START: readonly TableForm<Start>[] = [
   {
     name: "start",
@@ -139,7 +144,7 @@ export function resultOf<C extends Command>(
   const isAsSeen = decision && seen && item?.["v"] === seen.record.version && item["qv"] === seen.record.touches;
   const before = isAsSeen ? seen : storedBefore(item);
   const core = (): Decision<C> => (isAsSeen ? decision : transition(before?.record, command, reading, policy));
-  const decided = write.outcome ? (write.outcome((before ?? NOTHING).record) as Decision<C>) : core();
+  const decided = write.decides ? (write.decides((before ?? NOTHING).record) as Decision<C>) : core();
   const record = decided.next ?? (isAsSeen && decided.touch && withTouch(seen.record, decided.touch));
   if (!record) return { decided };
   const { lists } = before ?? wholly(record);
@@ -177,7 +182,7 @@ function isNext({ command, decision, seen = NOTHING }: AttemptOf<Acquire>): bool
   return first?.leaseId === command.leaseId && !first.asleep && isAlone(command) && decision?.answer.ok === true && !decision.next;
 }
 
-/** It is granted beside others, or the offer that is there alone. */
+/** It is granted beside others, or claims the only offer. */
 function isGranted({ decision: { commutes, behind } }: Decided<Acquire>): boolean {
   return commutes === true && behind === undefined;
 }

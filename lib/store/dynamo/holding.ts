@@ -62,7 +62,7 @@ export function append(attempt: AttemptOf<Acquire>, isCounted: boolean): FormWri
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
-    outcome: (before) => queueBehind(before, command, reading, policy),
+    decides: (before) => queueBehind(before, command, reading, policy),
     lists: ({ places, listed }) => ({ places: [...places, command.leaseId], listed }),
   };
 }
@@ -133,7 +133,7 @@ export function renew({ command, reading, policy, seen: { record } = NOTHING }: 
   const ttl = ttlOf(times, policy, record);
   const write = renewal(command, reading, policy, times, { condition: [ttl.condition, is.HEAD_LIVES], update: ttl.update, values: {} });
   // Behind a place that was left, the first who waits may be dead.
-  return { ...write, outcome: (before) => extendOnly(before, command, reading, policy) };
+  return { ...write, decides: (before) => extendOnly(before, command, reading, policy) };
 }
 
 /** The same for a run's lease. The start already gave its record a TTL that is long enough. */
@@ -219,7 +219,7 @@ export function complete({ command, reading, policy }: AttemptOf<Complete>): Wri
         ":now": reading.latestMs,
       },
     },
-    shifted(command, reading, false, outcomeDigest(command)),
+    shifted(command, reading, "rises", outcomeDigest(command)),
   );
   const gone = [
     ...(state === "retry" ? [] : [is.run.checkpoint]),

@@ -9,7 +9,7 @@
  *   fl   low watermark of leaseIds          r0…r7  tombstones, latest first
  *   rl   leaseIds that ended since          rz   time of the last of these (earliest clock)
  *   x    ttl (s)                            fv   format version
- *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed
+ *   rn   the run                            dl   an offer to a waiter that sleeps is unclaimed (infra/waking.ts)
  *
  *   q    the queue, each entry with its future `h`      qi   the ends of the waiters' ids
  *   qv   number of keep-alives written                  ox   time of the release that made the offer

@@ -69,7 +69,7 @@ export function join({ command, reading, policy, seen: stored = NOTHING }: Attem
       ":one": 1,
       ":format": FORMAT_VERSION,
     },
-    ...(!offerOf(seen, leaseId) && { outcome: (before: LockRecord) => grantBeside(before, command, reading, policy) }),
+    ...(!offerOf(seen, leaseId) && { decides: (before: LockRecord) => grantBeside(before, command, reading, policy) }),
     lists: (before: Lists) => parts.reduce((lists, part) => part.lists?.(lists) ?? lists, before),
   };
 }

@@ -19,7 +19,7 @@ export interface Write {
 /** A write in one of the forms (forms.ts). */
 export interface FormWrite extends Write {
   /** The decision that it carries out on the record before it. Absent: the core's decision on that record. */
-  readonly outcome?: (before: LockRecord) => Decision;
+  readonly decides?: (before: LockRecord) => Decision;
   /** The lists of the item that it leaves, where they are others than before. */
   readonly lists?: (before: Lists) => Lists;
 }
@@ -44,7 +44,7 @@ export const X = TABLE.ttlAttribute;
 
 /** No waiter is in the queue. */
 export const NOBODY_WAITS = "(attribute_not_exists(qi) OR size(qi) = :zero)";
-/** `isCompatible`: no holder, no offer and no waiter. */
+/** Nobody holds the key, is offered it or waits for it. */
 export const FREE = `(attribute_not_exists(h) OR size(h) = :zero) AND ${NOBODY_WAITS}`;
 /** The key has a holder, an offer or a waiter. */
 export const IN_USE = "(size(h) > :zero OR size(qi) > :zero)";
@@ -67,7 +67,7 @@ export const NOT_UPGRADING = `NOT (${upgrading.untilMs} > :earlier)`;
 export const UPGRADER_LEFT = `${upgrading.leaseId} = :upgrader`;
 /** `refuseLimit`: the holders have this limit. */
 export const SAME_LIMIT = "lim = :limit";
-/** `hasRoom`: one more lease, and its permits. Expired holders count. */
+/** `isCompatible`: there is room for one more lease, and for its permits. Expired holders count. */
 export const ROOM_TO_JOIN = "size(h) < :most AND cp <= :room";
 /** `isOverfull`: there is room for one more waiter behind a crowd, whose own size is counted. */
 export const PLACE_TO_WAIT = "size(qi) < :most AND NOT (qb = :long)";
@@ -87,7 +87,7 @@ export const LEAVES_THE_QUEUE = "(size(qi) = :zero OR size(h) > :one)";
 export const NO_MEMBER = "attribute_not_exists(cw.#me)";
 /** `liveMembers`: nobody waits for a condition. */
 export const NO_MEMBERS = "attribute_not_exists(cw)";
-/** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id. */
+/** `placeOf`, `offerOf`, `holdOf`, `memberOf`: the record has no entry of this id, and no waiter whose mark ends alike. */
 export const NEW_HERE = `NOT contains(qi, :mark) AND attribute_not_exists(h.#me) AND ${NO_MEMBER}`;
 /** `offerOf`, `refuseAsking`: the key is offered to this id. */
 export const OFFERED = `attribute_not_exists(${my.fencingToken}) AND ${my.principal} = :by AND ${my.requestHash} = :params`;
@@ -117,7 +117,7 @@ export const LOW_WATERMARK_STAYS = `${oldestId} <= fl AND ${oldestId} <= :reach`
 export const TTL_STANDS = `${X} >= :touched`;
 /** `renewedTtlAtSec`, or another lease of a crowd: garbage collection waits long enough already. */
 export const TTL_IS_ENOUGH = `${X} >= :ttl`;
-/** A lock's record lives as long as its longest use requires. */
+/** A lock's record lives as long as its longest use requires: garbage collection comes no later than after this one. */
 export const TTL_RISES = `${X} <= :ttl`;
 /** `keptTtlAtSec`: garbage collection would come too early. */
 export const TTL_TOO_SOON = `${X} < :kept`;
@@ -143,16 +143,19 @@ export const KNOWN_FORMAT = "fv = :format";
 /** The same, or the key has no record yet. */
 export const NO_OTHER_FORMAT = `(attribute_not_exists(v) OR ${KNOWN_FORMAT})`;
 
-/** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. The low watermark rises, or stays. */
-export function addTombstone(leaseId: LeaseId, outcome?: string, stays = false): Pick<Write, "update" | "values"> {
+/** What the end of a lease does to the low watermark. */
+export type Watermark = "rises" | "stays";
+
+/** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. */
+export function addTombstone(leaseId: LeaseId, watermark: Watermark, outcome?: string): Pick<Write, "update" | "values"> {
   const shifted = TOMBSTONES.map((name, index) => (index === 0 ? `${name} = :ended` : `${name} = if_not_exists(r${index - 1}, :nil)`));
   return {
-    update: [...(stays ? [] : [`fl = if_not_exists(${oldestId}, :nofloor)`]), ...shifted].join(", "),
+    update: [...(watermark === "stays" ? [] : [`fl = if_not_exists(${oldestId}, :nofloor)`]), ...shifted].join(", "),
     values: {
       // Stryker disable next-line ConditionalExpression: an outcome that is undefined is not written either
       ":ended": TOMBSTONE.toItem({ leaseId, ending: "released", ...(outcome !== undefined && { outcome }) }),
       ":nil": NO_TOMBSTONE,
-      ...(!stays && { ":nofloor": "" }),
+      ...(watermark === "rises" && { ":nofloor": "" }),
     },
   };
 }

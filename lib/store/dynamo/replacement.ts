@@ -9,7 +9,7 @@ import { type AttemptOf, type FormWrite, type Write, KNOWN_FORMAT, TOUCHED_AS_SE
 /** Writes what was decided. The count of keep-alives may differ, and another decision may be right by then: so this one is the answer. */
 export function whole({ decision, seen }: AttemptOf): FormWrite {
   const decided = decision as Required<Decision>;
-  return { ...replacement(decided.next, seen), outcome: () => decided, lists: () => wholly(decided.next).lists };
+  return { ...replacement(decided.next, seen), decides: () => decided, lists: () => wholly(decided.next).lists };
 }
 
 /**

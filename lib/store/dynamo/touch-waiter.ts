@@ -33,6 +33,6 @@ export function touchWaiter({ decision, seen: { lists } = NOTHING }: AttemptOf):
       ...{ ":until": aliveUntilMs, ":ttl": ttlMs, ":zero": 0, ":one": 1, ":format": FORMAT_VERSION },
       ...(ttlAtSec !== undefined && { ":kept": ttlAtSec }),
     },
-    outcome: () => decided,
+    decides: () => decided,
   };
 }
