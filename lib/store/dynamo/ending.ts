@@ -167,7 +167,7 @@ export interface Ended {
   readonly after: (before: Pick<Lists, "listed">) => readonly string[];
 }
 
-/** What becomes of the low watermark: it stays if the tombstone that drops out is below it, as far as was seen. */
+/** Returns the fate of the low watermark: it stays if the tombstone that drops out is below it, as far as was seen. */
 function watermarkOf({ tombstones, lowWatermark }: LockRecord): is.Watermark {
   const [last] = tombstones.slice(LIMITS.tombstonesMax - 1);
   return (last?.leaseId ?? "") < lowWatermark ? "stays" : "rises";

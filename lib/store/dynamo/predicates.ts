@@ -143,7 +143,7 @@ export const KNOWN_FORMAT = "fv = :format";
 /** The same, or the key has no record yet. */
 export const NO_OTHER_FORMAT = `(attribute_not_exists(v) OR ${KNOWN_FORMAT})`;
 
-/** What the end of a lease does to the low watermark. */
+/** The effect of the end of a lease on the low watermark. */
 export type Watermark = "rises" | "stays";
 
 /** `endLease`: shifts the tombstone attributes by one, with this lease as the latest to end. */
