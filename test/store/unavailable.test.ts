@@ -20,8 +20,20 @@ describe("a wrong configuration", () => {
     expect(storeUnavailable(expired(2))).toMatchObject({ name: "StoreNotConfigured", definite: false });
   });
 
-  it("is not what the table says of a request that is wrong itself", () => {
-    const error = Object.assign(new Error("Item size has exceeded the maximum allowed size"), { name: "ValidationException" });
-    expect(storeUnavailable(error)).toMatchObject({ name: "StoreUnavailable", definite: true });
+  it.each([
+    ["ValidationException", "Transactions are not supported on this table"],
+    ["ItemCollectionSizeLimitExceededException", "Collection size exceeded"],
+  ])("is what DynamoDB refuses whoever asks again, and no outage: %s", (name, message) => {
+    const error = Object.assign(new Error(message), { name, $metadata: { httpStatusCode: 400, attempts: 1 } });
+    expect(storeUnavailable(error)).toMatchObject({ name: "StoreNotConfigured", definite: true, message: `${name}: ${message}` });
+  });
+
+  it.each([
+    ["ThrottlingException", 400, true],
+    ["TransactionInProgressException", 400, false],
+    ["InternalServerError", 500, false],
+  ])("is nothing that may pass: %s", (name, httpStatusCode, definite) => {
+    const error = Object.assign(new Error(""), { name, $metadata: { httpStatusCode, attempts: 1 } });
+    expect(storeUnavailable(error)).toMatchObject({ name: "StoreUnavailable", definite });
   });
 });

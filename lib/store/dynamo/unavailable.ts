@@ -25,8 +25,8 @@ const NOT_CONFIGURED: ReadonlySet<string> = new Set([
 const NOT_SENT = /^SdkNotFoundError: |^Error: Region /;
 /** Engine messages about a request, or a part of a transaction, on a table with a different key schema. */
 const OTHER_KEYS = /key element does not match the schema|missed key schema element|the table has no sort key|Type mismatch for key/;
-/** Refused before anything was written. */
-const REFUSED = "ValidationException";
+/** Another sending of the same transaction is under way. */
+const IN_PROGRESS = "TransactionInProgressException";
 
 interface SdkError {
   readonly name?: string;
@@ -51,6 +51,14 @@ export function isWriteConflict(error: unknown): boolean {
 export function isThrottled(error: unknown): boolean {
   const { name = "", CancellationReasons = [], $metadata } = error as SdkError;
   return THROTTLED.has(name) || $metadata?.httpStatusCode === 429 || CancellationReasons.some(({ Code }) => THROTTLED_PARTS.has(Code));
+}
+
+/**
+ * True if DynamoDB answered that it doesn't carry out such a request, whoever sends it again: a table without transactions, as in a strongly
+ * consistent global table, or a request that is wrong itself. It is there, so this is no outage.
+ */
+function isRefused({ name, $metadata: { httpStatusCode: status = 0 } = {} }: SdkError): boolean {
+  return status >= 400 && status < 500 && status !== 408 && name !== IN_PROGRESS;
 }
 
 /** The table of a store, and its Region as far as known. */
@@ -96,9 +104,9 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
   const said = `${name}: ${otherKeys ?? message}`;
   const notSent = NOT_SENT.test(said) || isWithoutCredentials(error);
-  if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined) {
+  if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined || (isRefused(error as SdkError) && !throttled)) {
     return new StoreNotConfigured(said, notSent || sentOnce, { cause: error });
   }
   if (isConflict && sentOnce) return new KeyContended(said, { cause: error });
-  return new StoreUnavailable(said, (throttled || name === REFUSED) && sentOnce, throttled, { cause: error });
+  return new StoreUnavailable(said, throttled && sentOnce, throttled, { cause: error });
 }

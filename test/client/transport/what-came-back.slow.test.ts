@@ -77,6 +77,10 @@ const WRONG: Readonly<Record<string, () => Promise<string>>> = {
   "a 200 without a body": answering(200, ""),
   "a 302": answering(302, "", { location: "/login" }),
   "a 400 page": answering(400, PAGE),
+  "a request that DynamoDB refuses": answering(400, '{"__type":"com.amazon.coral.validate#ValidationException","message":"No"}', {
+    ...AMZ_TYPE,
+    "x-amzn-requestid": "ABC",
+  }),
   "a 501": answering(501, PAGE),
   "a 505": answering(505, PAGE),
   "no TLS": async () => (await answering(200, PAGE)()).replace("http:", "https:"),
