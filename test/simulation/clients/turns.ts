@@ -2,8 +2,8 @@
  * Turns in a world of their own, beside a history's other clients: callers that poll and callers that sleep want one key for a short time, and
  * whoever has had it is followed by a new one at once, so the queue never becomes shorter. Each has a store that has seen nothing, and all
  * clocks are right. Nobody is nested, hands over in its own process, or dies here, so no caller is overtaken by one that came later, of
- * either kind (L2). Where more poll than there are places, each is overtaken by no more callers than there are: it asks when it is told, under an
- * id with the time at which it came. A sleeper without a place is refused, and doesn't wait.
+ * either kind (L2). Where more poll than there are places, each is overtaken by at most half as many callers again as there are: it asks when it is
+ * told, under an id with the time at which it came. A sleeper without a place is refused, and doesn't wait.
  */
 import type { Acquire, AnswerTo, Command } from "../../../lib/core/commands.js";
 import { type LeaseId, leaseIdFrom } from "../../../lib/core/lease-id.js";
@@ -31,6 +31,13 @@ const LONGEST_MS = 120_000;
 /** A caller that came so much later has overtaken another: a request takes some time. */
 const LATER_MS = 50;
 
+/**
+ * The overtakings of a caller without a place, against the number of callers. In 100 histories of the store as it is and as it was before
+ * decision 091, half stayed below 0.53 of it, and the largest were 1.04 and 0.98. The
+ * mistakes in who gets a place are above it (must-fail-sleepers, must-fail-queues).
+ */
+const MOST_TIMES = 1.5;
+
 /** One who wants the key. */
 interface Caller {
   readonly isAsleep: boolean;
@@ -54,7 +61,7 @@ export async function checkTurns(seed: number, bench: Pick<Bench, "coverage" | "
   const holdMs = random.pick([5, 20]);
   const isCrowded = random.chance(0.3);
   const [sleeping, polling] = isCrowded ? [random.whole(5, 20), random.whole(33, 60)] : [random.whole(20, 80), random.whole(1, 20)];
-  const overtakenMost = isCrowded ? sleeping + polling : 0;
+  const overtakenMost = isCrowded ? MOST_TIMES * (sleeping + polling) : 0;
   const ownerOfSleepers = "o".repeat(random.pick([1, 40, 150]));
   let turns = 0;
   let onOffered: (leaseId: LeaseId) => void = () => undefined;
