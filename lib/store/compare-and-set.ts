@@ -98,7 +98,7 @@ export async function compareAndSet<C extends Command, S extends Stored, F exten
     if (form) refusals++;
     if (form && decision) refused.set(form, seen);
     known = { stored: result.seen, isFresh: true };
-    // What an earlier request saw may have been over for long. Only what was seen by this one is lost in a race.
+    // A record that an earlier request saw may have been over for long. A race is lost only on one that this request saw.
     if (isFresh && ++races < LIMITS.compareAndSetAttempts) await pause(clock, random() * backoffMs(PAUSES, races));
   }
   throw new KeyContended(`the key changed ${LIMITS.compareAndSetAttempts} times under this request`);

@@ -24,7 +24,7 @@ describe("a wrong configuration", () => {
     ["ValidationException", "Transactions are not supported on this table"],
     ["ItemCollectionSizeLimitExceededException", "Collection size exceeded"],
   ])("is what DynamoDB refuses whoever asks again, and no outage: %s", (name, message) => {
-    const error = Object.assign(new Error(message), { name, $metadata: { httpStatusCode: 400, attempts: 1 } });
+    const error = Object.assign(new Error(message), { name, $metadata: { httpStatusCode: 400, requestId: "R1", attempts: 1 } });
     expect(storeUnavailable(error)).toMatchObject({ name: "StoreNotConfigured", definite: true, message: `${name}: ${message}` });
   });
 
@@ -33,7 +33,7 @@ describe("a wrong configuration", () => {
     ["TransactionInProgressException", 400, false],
     ["InternalServerError", 500, false],
   ])("is nothing that may pass: %s", (name, httpStatusCode, definite) => {
-    const error = Object.assign(new Error(""), { name, $metadata: { httpStatusCode, attempts: 1 } });
+    const error = Object.assign(new Error(""), { name, $metadata: { httpStatusCode, requestId: "R1", attempts: 1 } });
     expect(storeUnavailable(error)).toMatchObject({ name: "StoreUnavailable", definite });
   });
 });

@@ -154,7 +154,7 @@ function comesForItself(record: LockRecord, waiter: Waiter, { latestMs }: ClockR
 function passOn(now: AdvancedQueue, left: readonly (Offer | Waiter)[], reading: ClockReading, by: Mover): AdvancedQueue {
   const woken = wakeInsteadOf(now.record, left, reading);
   if (woken.record === now.record) return now;
-  // Who is woken stands behind the caller or takes what is free, so it doesn't become the caller's turn by that.
+  // A woken waiter stands behind the caller or takes what is free, so it doesn't become the caller's turn by that.
   const again = now.isCallersTurn ? { record: woken.record, events: [] } : advanceQueue(woken.record, reading, { leaseId: by.leaseId });
   return { ...now, ...again, isCallersTurn: now.isCallersTurn, moved: true, events: [...now.events, ...woken.events, ...again.events] };
 }

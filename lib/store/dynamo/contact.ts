@@ -49,18 +49,28 @@ const BROKEN = /^(?:E[A-Z_]+|UND_ERR_.*)$/;
 /** The longest part of a message of others that is told. */
 const MESSAGE_CHARS = 200;
 
+/** True if the transport failed, also within an answer: what came says nothing then. */
+function isBroken({ name, code }: Failure): boolean {
+  return name === "TimeoutError" || (typeof code === "string" && BROKEN.test(code));
+}
+
+/** True if an error is DynamoDB's own, and whole. */
+export function isDynamos(error: unknown): boolean {
+  const { name, $metadata } = error as Failure;
+  return $metadata?.requestId !== undefined && !isBroken(error as Failure) && name !== "NotDynamo";
+}
+
 /**
  * Returns what a failed operation of the table at `place` is to the store: the error as it is, if it is DynamoDB's or an outage; else
  * StoreNotConfigured, which no work proceeds past.
  */
 export function judged(error: unknown, place: string, contact: Contact): unknown {
-  const { name, code, $metadata: { httpStatusCode: status, requestId, attempts = 1 } = {} } = error as Failure;
-  const isBroken = name === "TimeoutError" || (typeof code === "string" && BROKEN.test(code));
-  if (requestId !== undefined && !isBroken && name !== "NotDynamo") {
+  if (isDynamos(error)) {
     contact.made();
     return error;
   }
-  const isFailure = status === undefined || isBroken;
+  const { $metadata: { httpStatusCode: status, attempts = 1 } = {} } = error as Failure;
+  const isFailure = status === undefined || isBroken(error as Failure);
   const { meaning, why } = isFailure ? meaningOfFailure(error) : { meaning: meaningOfStatus(status), why: String(status) };
   const notConfigured = (said: string, definite: boolean, isAskedAgain = false): StoreNotConfigured =>
     new StoreNotConfigured(said, definite && attempts === 1, { cause: error, isAskedAgain });

@@ -5,10 +5,9 @@
  *  2. write it in its form (forms.ts), as one conditional UpdateItem;
  *  3. refused: the write is charged, the item that the refusal returns is not, and the core decides on it.
  *
- * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal, or a read if this process saw lately that
- * the key is held. If a write
- * succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and
- * no record is ever deleted.
+ * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal, or a read if this process saw lately that the key
+ * is held. If a write succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and no
+ * record is ever deleted.
  */
 import { isA } from "../../core/brand.js";
 import type { RecordParameters } from "../../core/api/locks.js";

@@ -1,6 +1,8 @@
 /** Interprets AWS SDK errors: if a write may have happened, and if the caller should slow down, retry or give up. */
 import { isA } from "../../core/brand.js";
+import { meaningOfStatus } from "../../core/what-came-back.js";
 import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../port.js";
+import { isDynamos } from "./contact.js";
 import { isWithoutCredentials } from "./found-credentials.js";
 import { TABLE } from "./table.js";
 
@@ -10,7 +12,7 @@ const THROTTLED_PARTS: ReadonlySet<string | undefined> = new Set(["ThrottlingErr
 const CONFLICTS: ReadonlySet<string> = new Set(["TransactionConflictException", "ReplicatedWriteConflictException"]);
 /** The table does not exist. */
 const NO_TABLE = "ResourceNotFoundException";
-/** The table does not exist, or AWS rejects the credentials or denies them access. */
+/** The table does not exist, or AWS rejects the credentials or denies them access: by name, since the AWS SDK tells no status for some of them. */
 const NOT_CONFIGURED: ReadonlySet<string> = new Set([
   NO_TABLE,
   "AccessDeniedException",
@@ -57,8 +59,9 @@ export function isThrottled(error: unknown): boolean {
  * True if DynamoDB answered that it doesn't carry out such a request, whoever sends it again: a table without transactions, as in a strongly
  * consistent global table, or a request that is wrong itself. It is there, so this is no outage.
  */
-function isRefused({ name, $metadata: { httpStatusCode: status = 0 } = {} }: SdkError): boolean {
-  return status >= 400 && status < 500 && status !== 408 && name !== IN_PROGRESS;
+function isRefused(error: unknown): boolean {
+  const { name, $metadata: { httpStatusCode: status = 0 } = {} } = error as SdkError;
+  return isDynamos(error) && status >= 400 && meaningOfStatus(status) !== "outage" && name !== IN_PROGRESS;
 }
 
 /** The table of a store, and its Region as far as known. */
@@ -104,7 +107,7 @@ export function storeUnavailable(error: unknown): StoreUnavailable {
   const otherKeys = [message, ...CancellationReasons.map(({ Message = "" }) => Message)].find((text) => OTHER_KEYS.test(text));
   const said = `${name}: ${otherKeys ?? message}`;
   const notSent = NOT_SENT.test(said) || isWithoutCredentials(error);
-  if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined || (isRefused(error as SdkError) && !throttled)) {
+  if (notSent || NOT_CONFIGURED.has(name) || otherKeys !== undefined || (isRefused(error) && !throttled)) {
     return new StoreNotConfigured(said, notSent || sentOnce, { cause: error });
   }
   if (isConflict && sentOnce) return new KeyContended(said, { cause: error });

@@ -98,6 +98,13 @@ const OUTAGES: Readonly<Record<string, () => Promise<string>>> = {
   "a 502 page": answering(502, PAGE),
   "a 503 page": answering(503, PAGE),
   "a 504 page": answering(504, PAGE),
+  "a refusal of DynamoDB that breaks off": () =>
+    listening(
+      createServer((request, response) => {
+        response.writeHead(400, { ...AMZ_TYPE, "x-amzn-requestid": "ABC", "content-length": "100" }).write('{"__type":');
+        request.socket.end();
+      }),
+    ),
   "a connection that breaks": () => listening(createServer((request) => void request.socket.destroy())),
   silence: () => listening(createServer(() => undefined)),
 };
