@@ -6,6 +6,7 @@ import { formatDuration } from "../console/text/duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
 import { OTHER_TENANTS, tenantOf } from "./inspect/tenants.js";
 import type { CommandContext } from "./context.js";
+import { afterText, overInMs } from "../console/page/words.js";
 import { plain, plainJson } from "../console/text/plain-text.js";
 
 /** The options of `reset`, and of `break`. */
@@ -33,8 +34,12 @@ const FORCED =
 export async function breakHold(key: string, options: BreakOptions, context: CommandContext): Promise<number> {
   const { reason, yes = false, token: fencingToken, drain: drainMs } = options;
   const { locks, asJson, print } = context;
-  const hold = fencingToken === undefined ? await theOnly(await locks.inspect(key), locks) : undefined;
-  if (hold && !yes) await ask(`Break the hold of ${described(hold)} on ${key}?`, "nothing was broken", context);
+  const found = fencingToken === undefined ? await locks.inspect(key) : undefined;
+  const hold = found && (await theOnly(found, locks));
+  if (hold && !yes) {
+    const when = drainMs === 0 ? "at once" : `in ${formatDuration(Math.min(drainMs ?? Infinity, overInMs(found, hold)))} at the latest`;
+    await ask(`Break the hold of ${described(hold)} on ${key}? Then ${afterText(found, hold, when)}.`, "nothing was broken", context);
+  }
   const token = fencingToken ?? hold?.fencingToken ?? 0;
   const { breakInMs } = await locks.forceRelease(key, { reason, fencingToken: token, drainMs });
   if (asJson) {
@@ -42,9 +47,10 @@ export async function breakHold(key: string, options: BreakOptions, context: Com
     return 0;
   }
   const whose = hold ? described(hold) : `token ${token}`;
+  const then = found && hold ? `; ${breakInMs > 0 ? "then " : ""}${afterText(found, hold)}` : "";
   const until = breakInMs > 0 ? `can't be renewed and ends in ${formatDuration(Math.max(1000, breakInMs))} at the latest` : "is over now";
   const isForced = drainMs !== undefined && !(hold && drainMs >= hold.remainingMs);
-  await print(plain(`${key}: the hold of ${whose} ${until}${isForced ? FORCED : ""}`) + "\n");
+  await print(plain(`${key}: the hold of ${whose} ${until}${then}${isForced ? FORCED : ""}`) + "\n");
   return 0;
 }
 
@@ -81,7 +87,7 @@ async function theOnly(inspection: Inspection, locks: LockClient): Promise<HoldV
   }
   if (others.length === 0) return hold;
   throw new CliError("usage", `${inspection.key} has ${others.length + 1} holders: say which by --token`, {
-    next: [hold, ...others].map(described).join("; "),
+    next: [hold, ...others].map((each) => `${described(each)}: if broken, ${afterText(inspection, each)}`).join("; "),
   });
 }
 

@@ -4,7 +4,7 @@ import { formatDuration } from "../text/duration.js";
 import type { KeyHolder, KeyView, RunOfKey } from "../data.js";
 import { ApiError, change } from "./api.js";
 import { type Children, type Content, html } from "./html.js";
-import { lifeOf, MARGIN_MS, nameOf, shortToken } from "./words.js";
+import { afterText, lifeOf, nameOf, overInMs, shortToken } from "./words.js";
 
 /** A modal dialog. The browser keeps the focus in it, closes it on Escape, and returns the focus afterwards. */
 export function Dialog(props: { readonly title: string; readonly onClose: () => void; readonly children: Children }): Content {
@@ -101,7 +101,6 @@ export function BreakDialog(props: ChangeProps & { readonly view: KeyView }): Co
   const [token, setToken] = useState(holders[0]?.fencingToken ?? 0);
   const [isForced, setForced] = useState(false);
   const chosen = view.holders.find(({ fencingToken }) => fencingToken === token);
-  const next = view.waiters[0] && nameOf(view.waiters[0]);
   const make = async (reason: string): Promise<string> => {
     const force = isForced ? { drainMs: 0 } : {};
     const { breakInMs } = await change<{ readonly breakInMs: number }>("break", { key, fencingToken: token, reason, ...force });
@@ -114,14 +113,14 @@ export function BreakDialog(props: ChangeProps & { readonly view: KeyView }): Co
     ${
       isKnown &&
       html`<p role="status">
-        <bdi>${chosen ? `${nameOf(chosen)}: ${lifeOf(chosen, view.waiters[0])}.` : "This hold is over by now."}</bdi>
+        <bdi>${chosen ? `${nameOf(chosen)}: ${lifeOf(chosen, view)}.` : "This hold is over by now."}</bdi>
         <span class="muted nowrap">token ${shortToken(token)}</span>
       </p>`
     }
     <fieldset>
       <legend>How</legend>
-      ${option("how", safeText(chosen, next), !isForced, () => setForced(false))}
-      ${option("how", nowText(next), isForced, () => setForced(true))}
+      ${option("how", safeText(view, chosen), !isForced, () => setForced(false))}
+      ${option("how", nowText(view, chosen), isForced, () => setForced(true))}
     </fieldset>
     <p class="muted">
       Breaking ends the hold, not the work: that runs on until its holder asks for the next renewal.
@@ -140,15 +139,14 @@ function whichHold(holders: KeyView["holders"], chosen: number, choose: (fencing
   </fieldset>`;
 }
 
-function safeText(holder: KeyHolder | undefined, next: string | undefined): Content {
-  const freeInMs = (holder?.remainingMs ?? 0) + MARGIN_MS;
-  return html`<strong>Safe:</strong> it can't renew, and nothing overlaps. The key is free in ${formatDuration(freeInMs)} at the
-    latest${next !== undefined && html`; next: <bdi>${next}</bdi>`}.`;
+function safeText(view: KeyView, hold: KeyHolder | undefined): Content {
+  const then = hold && afterText(view, hold, `in ${formatDuration(overInMs(view, hold))} at the latest`);
+  return html`<strong>Safe:</strong> it can't renew, and nothing overlaps${then && html`; <bdi>${then}</bdi>`}.`;
 }
 
-function nowText(next: string | undefined): Content {
-  return html`<strong>Now:</strong> the key is free at once${next !== undefined && html`; next: <bdi>${next}</bdi>`}. If the holder still
-    works, only fencing tokens protect your data.`;
+function nowText(view: KeyView, hold: KeyHolder | undefined): Content {
+  return html`<strong>Now:</strong> <bdi>${hold ? afterText(view, hold, "at once") : "it is over"}</bdi>. If the holder still works, only
+    fencing tokens protect your data.`;
 }
 
 /** Resets a limit, whose name is typed. */

@@ -146,7 +146,7 @@ function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None)
         ${limit === undefined ? fact("Mode", holder.mode) : fact("Permits", `${holder.permits} of ${limit}`)}
         ${fact("Lease", formatDuration(holder.leaseMs))} ${fact("Fencing token", holder.fencingToken, "token")}
       </dl>
-      ${holders.length > 1 && isKnown && html`<p class="muted">${sentence(lifeOf(holder))}</p>`}
+      ${holders.length > 1 && isKnown && html`<p class="muted">${sentence(lifeOf(holder, view))}</p>`}
     </li>`;
   });
   const last = fencingToken > 0 ? html`The last grant was under token <span class="token">${fencingToken}</span>.` : "";

@@ -71,7 +71,7 @@ export function stateText(view: KeyView, since = forText, last?: LastHold): stri
     return (isOffered ? `free, and offered to ${nameOf(next)}, who has a few seconds to claim it` : freeText(view, since, last)) + waits;
   if (limit !== undefined) return permitsText({ out: permitsOut(view), of: limit }) + lateText + waits;
   if (others.length > 0) return `held by ${holders.length} leases together${lateText}${waits}`;
-  return `held by ${nameOf(first)} ${since(first.heldMs)}, ${lifeOf(first, next)}${waits}`;
+  return `held by ${nameOf(first)} ${since(first.heldMs)}, ${lifeOf(first, view)}${waits}`;
 }
 
 /** Returns a clause as a sentence. */
@@ -111,17 +111,54 @@ function endOfHold({ owner, ending }: LastHold): string {
   return ending === "released" ? `${name} released it` : `the hold of ${name} ended`;
 }
 
-/** Returns the life of a hold: its last renewal and, if that is late, what happens next. `next` is the first in the queue. */
-export function lifeOf(holder: KeyHolder, next?: KeyWaiter): string {
-  const { remainingMs } = holder;
+/** Returns the life of a hold of `view`: its last renewal and, if that is late, what happens next. */
+export function lifeOf(holder: KeyHolder, view: KeyView): string {
   const tone = toneOf(holder);
-  if (tone === "broken") return `broken by an operator: it can't be renewed, and ends in ${formatSeconds(remainingMs)} at the latest`;
-  const then = next ? `${nameOf(next)} gets the key` : "the key is free";
-  if (tone === "over") return `but its lease is over without a renewal: in a moment ${then}`;
+  if (tone === "broken")
+    return `broken by an operator: it can't be renewed, and ends in ${formatSeconds(holder.remainingMs)} at the latest`;
+  if (tone === "over") return `but its lease is over without a renewal: in a moment ${afterText(view, holder)}`;
   const { agoMs, isNew } = renewalOf(holder);
   const ago = formatSeconds(agoMs);
   if (tone === "held") return isNew ? "not renewed yet: its lease is current" : `renewed ${ago} ago`;
-  return `not renewed ${isNew ? "since" : `for ${ago}`}: it may be dead, and if it stays silent, ${then} in about ${formatSeconds(remainingMs + MARGIN_MS)}`;
+  const when = `in about ${formatSeconds(overInMs(view, holder))}`;
+  return `not renewed ${isNew ? "since" : `for ${ago}`}: it may be dead, and if it stays silent, ${afterText(view, holder, when)}`;
+}
+
+/** Returns the time in ms after which a hold that isn't renewed is over at the latest. */
+export function overInMs({ ifBroken = [] }: KeyView, { fencingToken, remainingMs }: KeyHolder): number {
+  return ifBroken.find((told) => told.fencingToken === fencingToken)?.breakInMs ?? remainingMs + MARGIN_MS;
+}
+
+/**
+ * Returns what the end of a hold does to its key: `b gets the key at once`, or beside other holders `its hold is over at once: 2 of 3 permits
+ * stay out, and nobody who waits gets in`. The service tells it by the rule of the break itself. A list tells it of a sole holder alone, after
+ * whom the key goes to the first in the queue.
+ */
+export function afterText(view: KeyView, { fencingToken }: Pick<KeyHolder, "fencingToken">, when = ""): string {
+  const { holders, waiters, limit, ifBroken = [] } = view;
+  const staying = holders.filter((other) => other.fencingToken !== fencingToken);
+  const [other] = staying;
+  const told = ifBroken.find((each) => each.fencingToken === fencingToken)?.next ?? (other ? undefined : waiters.slice(0, 1).map(() => 1));
+  const at = when === "" ? "" : ` ${when}`;
+  const over = `its hold is over${at}`;
+  if (!told) return over;
+  const names = told.flatMap((place) => waiters[place - 1] ?? []).map(nameOf);
+  if (!other) return names.length === 0 ? `the key is free${at}` : `${listOf(names)} ${names.length === 1 ? "gets" : "get"} the key${at}`;
+  const out = permitsOut({ holders: staying });
+  const stays =
+    limit === undefined
+      ? `the key stays held by ${staying.length === 1 ? nameOf(other) : `${staying.length} others`}`
+      : `${out} of ${limit} permits ${out === 1 ? "stays" : "stay"} out`;
+  const gets = names.length > 0 ? `${listOf(names)} ${names.length === 1 ? "gets" : "get"} in` : "nobody who waits gets in";
+  return `${over}: ${stays}${waiters.length > 0 ? `, and ${gets}` : ""}`;
+}
+
+/** The largest number of names in a sentence. */
+const NAMES = 3;
+
+function listOf(names: readonly string[]): string {
+  const shown = names.length > NAMES ? [...names.slice(0, NAMES - 1), `${names.length - NAMES + 1} more`] : names;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
 }
 
 /** Returns the command that ends a hold, for a shell. `options` say where the locks are. */

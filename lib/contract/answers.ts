@@ -68,6 +68,12 @@ const Inspection = v.strictObject({
       "The holds whose lease is over and that nobody has taken over since; absent: none, and from lists.",
     ),
   ),
+  ifBroken: v.optional(
+    described(
+      v.array(v.strictObject({ fencingToken, breakInMs: durationMs, next: v.array(position) })),
+      "What a break of each hold would do: when it is over without force, and the positions of those who get the key then; absent: nobody holds it, and from lists.",
+    ),
+  ),
 });
 
 /** A lease as its holder sees it. */

@@ -100,6 +100,7 @@ export const isInspection = members({
   waitSet: optional(listOf(members({ owner: text, condition: text, waitingMs: count }))),
   recent: optional(listOf(members({ askedAgoMs: count, ending: text }))),
   lapsed: optional(listOf(members({ owner: text, fencingToken: count, heldMs: count, endedAgoMs: count }))),
+  ifBroken: optional(listOf(members({ fencingToken: count, breakInMs: count, next: listOf(count) }))),
 }) as CheckOf<"isInspection">;
 export const isList = members({ namespace: text, items: listOf(isInspection), cursor: optional(text) }) as CheckOf<"isList">;
 export const isRun = members({

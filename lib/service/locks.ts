@@ -1,5 +1,6 @@
 /** The operations on locks, and on every lease: they fill in defaults and send one request each. */
 import { digestOf } from "../core/canonical.js";
+import { breaksOf } from "../core/lock/break.js";
 import { check } from "../core/lock/check.js";
 import type { Acquire } from "../core/commands.js";
 import { type Refusal, refuse } from "../core/errors.js";
@@ -55,7 +56,9 @@ export function lockOperations(context: RequestContext): LockApi {
         const found = inspection(key, record, reading);
         const recent = record ? endedLeases(record, reading) : [];
         const lapsed = record ? lapsedHolds(record, reading) : [];
-        const all = { ...found, ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
+        const ifBroken = record ? breaksOf(record, reading) : [];
+        const last = { ...(recent.length > 0 && { recent }), ...(lapsed.length > 0 && { lapsed }) };
+        const all = { ...found, ...last, ...(ifBroken.length > 0 && { ifBroken }) };
         return { ok: true, tag: inspectionTag(found), inspection: all } as const;
       };
       return context.carryOut({ key }, () => viewChanged(context, context.addressOf(key), poll, viewOf, signal));

@@ -20,7 +20,7 @@ describe("break", () => {
     expect({ status, stdout }).toEqual({
       status: 0,
       stdout: expect.stringMatching(
-        /^break: the hold of me \(token \d+, held for \d+m?s\) can't be renewed and ends in (9m \d+s|10m( \ds)?) at the latest\n$/,
+        /^break: the hold of me \(token \d+, held for \d+m?s\) can't be renewed and ends in (9m \d+s|10m( \ds)?) at the latest; then the key is free\n$/,
       ),
     });
     expect(stdout).toContain(`token ${lease.fencingToken},`);
@@ -32,7 +32,7 @@ describe("break", () => {
   it("ends it by force within the time to drain", async () => {
     const lease = await service.locks.acquire("drain", { owner: "me", leaseMs: LONG_MS });
     expect((await holdfast("break", "drain", "--reason", "stuck", "--drain", "0s")).stdout).toMatch(
-      / is over now; its holder learns of it /,
+      / is over now; the key is free; its holder learns of it /,
     );
     expect((await service.locks.inspect("drain")).holders).toEqual([]);
     await expect(lease.renew()).rejects.toMatchObject({ reason: "broken" });
@@ -46,9 +46,10 @@ describe("break", () => {
     };
     const runsOn =
       "; its holder learns of it at its next heartbeat, within about a third of its lease, and its work runs on until it heeds that, beside the next holder\n";
-    expect(await said("drain-2s", "--drain", "2s")).toMatch(new RegExp(`ends in [12]s at the latest${runsOn}$`));
+    expect(await said("drain-2s", "--drain", "2s")).toMatch(new RegExp(`ends in [12]s at the latest; then the key is free${runsOn}$`));
     expect(await said("drain-named", "--drain", "2s", "--token")).toContain(runsOn);
-    for (const how of [[], ["--drain", "1h"]]) expect(await said(`drained-${how.length}`, ...how)).toMatch(/ at the latest\n$/);
+    for (const how of [[], ["--drain", "1h"]])
+      expect(await said(`drained-${how.length}`, ...how)).toMatch(/ at the latest; then the key is free\n$/);
   });
 
   it("ends the hold that its token names, and no other", async () => {
@@ -62,7 +63,10 @@ describe("break", () => {
       stdout: "",
       stderr: expect.stringMatching(/^holdfast: several has 2 holders: say which by --token\n/),
     });
-    for (const { fencingToken } of [one, two]) expect(which.stderr).toContain(`token ${fencingToken}, held for`);
+    for (const { fencingToken } of [one, two])
+      expect(which.stderr).toMatch(
+        new RegExp(`token ${fencingToken}, held for \\w+\\): if broken, its hold is over: the key stays held by`),
+      );
     const named = ["break", "several", "--reason", "stuck", "--drain", "0s", "--token", String(two.fencingToken)];
     expect(await json(...named)).toEqual({ key: "several", fencingToken: two.fencingToken, breakInMs: 0 });
     expect((await service.locks.inspect("several")).holders).toMatchObject([{ fencingToken: one.fencingToken }]);

@@ -4,7 +4,7 @@ import type { KeyView } from "../../console/data.js";
 import { endOf, wordOf } from "../../console/text/held-text.js";
 import { isOld, poll } from "../../console/page/poll.js";
 import { hrefOf, routeOf } from "../../console/page/route.js";
-import { breakCommand, keyTone, kindOf, sentence, shortToken, stateText, timeText } from "../../console/page/words.js";
+import { afterText, breakCommand, keyTone, kindOf, lifeOf, sentence, shortToken, stateText, timeText } from "../../console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -80,6 +80,50 @@ describe("a key in words", () => {
     ],
   ])("that is %s", (_, seen, text) => {
     expect(stateText(seen)).toBe(text);
+  });
+
+  /** A key by whose rule the end of the hold under each token lets in the waiters at `next`. */
+  const told = (tokens: readonly number[], next: readonly number[], more: Partial<KeyView> = {}): KeyView =>
+    view(
+      tokens.map((fencingToken) => holder({ fencingToken, owner: `h${fencingToken}` })),
+      { ifBroken: tokens.map((fencingToken) => ({ fencingToken, breakInMs: 31_000, next })), ...more },
+    );
+
+  it.each<[string, KeyView, string]>([
+    ["of a sole holder", told([1], []), "the key is free at once"],
+    ["of one that is waited for", told([1], [1], { waiters: [waiter("b"), waiter("c")] }), "b gets the key at once"],
+    ["of a writer before readers", told([1], [1, 2], { waiters: [waiter("b"), waiter("c")] }), "b and c get the key at once"],
+    [
+      "of one of three readers, for which a writer waits",
+      told([1, 2, 3], [], { waiters: [waiter("w")] }),
+      "its hold is over at once: the key stays held by 2 others, and nobody who waits gets in",
+    ],
+    ["of one of two readers", told([1, 2], []), "its hold is over at once: the key stays held by h2"],
+    [
+      "of a permit, where the first in the queue needs all three",
+      told([1, 2, 3], [], { limit: 3, waiters: [{ ...waiter("s3"), permits: 3 }] }),
+      "its hold is over at once: 2 of 3 permits stay out, and nobody who waits gets in",
+    ],
+    [
+      "of a permit, which makes room for many",
+      told([1, 2], [1, 2, 3, 4], { limit: 9, waiters: ["a", "b", "c", "d"].map(waiter) }),
+      "its hold is over at once: 1 of 9 permits stays out, and a, b and 2 more get in",
+    ],
+    [
+      "of one of two, told by a list",
+      view([holder(), holder({ fencingToken: 2 })], { waiters: [waiter("w")] }),
+      "its hold is over at once",
+    ],
+    ["of a sole one, told by a list", view([holder()], { waiters: [waiter("w")] }), "w gets the key at once"],
+  ])("tells what the end of a hold does to its key: %s", (_, seen, text) => {
+    expect(afterText(seen, seen.holders[0]!, "at once")).toBe(text);
+  });
+
+  it("tells of one of several that is late who gets in then, and nothing of a free key", () => {
+    const readers = told([1, 2], [], { waiters: [waiter("w")] });
+    expect(lifeOf({ ...readers.holders[0]!, remainingMs: 8_000 }, readers)).toBe(
+      "not renewed for 22s: it may be dead, and if it stays silent, its hold is over in about 31s: the key stays held by h2, and nobody who waits gets in",
+    );
   });
 
   it.each([

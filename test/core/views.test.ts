@@ -1,6 +1,7 @@
 /** The views of a key: its holders and waiters, the time until it is free, the reason of a loss, a run, and the tags of conditional reads. */
 import { describe, expect, it } from "vitest";
 import { DEFAULTS, FOREVER_MS } from "../../lib/core/limits.js";
+import { breaksOf } from "../../lib/core/lock/break.js";
 import { inOrder, isSameQueue } from "../../lib/core/lock/places.js";
 import { EMPTY_RECORD } from "../../lib/core/lock/tombstones.js";
 import type { Inspection } from "../../lib/core/lock/views.js";
@@ -18,7 +19,7 @@ import {
 } from "../../lib/core/lock/views.js";
 import type { Ending, LockRecord, Offer } from "../../lib/core/record.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import { permits, READER } from "./kinds-key.js";
+import { IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
 import { at, BY_OTHER, DAY_MS, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record, run } from "./run-parts.js";
 
@@ -102,6 +103,63 @@ describe("an inspection", () => {
     expect(inspectionTag(inspect(key))).not.toBe(before);
     expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(700).reading)).toEqual([{ askedAgoMs: 700, ending: "released" }]);
     expect(endedLeases(key.record ?? EMPTY_RECORD, key.at(-1_000).reading)).toEqual([{ askedAgoMs: 0, ending: "released" }]);
+  });
+
+  const writer = { owner: "w" };
+  it.each<[string, readonly ((key: QueueKey) => unknown)[], readonly (readonly string[])[]]>([
+    ["a sole holder, waited for", [(key) => key.acquire("A"), (key) => key.ask("B", { owner: "b" }), (key) => key.ask("C")], [["b"]]],
+    [
+      "readers, waited for by a writer",
+      [(key) => key.acquire("A", READER), (key) => key.acquire("B", READER), (key) => key.ask("C", writer)],
+      [[], []],
+    ],
+    [
+      "a writer, waited for by readers and a writer",
+      [
+        (key) => key.acquire("A"),
+        (key) => key.ask("B", { ...READER, owner: "r" }),
+        (key) => key.ask("C", { ...READER, owner: "s" }),
+        (key) => key.ask("D", writer),
+      ],
+      [["r", "s"]],
+    ],
+    [
+      "a semaphore whose first waiter needs more than one hold",
+      [
+        (key) => key.acquire("A", permits(1, 3)),
+        (key) => key.acquire("B", permits(2, 3)),
+        (key) => key.ask("C", { ...permits(2, 3), owner: "two" }),
+        (key) => key.ask("D", { ...permits(1, 3), owner: "one" }),
+      ],
+      [[], ["two"]],
+    ],
+    [
+      "one that is broken already, and ends in a second",
+      [(key) => key.acquire("A"), (key) => key.ask("B", { owner: "b" }), (key) => key.break("A", 1000)],
+      [["b"]],
+    ],
+    [
+      "leases of one scope, which end together",
+      [(key) => key.acquire("A", IN_S), (key) => key.acquire("B", IN_S), (key) => key.ask("C", writer)],
+      [["w"]],
+    ],
+    ["nobody", [(key) => key.acquire("A"), (key) => key.release("A")], []],
+  ])("tells what a break would do, which a break and the polls after it then do, of %s", (_, steps, breaks) => {
+    const key = new QueueKey();
+    for (const step of steps) step(key);
+    const { waiters } = inspect(key);
+    const told = breaksOf(key.record ?? EMPTY_RECORD, key.reading);
+    expect(told.map(({ next }) => next.map((place) => waiters[place - 1]?.owner))).toEqual(breaks);
+    for (const { fencingToken, breakInMs, next } of told) {
+      const broken = key.copy();
+      expect(key.copy().send({ type: "break", key: "k", fencingToken })).toMatchObject({ breakInMs });
+      broken.send({ type: "break", key: "k", fencingToken, drainMs: 0 });
+      const got = waiters.filter(({ owner, mode, permits: count = 1, position }) => {
+        const letter = String.fromCharCode(64 + Number.parseInt((key.record?.waiters[position - 1]?.leaseId ?? "").slice(-4), 16));
+        return !("state" in broken.ask(letter, { owner, mode, permits: count, limit: key.record?.limit ?? 1 }));
+      });
+      expect(got.map(({ position }) => position)).toEqual(next);
+    }
   });
 
   it("tells which leases ran out and since when, once the key may go to another", () => {

@@ -5,25 +5,59 @@
  */
 import { change, touchedTtlAtSec } from "../change.js";
 import type { Break, Decision, LeaseEvent } from "../commands.js";
+import { type HoldEntry, standing } from "./compatibility.js";
 import { endLease } from "./tombstones.js";
 import { refuse } from "../errors.js";
 import { isReclaimable } from "./expiry.js";
 import { endedEvent } from "./grant.js";
 import { advanceIfQueued } from "./queue.js";
-import type { Hold, LockRecord, LockPolicy } from "../record.js";
+import type { Hold, LockRecord, LockPolicy, Offer, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
+import { type BreakView, liveWaiters } from "./views.js";
 
 /** Decides a break: the hold is over now, or in `breakInMs`. */
 export function breakHold(record: LockRecord | undefined, command: Break, reading: ClockReading, policy: LockPolicy): Decision<Break> {
   const { key, fencingToken } = command;
   if (!record) return { answer: refuse("not-found", { detail: `Nobody holds ${key}` }), events: [] };
-  const reentrantHolds = Object.entries(record.holds).filter(([, hold]) => hold.fencingToken === fencingToken);
+  const reentrantHolds = holdsUnder(record, fencingToken);
   if (reentrantHolds.length === 0) return notThere(record, command);
 
+  const { breakInMs, broken, events } = ended(record, reentrantHolds, command, reading);
+  const answer = { ok: true, breakInMs } as const;
+  if (broken === record) return { answer, events };
+  const now = advanceIfQueued(broken, reading);
+  const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) });
+  return { answer, next, events: [...events, ...now.events] };
+}
+
+/** Returns what a break of each hold would do, the oldest grant first: by the rule of the break itself, on the record as it is. */
+export function breaksOf(record: LockRecord, reading: ClockReading): readonly BreakView[] {
+  const tokens = new Set(standing(record, reading).map(([, { fencingToken }]) => fencingToken));
+  return [...tokens]
+    .sort((a, b) => a - b)
+    .map((fencingToken) => {
+      const holds = holdsUnder(record, fencingToken);
+      const { breakInMs } = ended(record, holds, { fencingToken }, reading);
+      const { offers } = advanceIfQueued(ended(record, holds, { fencingToken, drainMs: 0 }, reading).broken, reading).record;
+      const isOffered = ({ leaseId }: Offer | Waiter): boolean => offers.some((offer) => offer.leaseId === leaseId);
+      const next = liveWaiters(record, reading).flatMap((waiter, place) =>
+        !("offeredAtMs" in waiter) && isOffered(waiter) ? [place + 1] : [],
+      );
+      return { fencingToken, breakInMs, next };
+    });
+}
+
+function holdsUnder({ holds }: LockRecord, fencingToken: number): readonly HoldEntry[] {
+  return Object.entries(holds).filter(([, hold]) => hold.fencingToken === fencingToken);
+}
+
+/** Ends these holds of one token, or says when they end at the latest. */
+function ended(record: LockRecord, holds: readonly HoldEntry[], command: Pick<Break, "fencingToken" | "drainMs">, reading: ClockReading) {
+  const { fencingToken } = command;
   let broken = record;
   let breakInMs = 0;
   const events: LeaseEvent[] = [];
-  for (const [leaseId, hold] of reentrantHolds) {
+  for (const [leaseId, hold] of holds) {
     const breaking = breakingOf(hold, command, reading);
     if (!breaking) {
       broken = endLease(broken, leaseId, "broken", reading, { fencingToken });
@@ -36,15 +70,11 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
     const { owner, principal } = hold;
     events.push({ event: "breaking", leaseId, owner, principal, fencingToken, ...(isRepeated && { repeated: true }) });
   }
-  const answer = { ok: true, breakInMs } as const;
-  if (broken === record) return { answer, events };
-  const now = advanceIfQueued(broken, reading);
-  const next = change(now.record, reading, { ttlAtSec: touchedTtlAtSec(record, reading, policy) });
-  return { answer, next, events: [...events, ...now.events] };
+  return { broken, breakInMs, events };
 }
 
 /** Returns the hold as it goes on until its end, or undefined if it is over now. */
-function breakingOf(hold: Hold, { drainMs = Infinity }: Break, reading: ClockReading): Hold | undefined {
+function breakingOf(hold: Hold, { drainMs = Infinity }: Pick<Break, "drainMs">, reading: ClockReading): Hold | undefined {
   const endsInMs = hold.expiresAtMs - reading.latestMs;
   const byForce = drainMs < endsInMs;
   if (isReclaimable(hold, reading) || drainMs === 0 || (hold.broken === "forced" && endsInMs <= 0)) return undefined;

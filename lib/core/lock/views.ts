@@ -15,7 +15,7 @@ import { type LeaseId, leaseIdTimeMs } from "../lease-id.js";
 import { FOREVER_MS } from "../limits.js";
 import { renewAfterMs } from "../renewal.js";
 import { recordBytes } from "../record-bytes.js";
-import type { Ending, Hold, LockRecord, Mode, Run } from "../record.js";
+import type { Ending, Hold, LockRecord, Mode, Offer, Run, Waiter } from "../record.js";
 import type { ClockReading } from "../time.js";
 
 const encoder = new TextEncoder();
@@ -150,6 +150,8 @@ export interface Inspection {
   readonly recent?: readonly EndedView[];
   /** The holds whose lease is over and that nobody has taken over since, the oldest grant first. Absent: none, and from lists. */
   readonly lapsed?: readonly LapsedView[];
+  /** What a break of each hold would do, the oldest grant first. Absent: nobody holds the key, and from lists. */
+  readonly ifBroken?: readonly BreakView[];
 }
 
 /** A hold whose lease ran out, as others may see it. */
@@ -160,6 +162,15 @@ export interface LapsedView {
   readonly heldMs: number;
   /** Time since the end of the lease, in ms. */
   readonly endedAgoMs: number;
+}
+
+/** What a break of a hold would do to the key as it is. */
+export interface BreakView {
+  readonly fencingToken: number;
+  /** The time in ms after which the hold is over at the latest, if it is broken without force. */
+  readonly breakInMs: number;
+  /** The positions of the waiters that get the key when the hold is over, as the other holders and the queue are now. */
+  readonly next: readonly number[];
 }
 
 /** A lease that ended, as others may see it: when its leaseId was made, and how it ended. */
@@ -218,10 +229,14 @@ function membersOf(record: LockRecord, reading: ClockReading): readonly MemberVi
   }));
 }
 
-/** Returns the unclaimed offers, then the queue, without waiters that were not seen in time. */
-function waitersOf({ limit, offers, waiters }: LockRecord, reading: ClockReading): readonly WaiterView[] {
-  const live = [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
-  return live.map((waiter, index) => ({
+/** Returns those that the key is offered to, then the queue, without any that were not seen in time. */
+export function liveWaiters({ offers, waiters }: LockRecord, reading: ClockReading): readonly (Offer | Waiter)[] {
+  return [...offers.filter((offer) => !isLapsed(offer, reading)), ...waiters.filter((waiter) => isWaiting(waiter, reading))];
+}
+
+function waitersOf(record: LockRecord, reading: ClockReading): readonly WaiterView[] {
+  const { limit } = record;
+  return liveWaiters(record, reading).map((waiter, index) => ({
     owner: waiter.owner,
     mode: waiter.mode,
     ...(limit > 1 && { permits: waiter.permits }),
