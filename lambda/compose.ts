@@ -32,6 +32,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_SERVER_WAIT_MS`: the longest time for which a waiting request is held.
  * - `HOLDFAST_WAKE`: `1` if an agent wakes the sleepers of the table. Without it, requests to sleep are refused.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
+ * - `HOLDFAST_OWN_URL`: the URL by which clients reach this service, or several, separated by commas. They are written into the table, and a
+ *   client with the URLs of several services sees by them that these use one table.
  * - `HOLDFAST_MOUNT`: `function-url` for the function behind function URLs. Without it, the function is behind the API.
  *
  * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
@@ -46,11 +48,12 @@ export function compose(
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const prefixes = metricPrefixesOf(env);
+  const doors = ownUrlsOf(env);
   const onTable = (): Pick<HandlerDeps, "store" | "sleepers"> => {
     const calls = tableCalls(client, {}, { clock: systemClock, random: randomNumber, env });
     const place = { calls, tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
-    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber }), ...sleepers };
+    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber, doors }), ...sleepers };
   };
   return createHandler({
     ...(store ? { store } : onTable()),
@@ -81,6 +84,16 @@ export function tenancyOf(env: Environment): Tenancy | undefined {
 /** Returns the key prefixes that `env` gives separate metrics. */
 export function metricPrefixesOf(env: Environment): readonly string[] {
   return (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
+}
+
+/** Returns the URLs by which clients reach the service. @throws Error naming the variable if one is no URL of http or https */
+function ownUrlsOf(env: Environment): readonly string[] {
+  const name = "HOLDFAST_OWN_URL";
+  const urls = (env[name] ?? "").split(",").filter(Boolean);
+  for (const url of urls) {
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new Error(`${name}: ${JSON.stringify(url)} is no http URL`);
+  }
+  return urls;
 }
 
 /** Returns what `env` says that the function is mounted behind. @throws Error if it is neither */

@@ -230,7 +230,15 @@ const Caller = v.strictObject({
   retentionMs: durationMs,
 });
 
-const Health = v.strictObject({ status: v.literal("ok"), version: v.string(), serverTimeMs: durationMs, caller: v.optional(Caller) });
+const Health = v.strictObject({
+  status: v.literal("ok"),
+  version: v.string(),
+  serverTimeMs: durationMs,
+  caller: v.optional(Caller),
+  doors: v.optional(
+    described(v.array(v.string()), "With `caller`: the URLs of the services that use the same table, as far as they were told them."),
+  ),
+});
 
 /** The error of a gateway that answers in place of the service. */
 const GatewayAnswer = v.object({ message: v.string() });

@@ -133,6 +133,7 @@ export const isHealth = members({
   version: text,
   serverTimeMs: count,
   caller: optional(members({ namespace: text, principal: text, format: count, clockErrorMs: count, retentionMs: count })),
+  doors: optional(listOf(text)),
 }) as CheckOf<"isHealth">;
 export const isProblem = members({
   code: text,

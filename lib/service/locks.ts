@@ -78,8 +78,11 @@ export function lockOperations(context: RequestContext): LockApi {
       const needsTable = deep === "1" || needsCaller;
       return context.carryOut({ needsTable }, async () => {
         if (needsTable) await store.read(context.addressOf(HEALTH_KEY));
+        const up = { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs } as const;
+        if (!needsCaller) return up;
+        const doors = await store.doors();
         const identity = { namespace, principal: caller.principal, ...store.parameters };
-        return { ok: true, status: "ok", version: VERSION, serverTimeMs: clocks().latestMs, ...(needsCaller && { caller: identity }) };
+        return { ...up, caller: identity, ...(doors.length > 0 && { doors }) };
       });
     },
   };

@@ -177,6 +177,11 @@ export interface LockStore {
    * @throws StoreUnavailable
    */
   tenancy(mine: TableTenancy): Promise<TableTenancy>;
+  /**
+   * Returns the doors that are written in the table, by a strongly consistent read. The store writes its own first, if they are missing.
+   * @throws StoreUnavailable
+   */
+  doors(): Promise<readonly string[]>;
   /** Returns the record by a strongly consistent read; undefined when the key has none. */
   read(address: Address): Promise<LockRecord | undefined>;
   /** Lists keys whose records have a hold or a run. For display: no decision about ownership depends on it. */

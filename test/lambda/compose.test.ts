@@ -18,6 +18,7 @@ describe("the environment", () => {
     [{ HOLDFAST_TABLE: "locks", HOLDFAST_RETENTION_MS: "a day" }, 'HOLDFAST_RETENTION_MS: "a day" is not a number'],
     [{ HOLDFAST_TABLE: "locks", HOLDFAST_RETENTION_MS: "1000" }, "retentionMs: must be at least 3600000"],
     [{ HOLDFAST_TABLE: "locks", HOLDFAST_CLOCK_ERROR_MS: "10000" }, "clockErrorMs: must be 0 to 10000"],
+    [{ HOLDFAST_TABLE: "locks", HOLDFAST_OWN_URL: "https://a.example,b.example" }, 'HOLDFAST_OWN_URL: "b.example" is no http URL'],
     [{ HOLDFAST_TABLE: "locks", HOLDFAST_LOG_REFUSALS: "some" }, 'HOLDFAST_LOG_REFUSALS: "some" is not a number'],
   ])("%j does not start: %s", (env, message) => {
     expect(() => compose(env)).toThrow(message);
@@ -35,6 +36,42 @@ describe("the environment", () => {
       handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), body: { leaseMs: 1_000 }, timeEpoch: clock.wallMs() }));
     await put();
     expect(JSON.parse((await put()).body ?? "")).toMatchObject({ code: "locked", retryAfterMs: 1_000 + 2 + 1 });
+  });
+});
+
+describe("the services of one table", () => {
+  const [A, B, C] = ["https://a.example", "https://b.example", "https://c.example"];
+
+  it("tell a caller that asks who it is the URLs of all of them that know their own", async () => {
+    const { env } = await freshTable();
+    const doorsTold = async (own: string | undefined): Promise<unknown> => {
+      const handler = compose({ ...env, HOLDFAST_OWN_URL: own }, { log: () => undefined });
+      const { body = "" } = await handler(httpEvent("GET /v1/health", { query: { caller: "1" }, timeEpoch: Date.now() }));
+      return (JSON.parse(body) as { readonly doors?: unknown }).doors;
+    };
+    expect(await doorsTold(undefined)).toBeUndefined();
+    expect(await doorsTold(A)).toEqual([A]);
+    expect(await doorsTold(`${B},${C}`)).toEqual([A, B, C]);
+    for (const own of [A, undefined]) expect(await doorsTold(own)).toEqual([A, B, C]);
+  });
+
+  it("write them with the first request that they carry out, whatever it is", async () => {
+    const { env } = await freshTable();
+    const clock = new VirtualClock();
+    const acquired = httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(clock.wallMs()), timeEpoch: clock.wallMs() });
+    for (const own of [A, B]) await compose({ ...env, HOLDFAST_OWN_URL: own }, { clock, log: () => undefined })(acquired);
+    const { body = "" } = await compose(env, { log: () => undefined })(
+      httpEvent("GET /v1/health", { query: { caller: "1" }, timeEpoch: Date.now() }),
+    );
+    expect(JSON.parse(body)).toMatchObject({ doors: [A, B] });
+  });
+
+  it("write at most 32: the item is read by every new process", async () => {
+    const { env } = await freshTable();
+    const many = Array.from({ length: 40 }, (_, at) => `https://${at}.example`);
+    const handler = compose({ ...env, HOLDFAST_OWN_URL: many.join(",") }, { log: () => undefined });
+    const { body = "" } = await handler(httpEvent("GET /v1/health", { query: { caller: "1" }, timeEpoch: Date.now() }));
+    expect(JSON.parse(body)).toMatchObject({ doors: many.slice(0, 32) });
   });
 });
 

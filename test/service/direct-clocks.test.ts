@@ -63,6 +63,7 @@ function directMode({ wallBy = 0, dateOf = dateAt } = {}) {
     parameters: counted.parameters,
     limits: counted.limits,
     tenancy: (mine) => (recorded ??= dated(() => (told.looks++, counted.tenancy(mine)))),
+    doors: () => dated(() => counted.doors()),
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
     applyAll: (parts, clocks) => dated(() => counted.applyAll(parts, clocks)),
     read: (address) => dated(() => (told.looks++, counted.read(address))),

@@ -143,6 +143,7 @@ export function methodsOf(store: LockStore): LockStore {
     parameters: store.parameters,
     limits: store.limits,
     tenancy: (mine) => store.tenancy(mine),
+    doors: () => store.doors(),
     apply: (address, command, clocks) => store.apply(address, command, clocks),
     applyAll: (parts, clocks) => store.applyAll(parts, clocks),
     read: (address) => store.read(address),

@@ -65,7 +65,8 @@ export function failing(error: unknown): LockStore {
   const fail = (): Promise<never> => Promise.reject(error);
   const { parameters } = createMemoryStore({ policy: createPolicy() });
   const limits = { take: fail, reset: fail, read: fail, list: fail };
-  return { parameters, limits, tenancy: fail, apply: fail, applyAll: fail, read: fail, list: fail, keepPayload: fail, readPayload: fail };
+  const reads = { tenancy: fail, doors: fail, read: fail, list: fail, readPayload: fail };
+  return { parameters, limits, ...reads, apply: fail, applyAll: fail, keepPayload: fail };
 }
 
 /** Creates a handler for one test. */

@@ -128,17 +128,20 @@ export function createMemoryStore({
   table = createMemoryTable(),
   clock = systemClock,
   random = () => 0,
+  doors = [],
 }: {
   readonly policy: LockPolicy;
   readonly table?: MemoryTable;
   readonly clock?: Clock;
   readonly random?: () => number;
+  readonly doors?: readonly string[];
 }): LockStore {
   let recorded: TableTenancy | undefined;
   return {
     limits: createMemoryLimits(),
     parameters: { format: 0, clockErrorMs: policy.clockErrorMs, retentionMs: policy.retentionMs },
     tenancy: (mine) => Promise.resolve((recorded ??= mine)),
+    doors: () => Promise.resolve(doors),
     async apply<C extends Command>(address: Address, command: C, clocks: Parameters<LockStore["apply"]>[2]) {
       const read = async () => storedOf(await table.read(address));
       const write = (_form: Form, attempt: Attempt<C>) => writeTo(table, address, attempt);

@@ -58,6 +58,8 @@ interface Unlike {
   readonly event?: Partial<EventParts>;
   /** Replaces the store's answer to a command. */
   readonly apply?: () => Promise<unknown>;
+  /** The doors that the table lists. */
+  readonly doors?: readonly string[];
 }
 
 /** Makes a request, of what the SDK read in the answers before it. */
@@ -253,6 +255,7 @@ const SCENES: Readonly<Record<string, readonly Step[]>> = {
     step("health", { deep: "1", caller: "1" }),
     step("health", {}, { edit: { path: "/v1/openapi.json" } }),
   ],
+  "a service of several doors": [step("health", { caller: "1" }, { doors: ["https://a.example", "https://b.example"] })],
   "requests that break a rule": [
     step("acquire", { ...a, leaseMs: 5 }),
     step("acquire", { ...a, ...LEASE }, { edit: { body: { ...LEASE, ttl: 5 } } }),
@@ -294,11 +297,11 @@ export async function play(scene: string, between: Between = {}): Promise<readon
   const store = createMemoryStore({ policy: createPolicy({ clockErrorMs: 500, retentionMs: 86_400_000 }), clock });
   const exchanges: Exchange[] = [];
   for (const [index, next] of (SCENES[scene] ?? []).entries()) {
-    const [operation, asked, { atMs = 0, edit, event, apply }] = next(exchanges.map(({ read }) => read));
+    const [operation, asked, { atMs = 0, edit, event, apply, doors }] = next(exchanges.map(({ read }) => read));
     await clock.advance(Math.max(0, START_MS + atMs - clock.wallMs()));
     const handler = createHandler({
       ...{ clock, serverWaitMs: 0, sleepers: { put: async () => undefined }, log: () => undefined, onFailure: () => undefined },
-      store: apply ? ({ ...store, apply } as LockStore) : store,
+      store: { ...store, ...(apply && { apply }), ...(doors && { doors: async () => doors }) } as LockStore,
     });
     const service = fetchFrom(handler, clock, event);
     let sent!: Omit<Exchange, "read">;

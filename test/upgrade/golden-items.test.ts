@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, it } from "vitest";
 import { format, resolveConfig } from "prettier";
-import { FORMAT_VERSION, fromItem, OPTIONAL, payloadIn, tenancyIn, TOMBSTONES } from "../../lib/store/dynamo/item.js";
+import { doorsIn, FORMAT_VERSION, fromItem, OPTIONAL, payloadIn, tenancyIn, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import { CHECKPOINT, HOLD, OFFER, PLACE, TOMBSTONE, UPGRADING } from "../../lib/store/dynamo/layout.js";
 import { limitOf } from "../../lib/store/dynamo/limit-write.js";
 import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
@@ -38,7 +38,7 @@ async function readAny(plain: PlainItem): Promise<unknown> {
   const [, kind] = String(item["p"]).split("/");
   if (kind === "limits") return limitOf(item);
   if (kind === "payloads") return payloadIn(item);
-  if (kind === "table") return tenancyIn(item);
+  if (kind === "table") return "dr" in item ? [tenancyIn(item), doorsIn(item)] : tenancyIn(item);
   if (kind !== "sleepers") return fromItem(item);
   const calls = { query: async () => ({ Items: [item] }) } as unknown as AllCalls;
   const { sleepers, ties, unreadable } = await createSleeperStore({ calls, tableName: "golden" }).list();

@@ -64,8 +64,8 @@ class Scene {
 
   constructor(private readonly engine: EngineTable) {}
 
-  #newStore(): LockStore {
-    return createDynamoStore({ calls: this.#calls, tableName: "golden", policy: POLICY, clock: this.#clock, random: () => 0.5 });
+  #newStore(doors: readonly string[] = []): LockStore {
+    return createDynamoStore({ calls: this.#calls, tableName: "golden", policy: POLICY, clock: this.#clock, random: () => 0.5, doors });
   }
 
   /** Turns the clock. */
@@ -77,6 +77,12 @@ class Scene {
   /** Goes on with a process that has seen nothing. */
   other(): this {
     this.store = this.#newStore();
+    return this;
+  }
+
+  /** Goes on with a process that is reached by these doors. */
+  by(doors: readonly string[]): this {
+    this.store = this.#newStore(doors);
     return this;
   }
 
@@ -338,6 +344,10 @@ const SCENES: Readonly<Record<string, Play>> = {
   "a tied lease": (s) => s.put({ leaseId: A, principal: "P", executionArn: "arn:aws:states:eu-west-1:1:execution:machine:name" }),
   "a table of one namespace": (s) => s.store.tenancy("shared"),
   "a table of tenants": (s) => s.store.tenancy("tenants"),
+  "a table with two doors": async (s) => {
+    await s.store.tenancy("shared");
+    for (const door of ["https://a.example", "https://b.example"]) await s.by([door]).store.doors();
+  },
 };
 
 /**

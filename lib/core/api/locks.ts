@@ -176,6 +176,8 @@ export interface Health {
   readonly serverTimeMs: number;
   /** The caller's identity, if it was asked for. */
   readonly caller?: CallerIdentity;
+  /** The URLs of the services that use the same table, as far as they were told them, if the caller's identity was asked for. */
+  readonly doors?: readonly string[];
   /** The way of new requests, and since when in epoch ms. Only of a client with two ways. */
   readonly via?: "service" | "table";
   readonly viaSinceMs?: number;

@@ -26,7 +26,8 @@ import type { AttemptOf, Write } from "./predicates.js";
 import { replacement, unchanged } from "./replacement.js";
 import { FORMAT_VERSION } from "./format.js";
 import type { Item } from "./layout.js";
-import { fromItem, itemKey, payloadIn, payloadKey, storedIn, storedOf, TENANCY, TENANCY_KEY, tenancyIn } from "./item.js";
+import { doorsIn, fromItem, itemKey, payloadIn, payloadKey, storedIn, storedOf } from "./item.js";
+import { DOORS, TENANCY, TENANCY_KEY, tenancyIn } from "./item.js";
 import type {
   Address,
   Applied,
@@ -49,7 +50,15 @@ import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./
 const CONFLICT_ATTEMPTS = 5;
 
 /** The table of a store, the operations on it, and the dependencies of the compare-and-set loop. */
-type DynamoStoreDeps = CompareAndSetDeps & TablePlace & { readonly calls: TableCalls };
+type DynamoStoreDeps = CompareAndSetDeps &
+  TablePlace & {
+    readonly calls: TableCalls;
+    /** The doors by which this store's callers reach the table, such as the service's URL. They are written into the table. @default none */
+    readonly doors?: readonly string[] | undefined;
+  };
+
+/** The largest number of doors that are written into a table: its item is read by every new process. */
+const DOORS_MAX = 32;
 
 /** Creates a store on the table `tableName`, with the operations `calls`. */
 export function createDynamoStore(deps: DynamoStoreDeps): LockStore {
@@ -65,15 +74,17 @@ class DynamoStore implements LockStore {
   readonly #place: TablePlace;
   readonly #deps: CompareAndSetDeps;
   readonly #recentRecords: RecentRecords;
+  readonly #ownDoors: readonly string[];
   #tenancy: Promise<TableTenancy> | undefined;
 
-  constructor({ calls, tableName, region, ...deps }: DynamoStoreDeps) {
+  constructor({ calls, tableName, region, doors = [], ...deps }: DynamoStoreDeps) {
     const { clockErrorMs, retentionMs } = deps.policy;
     this.parameters = { format: FORMAT_VERSION, clockErrorMs, retentionMs };
     this.#calls = calls;
     this.#table = { TableName: tableName };
     this.#place = { tableName, region };
     this.#deps = deps;
+    this.#ownDoors = doors;
     this.limits = new DynamoLimits({ calls, tableName, region, ...deps });
     this.#recentRecords = new RecentRecords(deps.clock);
   }
@@ -177,8 +188,11 @@ class DynamoStore implements LockStore {
 
   async #recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
-      const { Item } = await this.#calls.getItem({ ...this.#table, Key: TENANCY_KEY, ConsistentRead: true });
-      if (Item) return tenancyIn(Item);
+      const found = await this.#tableItem();
+      if (found) {
+        await this.#writeDoors(found);
+        return tenancyIn(found);
+      }
       await this.#calls.updateItem({
         ...this.#table,
         Key: TENANCY_KEY,
@@ -187,11 +201,39 @@ class DynamoStore implements LockStore {
         ExpressionAttributeValues: { ":mine": mine, ":format": FORMAT_VERSION },
         ReturnValuesOnConditionCheckFailure: "ALL_OLD",
       });
+      await this.#writeDoors({});
       return mine;
     } catch (error) {
       if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
       return tenancyIn(plainItem(error.Item ?? {})); // Another client recorded it first.
     }
+  }
+
+  async #tableItem(): Promise<Item | undefined> {
+    return (await this.#calls.getItem({ ...this.#table, Key: TENANCY_KEY, ConsistentRead: true })).Item;
+  }
+
+  /** Writes the own doors that the table's item lacks. Returns false if it lacks none. A failed write fails no request: the next one tries again. */
+  async #writeDoors({ [DOORS]: written = [] }: Item): Promise<boolean> {
+    const missing = this.#ownDoors.filter((door) => !(written as readonly unknown[]).includes(door));
+    const write = (door: string): Promise<unknown> =>
+      this.#calls.updateItem({
+        ...this.#table,
+        Key: TENANCY_KEY,
+        ConditionExpression: `attribute_exists(${TENANCY}) AND NOT contains(${DOORS}, :door) AND (attribute_not_exists(${DOORS}) OR size(${DOORS}) < :most)`,
+        UpdateExpression: `SET ${DOORS} = list_append(if_not_exists(${DOORS}, :none), :doors)`,
+        ExpressionAttributeValues: { ":door": door, ":doors": [door], ":none": [], ":most": DOORS_MAX },
+      });
+    for (const door of missing) await write(door).catch(() => undefined);
+    return missing.length > 0;
+  }
+
+  async doors(): Promise<readonly string[]> {
+    return readFrom(this.#place, async () => {
+      const found = await this.#tableItem();
+      const item = found && (await this.#writeDoors(found)) ? await this.#tableItem() : found;
+      return item?.[DOORS] === undefined ? [] : doorsIn(item);
+    });
   }
 
   tenancy(mine: TableTenancy): Promise<TableTenancy> {

@@ -34,6 +34,8 @@ export function shardKey(namespace: string, kind: ItemKind, shard: number): stri
 export const TENANCY_KEY: Readonly<Record<"p" | "k", string>> = { [TABLE.partitionKey]: "/table", [TABLE.sortKey]: "tenancy" };
 /** Its attribute. The item has no TTL: it lasts as long as the table. */
 export const TENANCY = "tn";
+/** The attribute of the same item that lists the doors of the table: the ways by which its services are reached. */
+export const DOORS = "dr";
 
 /** Returns the shard of a key: FNV-1a over its characters, which are all ASCII. */
 function shardOf(key: string): number {

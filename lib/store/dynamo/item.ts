@@ -65,12 +65,12 @@ import {
   TOMBSTONE,
   UPGRADING,
 } from "./layout.js";
-import { TENANCY } from "./item-key.js";
+import { DOORS, TENANCY } from "./item-key.js";
 import { leaseIdOf, storedId } from "./stored-id.js";
 import { TABLE } from "./table.js";
 
 export { FORMAT_VERSION } from "./format.js";
-export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY } from "./item-key.js";
+export { itemKey, payloadKey, shardKey, SHARDS, TENANCY, TENANCY_KEY, DOORS } from "./item-key.js";
 
 /** The attributes of tombstones, latest first. */
 export const TOMBSTONES: readonly string[] = Array.from({ length: LIMITS.tombstonesMax }, (_, index) => `r${index}`);
@@ -250,6 +250,11 @@ export function tenancyIn(item: Item): TableTenancy {
     if (tenancy !== "shared" && tenancy !== "tenants") throw new DamagedAttribute("is no tenancy", TENANCY);
     return tenancy;
   });
+}
+
+/** Returns the doors that the table's own item lists. @throws UnreadableRecord */
+export function doorsIn(item: Item): readonly string[] {
+  return readItem(item, ({ [DOORS]: doors = [] }) => at(DOORS, () => listOf(doors).map(textOf)));
 }
 
 /** Returns the text of a payload's item, which is JSON. @throws UnreadableRecord */
