@@ -58,6 +58,11 @@ export interface Release extends OfLease {
   readonly type: "release";
   /** Set to end a wait alone: a lease that holds the key keeps it, and the answer is `unknown`. */
   readonly onlyWaiting?: true;
+  /**
+   * Set to end a part of a set that nobody has confirmed: a lease that was never prolonged beyond this length. Another one keeps the key, and
+   * the answer is `unknown`.
+   */
+  readonly pendingMs?: number;
 }
 
 /** Releases the lease and joins the wait set of a condition under a new leaseId, in one change. */

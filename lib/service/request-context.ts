@@ -3,11 +3,10 @@
  * knows the caller, and nothing of HTTP.
  */
 import { isA } from "../core/brand.js";
-import type { AnswerTo, Command } from "../core/commands.js";
+import type { Acquire, AnswerTo, Command } from "../core/commands.js";
 import { type ErrorCode, type Refusal, refuse } from "../core/errors.js";
 import { isSkewed } from "../core/lock/expiry.js";
 import { DEFAULTS, LIMITS } from "../core/limits.js";
-import type { LeaseId } from "../core/lease-id.js";
 import type { Kind, PageRequest } from "../core/api/locks.js";
 import { given } from "../core/members.js";
 import type { Take } from "../core/rate.js";
@@ -106,10 +105,8 @@ export class RequestContext {
     }
   }
 
-  /** Decides commands on several keys, all or nothing. Returns an answer for each, or the reason why none could be decided. */
-  async applyAll<C extends Command & { readonly leaseId: LeaseId }>(
-    commands: readonly C[],
-  ): Promise<readonly (AnswerTo<C> | undefined)[] | Refusal> {
+  /** Acquires several keys, all or nothing. Returns an answer for each, or the reason why none could be decided. */
+  async acquireAll(commands: readonly Acquire[]): Promise<readonly (AnswerTo<Acquire> | undefined)[] | Refusal> {
     const all = commands.map((command) => ({ address: this.addressOf(command.key), command }));
     const request = { kind: "locks", key: "", ...(commands[0] && { leaseId: commands[0].leaseId }) } as const;
     try {

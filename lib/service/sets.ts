@@ -54,7 +54,7 @@ async function acquireSet(context: RequestContext, { locks: wanted, ...rest }: A
       requestHash: digestOf([requestHash, locks]).slice(0, requestHash.length),
     } as const;
   });
-  const answers = await context.applyAll(commands);
+  const answers = await context.acquireAll(commands);
   if ("ok" in answers) return answers;
   // No single key's parameters match a set's, so no request queues under a set's id.
   const held = answers.flatMap((answer) => (answer?.ok && "lease" in answer ? [answer] : []));

@@ -166,11 +166,11 @@ export interface LockStore {
    */
   apply<C extends Command>(address: Address, command: C, clocks: ReadClocks): Promise<Applied<C>>;
   /**
-   * Decides a command on each of several keys, in one transaction: if every answer is ok, everything is written, else
-   * nothing. An undefined outcome was not decided, because the refusal of another part came first.
+   * Decides an acquire of each of several keys: if every answer is ok, all are held, else none is. An undefined outcome was not decided, because
+   * the refusal of another part came first. Without transactions, an answer that is ok beside a refusal was true for a moment.
    * @throws StoreUnavailable
    */
-  applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]>;
+  applyAll(parts: readonly Part<Acquire>[], clocks: ReadClocks): Promise<readonly (Applied<Acquire> | undefined)[]>;
   /**
    * Returns the tenancy that the table records. If it records none yet, writes `mine` and returns it. Costs one read
    * per store, since the recorded tenancy never changes while the table is in use.

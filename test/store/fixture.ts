@@ -133,8 +133,8 @@ interface StoreTable {
 }
 
 /** A store on a table, with the policy of all stores under test: a process of its own, which has seen nothing. */
-export function dynamoStoreOn({ calls, tableName }: StoreTable, random = () => 0.5): LockStore {
-  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random });
+export function dynamoStoreOn({ calls, tableName }: StoreTable, random = () => 0.5, transactions = true): LockStore {
+  return createDynamoStore({ calls, tableName, policy: POLICY, clock: systemClock, random, transactions });
 }
 
 /** The methods of a store, to spread: a spread of the store itself leaves out those of a class. */

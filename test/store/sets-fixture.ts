@@ -7,10 +7,17 @@ import { type AcquireOptions, freshNamespace, outcomeOf, Fixture } from "./fixtu
 
 /** The keys of one namespace, at the same time. */
 export class SetScene {
-  readonly namespace = freshNamespace();
   private ms = 0;
 
-  constructor(readonly store: LockStore) {}
+  constructor(
+    readonly store: LockStore,
+    readonly namespace = freshNamespace(),
+  ) {}
+
+  /** The same keys, by the requests of another store. */
+  by(store: LockStore): SetScene {
+    return new SetScene(store, this.namespace).at(this.ms);
+  }
 
   at(ms: number): this {
     this.ms = ms;

@@ -3,7 +3,7 @@
  * and without a write of its own for any command. The differential tests compare the real store with it. The simulation delays each read and
  * write.
  */
-import type { Command, Decision, Touch } from "../../lib/core/commands.js";
+import type { Acquire, Command, Decision, Touch } from "../../lib/core/commands.js";
 import { withTouch } from "../../lib/core/lock/pace.js";
 import { isSameQueue } from "../../lib/core/lock/places.js";
 import { type LimitRecord, decideTake, fullAgain } from "../../lib/core/rate.js";
@@ -148,7 +148,7 @@ export function createMemoryStore({
       const known = { stored: await read(), isFresh: true };
       return compareAndSet(known, command, clocks, { forms: [CHANGE], read, write }, { policy, clock, random });
     },
-    async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: Parameters<LockStore["apply"]>[2]) {
+    async applyAll(parts: readonly Part<Acquire>[], clocks: Parameters<LockStore["apply"]>[2]) {
       const readAll = () => Promise.all(parts.map(async ({ address }) => storedOf(await table.read(address))));
       const replaceAll = async (changes: readonly Change<Stored>[]): Promise<WriteAllResult<Stored>> =>
         (await table.replaceAll(changes)) ? { written: true } : { written: false, seen: await readAll() };

@@ -38,7 +38,7 @@ export function release(record: LockRecord | undefined, command: Release, readin
   const hold = holdOf(before, leaseId);
   if (hold) {
     if (hold.principal !== "" && hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
-    if (command.onlyWaiting) return { answer: { ok: true, state: "unknown" }, events: [] };
+    if (command.onlyWaiting || isConfirmed(hold, command)) return { answer: { ok: true, state: "unknown" }, events: [] };
     const decision = end(before, { ...hold, leaseId }, reading, policy, isOnly(before) ? advanceIfQueued : leftToPolls);
     return { ...decision, ...(leavesOthers(before, hold, command, reading) && { commutes: true }) };
   }
@@ -116,9 +116,14 @@ function datedBy(leaseId: LeaseId, reading: ClockReading): ClockReading {
   return { earliestMs, latestMs: Math.max(earliestMs, Math.min(latestMs, leaseIdTimeMs(leaseId))) };
 }
 
+/** True if the release is of a pending lease, and this one is confirmed: an expiry is never shortened, but by a break. */
+function isConfirmed({ grantedAtMs, expiresAtMs, broken }: Hold, { pendingMs }: Release): boolean {
+  return pendingMs !== undefined && (expiresAtMs > grantedAtMs + pendingMs || broken !== undefined);
+}
+
 /** True if a live lease leaves others behind. */
-function leavesOthers(before: LockRecord, hold: Hold, { principal }: Release, reading: ClockReading): boolean {
-  if (isOnly(before) || before.run || isSkewed(reading)) return false;
+function leavesOthers(before: LockRecord, hold: Hold, { principal, pendingMs }: Release, reading: ClockReading): boolean {
+  if (isOnly(before) || before.run || isSkewed(reading) || pendingMs !== undefined) return false;
   return hold.principal === principal && !hold.broken && isLive(hold, reading);
 }
 

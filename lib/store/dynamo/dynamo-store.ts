@@ -11,7 +11,7 @@
  */
 import { isA } from "../../core/brand.js";
 import type { RecordParameters } from "../../core/api/locks.js";
-import type { Command } from "../../core/commands.js";
+import type { Acquire, Command } from "../../core/commands.js";
 import { randomToken } from "../../core/random.js";
 import type { LockRecord } from "../../core/record.js";
 import { transition } from "../../core/transition.js";
@@ -19,6 +19,7 @@ import { plainItem } from "./attribute-value.js";
 import type { Change, CompareAndSetDeps, WriteAllResult, Writes } from "../compare-and-set.js";
 import { compareAndSet, compareAndSetAll, refusedSet } from "../compare-and-set.js";
 import { type TableCalls, cancellationReasons, isConditionFailed } from "./calls.js";
+import { repeatingConflicts, untilNoConflict } from "./conflicts.js";
 import { RecentRecords } from "./recent-records.js";
 import { type TableForm, blindWrite, formsOf, resultOf } from "./forms.js";
 import { DynamoLimits } from "./limit-store.js";
@@ -42,20 +43,19 @@ import type {
 } from "../port.js";
 import type { Stored } from "./lists.js";
 import { KeyContended, StoreUnavailable } from "../port.js";
+import { acquireInParts } from "../set-in-parts.js";
 import { listShards } from "./shards.js";
 import { TABLE } from "./table.js";
-import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
-
-/** Attempts at one write that met another one on the same item. The SDK does not retry these, and pauses are made here. */
-const CONFLICT_ATTEMPTS = 5;
+import { type TablePlace, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** The table of a store, the operations on it, and the dependencies of the compare-and-set loop. */
-type DynamoStoreDeps = CompareAndSetDeps &
-  TablePlace & {
-    readonly calls: TableCalls;
-    /** The doors by which this store's callers reach the table, such as the service's URL. They are written into the table. @default none */
-    readonly doors?: readonly string[] | undefined;
-  };
+interface DynamoStoreDeps extends CompareAndSetDeps, TablePlace {
+  readonly calls: TableCalls;
+  /** False on a table that has no transactions: a set is acquired in parts (set-in-parts.ts). @default true */
+  readonly transactions?: boolean | undefined;
+  /** The doors by which this store's callers reach the table, such as the service's URL. They are written into the table. @default none */
+  readonly doors?: readonly string[] | undefined;
+}
 
 /** The largest number of doors that are written into a table: its item is read by every new process. */
 const DOORS_MAX = 32;
@@ -75,12 +75,15 @@ class DynamoStore implements LockStore {
   readonly #deps: CompareAndSetDeps;
   readonly #recentRecords: RecentRecords;
   readonly #ownDoors: readonly string[];
+  readonly #hasTransactions: boolean;
   #tenancy: Promise<TableTenancy> | undefined;
 
-  constructor({ calls, tableName, region, doors = [], ...deps }: DynamoStoreDeps) {
+  constructor({ calls: sent, tableName, region, transactions = true, doors = [], ...deps }: DynamoStoreDeps) {
     const { clockErrorMs, retentionMs } = deps.policy;
     this.parameters = { format: FORMAT_VERSION, clockErrorMs, retentionMs };
+    const calls = repeatingConflicts(sent, deps);
     this.#calls = calls;
+    this.#hasTransactions = transactions;
     this.#table = { TableName: tableName };
     this.#place = { tableName, region };
     this.#deps = deps;
@@ -104,15 +107,13 @@ class DynamoStore implements LockStore {
       ReturnValuesOnConditionCheckFailure: "ALL_OLD" as const,
       ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
     };
-    return this.#untilNoConflict(async () => {
-      try {
-        const { Attributes } = await this.#calls.updateItem(input);
-        return { written: true, before: Attributes } as const;
-      } catch (error) {
-        if (isConditionFailed(error)) return { written: false, seen: storedOf(error.Item && plainItem(error.Item)) } as const;
-        throw error;
-      }
-    });
+    try {
+      const { Attributes } = await this.#calls.updateItem(input);
+      return { written: true, before: Attributes };
+    } catch (error) {
+      if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
+      return { written: false, seen: storedOf(error.Item && plainItem(error.Item)) };
+    }
   }
 
   /** Sends several conditional writes as one. Returns undefined if they happened, else the records that refused, by index. */
@@ -130,29 +131,15 @@ class DynamoStore implements LockStore {
         ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: { ...names } }),
       },
     }));
-    return this.#untilNoConflict(async () => {
-      try {
-        await this.#calls.transactWriteItems({ ClientRequestToken: randomToken(), TransactItems });
-        return undefined;
-      } catch (error) {
-        const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
-          Code === "ConditionalCheckFailed" ? [[index, storedOf(Item && plainItem(Item))] as const] : [],
-        );
-        if (refused.length > 0) return new Map(refused);
-        throw error;
-      }
-    });
-  }
-
-  /** Sends again, after a pause, a write that met a transaction on the same item. */
-  async #untilNoConflict<Result>(send: () => Promise<Result>): Promise<Result> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!isWriteConflict(error) || attempt === CONFLICT_ATTEMPTS) throw await tableUnavailable(error, this.#place);
-        await new Promise<void>((resolve) => this.#deps.clock.after(this.#deps.random() * 20 * attempt, resolve));
-      }
+    try {
+      await untilNoConflict(() => this.#calls.transactWriteItems({ ClientRequestToken: randomToken(), TransactItems }), this.#deps);
+      return undefined;
+    } catch (error) {
+      const refused = cancellationReasons(error).flatMap(({ Code, Item }, index) =>
+        Code === "ConditionalCheckFailed" ? [[index, storedOf(Item && plainItem(Item))] as const] : [],
+      );
+      if (refused.length === 0) throw await tableUnavailable(error, this.#place);
+      return new Map(refused);
     }
   }
 
@@ -249,7 +236,8 @@ class DynamoStore implements LockStore {
     return compareAndSet(stored && { stored, isFresh: false }, command, clocks, this.#writesOf(address, command), this.#deps);
   }
 
-  async applyAll<C extends Command>(parts: readonly Part<C>[], clocks: ReadClocks): Promise<readonly (Applied<C> | undefined)[]> {
+  async applyAll(parts: readonly Part<Acquire>[], clocks: ReadClocks): Promise<readonly (Applied<Acquire> | undefined)[]> {
+    if (!this.#hasTransactions) return acquireInParts(parts, clocks, this);
     const readAll = (): Promise<(Stored | undefined)[]> => Promise.all(parts.map(({ address }) => this.#read(address)));
     const reading = clocks();
     const writes = parts.flatMap(({ address, command }) => {

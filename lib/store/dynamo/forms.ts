@@ -208,9 +208,9 @@ function needsRecord({ meta, prolonged, checkpoint }: Renew): boolean {
   return meta !== undefined || prolonged !== undefined || (checkpoint !== undefined && !isStored(checkpoint));
 }
 
-/** It may end a lease. Skewed clocks don't advance the queue, and may leave the ending of the hold unknown. */
+/** It may end any lease. Skewed clocks don't advance the queue, and may leave the ending of the hold unknown. */
 function mayEnd({ command, reading }: AttemptOf<Release>): boolean {
-  return !command.onlyWaiting && !isSkewed(reading);
+  return !command.onlyWaiting && command.pendingMs === undefined && !isSkewed(reading);
 }
 
 /** It ends the caller's own, live lease, and the record must show no more than that. */

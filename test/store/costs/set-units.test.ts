@@ -6,6 +6,8 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import { freshTable } from "../../support/engine.js";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
+import { A, B, C, dynamoStoreOn } from "../fixture.js";
+import { SetScene } from "../sets-fixture.js";
 
 let proxy: FaultProxy;
 let locks: LockClient;
@@ -36,6 +38,16 @@ it.skipIf(process.env["DYNAMODB_ENDPOINT"])("a set: of each key 2 to acquire and
   expect(await cost(async () => (set = await locks.acquireAll(["a", "b", "c"])))).toEqual([6, 0]);
   expect(await cost(() => set!.renew({ leaseMs: 2 * DEFAULTS.leaseMs }))).toEqual([3, 0]);
   expect(await cost(() => set!.release())).toEqual([3, 0]);
+});
+
+it("a set on a table without transactions: as many units, and no read", async () => {
+  const { calls, tableName } = await freshTable(proxy.endpoint);
+  const sets = new SetScene(dynamoStoreOn({ calls, tableName }, () => 0, false));
+  const keys = ["a", "b", "c"];
+  expect(await cost(() => sets.acquire(A, keys))).toEqual([6, 0]);
+  // One that a key refuses: a take and its release for each of the others, and a read of the key that this process saw held.
+  await sets.key("z").acquire(B);
+  expect(await cost(() => sets.acquire(C, ["x", "y", "z"]))).toEqual([4, 1]);
 });
 
 // It waits in real time.
