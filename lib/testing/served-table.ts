@@ -5,7 +5,7 @@
 import { randomNumber } from "../core/random.js";
 import type { LockPolicy } from "../core/record.js";
 import { type Clock, systemClock } from "../core/time.js";
-import type { TableCalls } from "../store/dynamo/calls.js";
+import type { AllCalls } from "../store/dynamo/calls.js";
 import { createDynamoStore } from "../store/dynamo/dynamo-store.js";
 import { TABLE } from "../store/dynamo/table.js";
 import type { LockStore } from "../store/port.js";
@@ -18,7 +18,15 @@ export const TABLE_NAME = "in-memory";
 /** Sends one operation of DynamoDB, with values of JavaScript. */
 export type Send = (operation: string, input: object) => Promise<object>;
 
-const METHODS = { GetItem: "get", UpdateItem: "update", PutItem: "put", Query: "query", TransactWriteItems: "transactWrite" } as const;
+const METHODS = {
+  GetItem: "get",
+  UpdateItem: "update",
+  PutItem: "put",
+  DeleteItem: "delete",
+  Query: "query",
+  Scan: "scan",
+  TransactWriteItems: "transactWrite",
+} as const;
 
 /** Carries out one operation of DynamoDB, on values of JavaScript. */
 export function carryOut(table: DynamoTable, operation: string, input: Input): object {
@@ -30,7 +38,7 @@ export function carryOut(table: DynamoTable, operation: string, input: Input): o
 export function senderTo(table: DynamoTable, deps: Omit<TableServiceDeps, "bytesOf">): Send {
   const service = new TableService({ ...deps, bytesOf: (item) => table.bytesOf(item) });
   const target = (operation: string, input: Input): Pick<TableRequest<object>, "kind" | "items"> => {
-    if (operation === "Query") return { kind: "read", items: [] };
+    if (operation === "Query" || operation === "Scan") return { kind: "read", items: [] };
     if (operation === "TransactWriteItems") return { kind: "transaction", items: table.idsOf(input) };
     return { kind: operation === "GetItem" ? "read" : "write", items: [table.idOf(input)] };
   };
@@ -39,11 +47,13 @@ export function senderTo(table: DynamoTable, deps: Omit<TableServiceDeps, "bytes
 }
 
 /** Returns the operations of a store, each of them sent by `send`. */
-export function callsBy(send: Send): TableCalls {
+export function callsBy(send: Send): AllCalls {
   return {
     updateItem: (input) => send("UpdateItem", input),
+    deleteItem: (input) => send("DeleteItem", input),
     getItem: (input) => send("GetItem", input),
     query: (input) => send("Query", input),
+    scan: (input) => send("Scan", input),
     transactWriteItems: (input) => send("TransactWriteItems", input),
   };
 }

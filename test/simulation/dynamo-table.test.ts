@@ -3,7 +3,16 @@
  * compared.
  */
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, GetCommand, PutCommand, QueryCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import {
+  DeleteCommand,
+  DynamoDBDocumentClient,
+  GetCommand,
+  PutCommand,
+  QueryCommand,
+  ScanCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
 import { beforeAll, describe, expect, it } from "vitest";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { freshTable } from "../support/engine.js";
@@ -136,14 +145,16 @@ describe("the simulation's table", () => {
     tables.engine = { documents: documentsOf(client), tableName };
   });
 
-  /** Returns both tables' results of the same update of {@link ITEM}. */
-  async function both(given: Given): Promise<readonly { readonly error?: Error; readonly item?: unknown }[]> {
-    const { documents, engine } = tables;
+  const memory = () => ({ documents: tables.documents, tableName: "simulated" });
+
+  /** Returns both tables' results of the same update, or deletion, of {@link ITEM}. */
+  async function both(given: Given, isDeletion = false): Promise<readonly { readonly error?: Error; readonly item?: unknown }[]> {
     return Promise.all(
-      [{ documents, tableName: "simulated" }, engine!].map(async (one) => {
+      [memory(), tables.engine!].map(async (one) => {
         await one.documents.send(new PutCommand({ TableName: one.tableName, Item: ITEM }));
         try {
-          await one.documents.send(new UpdateCommand(inputOf(given, one.tableName)));
+          const input = inputOf(given, one.tableName);
+          await one.documents.send(isDeletion ? new DeleteCommand(input) : new UpdateCommand(input));
         } catch (error) {
           return { error: error as Error };
         }
@@ -161,6 +172,34 @@ describe("the simulation's table", () => {
 
   it.each(CONDITIONS)("holds $condition for $holds", async ({ holds, ...given }) => {
     for (const { error } of await both(given)) expect(error?.name).toBe(holds ? undefined : "ConditionalCheckFailedException");
+  });
+
+  it.each(CONDITIONS)("deletes on $condition for $holds", async ({ holds, ...given }) => {
+    for (const { error, item } of await both(given, true))
+      expect([error?.name, item]).toEqual([holds ? undefined : "ConditionalCheckFailedException", undefined]);
+  });
+
+  it.each(REFUSED.filter(({ update }) => update === undefined))("refuses a deletion with $what", async ({ says, laxer, ...given }) => {
+    const [memory, engine] = await both(given, true);
+    expect(memory?.error?.message).toMatch(says);
+    if (!laxer) expect(engine?.error?.name).toBe("ValidationException");
+  });
+
+  it("deletes an item and brings it back if asked, deletes nothing where nothing is, and refuses by a condition what isn't there", async () => {
+    for (const { documents, tableName: TableName } of [memory(), tables.engine!]) {
+      const remove = (given: object = {}) => documents.send(new DeleteCommand({ TableName, Key, ...given }));
+      await documents.send(new PutCommand({ TableName, Item: ITEM }));
+      expect(await remove({ ReturnValues: "ALL_OLD" })).toMatchObject({ Attributes: ITEM });
+      expect((await remove({ ReturnValues: "ALL_OLD" })).Attributes).toBeUndefined();
+      const refusal = { ConditionExpression: "x = :x", ExpressionAttributeValues: { ":x": 100 } };
+      await expect(remove(refusal)).rejects.toMatchObject({ name: "ConditionalCheckFailedException" });
+      await documents.send(new PutCommand({ TableName, Item: ITEM }));
+      const asked = { ...refusal, ConditionExpression: "x < :x", ReturnValuesOnConditionCheckFailure: "ALL_OLD" };
+      await expect(remove(asked)).rejects.toMatchObject({ Item: { x: { N: "100" } } });
+    }
+    await expect(documentsOf(sdkClientOf(tables.memory)).send(new DeleteCommand({ TableName: "another", Key }))).rejects.toMatchObject({
+      name: "ResourceNotFoundException",
+    });
   });
 
   it.each(UPDATES)("carries out $update", async ({ leaves, laxer, ...given }) => {
@@ -243,6 +282,36 @@ describe("the simulation's table", () => {
     await expect(documents.send(new QueryCommand({ ...input, FilterExpression: "k > :v" }))).rejects.toThrow(/non-primary key attributes/);
     const backwards = { ...input.ExpressionAttributeValues, ":from": "z", ":to": "b" };
     await expect(documents.send(new QueryCommand({ ...input, ExpressionAttributeValues: backwards }))).rejects.toThrow(/upper bound/);
+  });
+
+  it("scans all segments a page at a time, with a filter on any attribute, and only the attributes that were asked for", async () => {
+    for (const { documents, tableName: TableName } of [memory(), tables.engine!]) {
+      const names = Array.from({ length: 20 }, (_, at) => `scan-${at}`);
+      for (const [x, p] of names.entries()) await documents.send(new PutCommand({ TableName, Item: { p, k: "k", x, t: "text" } }));
+      const found: unknown[] = [];
+      for (let Segment = 0; Segment < 3; Segment++) {
+        let ExclusiveStartKey: Record<string, unknown> | undefined;
+        do {
+          const page = await documents.send(
+            new ScanCommand({
+              ...{ TableName, Segment, TotalSegments: 3, Limit: 4, ProjectionExpression: "p, #x", ExpressionAttributeNames: { "#x": "x" } },
+              ...{
+                FilterExpression: "#x < :x AND p > :p AND p < :q",
+                ExpressionAttributeValues: { ":x": 15, ":p": "scan", ":q": "scan~" },
+              },
+              ...(ExclusiveStartKey && { ExclusiveStartKey }),
+            }),
+          );
+          expect(page.Items!.length).toBeLessThanOrEqual(4);
+          found.push(...page.Items!);
+          ExclusiveStartKey = page.LastEvaluatedKey;
+        } while (ExclusiveStartKey);
+      }
+      const inOrder = (found as { readonly x: number }[]).toSorted((a, b) => a.x - b.x);
+      expect(inOrder).toEqual(names.slice(0, 15).map((p, x) => ({ p, x })));
+      for (const wrong of [{ Segment: 3, TotalSegments: 3 }, { Segment: 0 }, { Limit: 0 }])
+        await expect(documents.send(new ScanCommand({ TableName, ...wrong }))).rejects.toMatchObject({ name: "ValidationException" });
+    }
   });
 
   it("lets go what is past its time to live, and says nothing of another table", async () => {

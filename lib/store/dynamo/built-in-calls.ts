@@ -8,7 +8,18 @@ import { Contact } from "../../core/what-came-back.js";
 import { plainItem } from "./attribute-value.js";
 import { HAS_ALL, NotDynamo, REQUEST_ID, judged } from "./contact.js";
 import type { Item } from "./layout.js";
-import type { AllCalls, DeleteInput, GetInput, QueryInput, TableCalls, TransactInput, UpdateInput, WireItem } from "./calls.js";
+import type {
+  AllCalls,
+  DeleteInput,
+  GetInput,
+  PageOutput,
+  QueryInput,
+  ScanInput,
+  TableCalls,
+  TransactInput,
+  UpdateInput,
+  WireItem,
+} from "./calls.js";
 import { refusesCredentials } from "./found-credentials.js";
 import { type Endpoint, type Reply, type SendBounds, TABLE_CALLS, send } from "./http-sender.js";
 import { type RetryStrategy, sendUntilAnswered } from "./retries.js";
@@ -147,11 +158,20 @@ class BuiltInCalls implements AllCalls {
     return { Item: itemIn(Item) };
   }
 
-  async query(input: QueryInput): ReturnType<TableCalls["query"]> {
-    const { ExpressionAttributeValues: values, ...rest } = input;
-    const body = `${JSON.stringify(rest).slice(0, -1)},"ExpressionAttributeValues":${itemText(values)}}`;
+  query(input: QueryInput): Promise<PageOutput> {
+    return this.#page("Query", input);
+  }
+
+  scan(input: ScanInput): Promise<PageOutput> {
+    return this.#page("Scan", input);
+  }
+
+  async #page(operation: "Query" | "Scan", input: QueryInput | ScanInput): Promise<PageOutput> {
+    const { ExpressionAttributeValues: values, ExclusiveStartKey: after, ...rest } = input;
+    const from = after ? `,"ExclusiveStartKey":${itemText(after)}` : "";
+    const body = `${JSON.stringify(rest).slice(0, -1)},"ExpressionAttributeValues":${itemText(values)}${from}}`;
     const hasAll = (members: Members): boolean => HAS_ALL.query(input, members);
-    const { Items, LastEvaluatedKey } = await this.#call("Query", [input.TableName], body, hasAll);
+    const { Items, LastEvaluatedKey } = await this.#call(operation, [input.TableName], body, hasAll);
     return { Items: (Items as readonly WireItem[]).map(plainItem), LastEvaluatedKey: itemIn(LastEvaluatedKey) };
   }
 

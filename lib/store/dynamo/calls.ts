@@ -1,5 +1,5 @@
 /**
- * The port to DynamoDB: the four operations that the store sends, with plain values, independent of the transport. Errors keep DynamoDB's
+ * The port to DynamoDB: the operations that the store sends, with plain values, independent of the transport. Errors keep DynamoDB's
  * names. A refused condition has the item in wire form, as in the AWS SDK.
  */
 import type { Item } from "./layout.js";
@@ -31,14 +31,32 @@ export interface GetInput {
   readonly ConsistentRead: true;
 }
 
-/** A page of one partition. */
-export interface QueryInput {
+/** A page of items. The read may be old. */
+interface PageInput {
   readonly TableName: string;
-  readonly KeyConditionExpression: string;
   readonly FilterExpression: string;
-  readonly ExpressionAttributeNames: Readonly<Record<string, string>>;
+  readonly ProjectionExpression?: string;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
   readonly ExpressionAttributeValues: Item;
   readonly Limit: number;
+  readonly ExclusiveStartKey?: Item;
+}
+
+/** A page of one partition. */
+export interface QueryInput extends PageInput {
+  readonly KeyConditionExpression: string;
+}
+
+/** A page of one of several segments of a table. */
+export interface ScanInput extends PageInput {
+  readonly Segment: number;
+  readonly TotalSegments: number;
+}
+
+/** The items of a page that pass its filter, and the key after which the next page begins; absent at the end. */
+export interface PageOutput {
+  readonly Items?: readonly Item[] | undefined;
+  readonly LastEvaluatedKey?: Item | undefined;
 }
 
 /** Several conditional writes, all or none. */
@@ -52,12 +70,13 @@ export interface TransactInput {
 export interface TableCalls {
   updateItem(input: UpdateInput): Promise<{ readonly Attributes?: Item | undefined }>;
   getItem(input: GetInput): Promise<{ readonly Item?: Item | undefined }>;
-  query(input: QueryInput): Promise<{ readonly Items?: readonly Item[] | undefined; readonly LastEvaluatedKey?: Item | undefined }>;
+  query(input: QueryInput): Promise<PageOutput>;
   transactWriteItems(input: TransactInput): Promise<unknown>;
 }
 
-/** The same, and the one that only the agent of sleepers sends: no record is ever deleted. */
+/** The same, and those that no service sends: the agent deletes sleepers, and a sweep what is over. */
 export interface AllCalls extends TableCalls {
+  scan(input: ScanInput): Promise<PageOutput>;
   deleteItem(input: DeleteInput): Promise<unknown>;
 }
 

@@ -5,7 +5,7 @@
 import type { Contact } from "../../core/what-came-back.js";
 import { meaningOfFailure, meaningOfStatus } from "../../core/what-came-back.js";
 import { StoreNotConfigured } from "../port.js";
-import type { QueryInput, UpdateInput } from "./calls.js";
+import type { QueryInput, ScanInput, UpdateInput } from "./calls.js";
 
 /** The header of all answers of DynamoDB, and of its engines. */
 export const REQUEST_ID = "x-amzn-requestid";
@@ -24,7 +24,7 @@ export class NotDynamo extends Error {
 export const HAS_ALL = {
   updateItem: ({ ReturnValues }: UpdateInput, { Attributes }: { readonly Attributes?: unknown }): boolean =>
     ReturnValues !== "ALL_NEW" || isMembers(Attributes),
-  query: (_input: QueryInput, { Items }: { readonly Items?: unknown }): boolean => Array.isArray(Items),
+  query: (_input: QueryInput | ScanInput, { Items }: { readonly Items?: unknown }): boolean => Array.isArray(Items),
 };
 
 function isMembers(value: unknown): boolean {

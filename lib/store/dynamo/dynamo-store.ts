@@ -6,8 +6,8 @@
  *  3. refused: the write is charged, the item that the refusal returns is not, and the core decides on it.
  *
  * So: 1 write to acquire a free key, to renew, to release; 2 for a takeover; 1 for a refusal, or a read if this process saw lately that the key
- * is held. If a write succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and no
- * record is ever deleted.
+ * is held. If a write succeeded and was sent again, by us or by the AWS SDK, the returned item shows that. Every write has a condition, and none
+ * deletes a record: that is left to TTL, or to a sweep (sweep.ts).
  */
 import { isA } from "../../core/brand.js";
 import type { RecordParameters } from "../../core/api/locks.js";

@@ -1,13 +1,13 @@
 /** The primary keys of items: a namespace's keys are spread over shards. */
-import type { Kind } from "../../core/api/locks.js";
 import type { Address } from "../port.js";
 import { TABLE } from "./table.js";
 
 /** The number of partition keys that a namespace's locks are spread over. Fixed for the life of a table. */
 export const SHARDS = 16;
 
-/** The kind of an item of a namespace. */
-type ItemKind = Kind | "limits" | "payloads";
+/** The kinds of items of a namespace. */
+const ITEM_KINDS = ["locks", "runs", "limits", "payloads"] as const;
+type ItemKind = (typeof ITEM_KINDS)[number];
 
 /** Returns the item's primary key. */
 export function itemKey({ namespace, kind, key }: Omit<Address, "kind"> & { readonly kind: ItemKind }): Record<string, string> {
@@ -28,6 +28,11 @@ export function payloadKey({ namespace, key }: Address, digest: string): Record<
 /** Returns the partition key of a namespace's shard. A namespace has no `/`, so no two tenants share one. */
 export function shardKey(namespace: string, kind: ItemKind, shard: number): string {
   return `${namespace}/${kind}/${shard}`;
+}
+
+/** Returns the partition keys of all items of a namespace. */
+export function partitionsOf(namespace: string): readonly string[] {
+  return ITEM_KINDS.flatMap((kind) => Array.from({ length: SHARDS }, (_, shard) => shardKey(namespace, kind, shard)));
 }
 
 /** The item that records the table's tenancy. No namespace is empty, so no caller's key is in this partition. */
