@@ -47,6 +47,8 @@ export interface ListData<T> {
   readonly read: number;
   /** True if there are more than were read, or may be. */
   readonly more: boolean;
+  /** True if the page reads on by itself: with the next look, which it sends at once. */
+  readonly readsOn: boolean;
   /** The requests that the look took. The next one waits as many intervals. Absent: they are free. */
   readonly requests?: number | undefined;
 }

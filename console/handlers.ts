@@ -52,6 +52,8 @@ const ROWS = 100;
 /** The most keys and requests of one look at a service that charges for them. Idle keys are read too, a page at a time. */
 export const READ_KEYS = 500;
 export const READ_REQUESTS = 10;
+/** The most keys of a look that reads on by itself, in twice as many requests; for more, somebody has to ask for all. */
+export const READ_ON_KEYS = 2000;
 /** The most keys of a look that reads everything. */
 const ALL_KEYS = 20_000;
 /** The largest number of runs whose error is read too: a request for each. */
@@ -90,17 +92,20 @@ export function handlersOf(options: HandlerOptions): Handlers {
   };
 
   /**
-   * Reads a list: everything if the service is in this process, or all was asked for; otherwise its first keys, and after them those that begin
-   * with the search, which may come far behind.
+   * Reads a list: everything if the service is in this process, or all was asked for; otherwise its first keys, or if the page reads on,
+   * more of them, and after them those that begin with the search, which may come far behind.
    */
   const readList = async <T extends { readonly key: string }>(
     page: (pageQuery: PageQuery) => Promise<ItemPage<T>>,
     query: URLSearchParams,
     signal: AbortSignal,
     mostRequests = READ_REQUESTS,
-  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> => {
+  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "readsOn" | "requests">> => {
     const isAll = lines !== undefined || query.get("all") !== null;
-    const first = await firstOf(isAll ? ALL_KEYS : READ_KEYS, page, { signal, requestsMax: isAll ? undefined : mostRequests });
+    const isOn = query.get("on") !== null;
+    const keys = isOn ? READ_ON_KEYS : READ_KEYS;
+    const requestsMax = isAll ? undefined : isOn ? 2 * mostRequests : mostRequests;
+    const first = await firstOf(isAll ? ALL_KEYS : keys, page, { signal, requestsMax });
     const { items, more } = first;
     let { requests } = first;
     const prefix = findIn(query);
@@ -111,7 +116,7 @@ export function handlersOf(options: HandlerOptions): Handlers {
       found.push(...near.items.filter(({ key }) => !listedKeys.has(key)));
       requests += near.requests;
     }
-    return { items: found, read: items.length, more, requests: lines ? undefined : requests };
+    return { items: found, read: items.length, more, readsOn: more && !isAll && !isOn, requests: lines ? undefined : requests };
   };
 
   const answers: Record<string, ReadHandler> = {
@@ -160,7 +165,8 @@ export function handlersOf(options: HandlerOptions): Handlers {
       const held = await readList((pageQuery) => locks.list(pageQuery), query, reader);
       const all = limitsInUse(taken.items, held.items).map(withParts);
       const requests = taken.requests && held.requests && taken.requests + held.requests;
-      return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
+      const readsOn = taken.readsOn || held.readsOn;
+      return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, readsOn, requests };
     },
     async run(query): Promise<{ readonly run: RunOfKey | null }> {
       const run = await runs.get(keyIn(query));
