@@ -6,6 +6,8 @@ import type { LastOf } from "./schedules.js";
 /** The service behind the console, and the rights of its user. */
 export interface About {
   readonly version: string;
+  /** The service's time as it answered, in epoch ms. */
+  readonly serverTimeMs: number;
   /** The address of the service, or the name of the table. */
   readonly where: string;
   /** True if holds may be broken, and runs and limits reset. */

@@ -121,8 +121,8 @@ export function handlersOf(options: HandlerOptions): Handlers {
 
   const answers: Record<string, ReadHandler> = {
     async about(): Promise<About> {
-      const { version } = await locks.health();
-      return { version, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
+      const { version, serverTimeMs } = await locks.health();
+      return { version, serverTimeMs, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
     },
     async locks(query, reader): Promise<LocksData> {
       let listedIn: string | undefined;
