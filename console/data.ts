@@ -108,6 +108,14 @@ export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "erro
   Parts &
   LastOf & { readonly checkpoint?: string | undefined; readonly result?: string | undefined; readonly error?: string | undefined };
 
+/** A run by its key. */
+export interface RunData {
+  readonly run: RunOfKey | null;
+  /** True if the key has no run, but is the name of a schedule whose occurrences have. */
+  readonly isSchedule?: boolean;
+  readonly requests?: number | undefined;
+}
+
 /** The history of a key that is not in a log of the console's own. */
 export interface History {
   /** The query of CloudWatch Logs Insights that finds it. */

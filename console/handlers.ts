@@ -4,9 +4,9 @@
  */
 import type { LockClient, RunInspection, Runs } from "../lib/index.js";
 import { type ItemPage, firstOf } from "./pages.js";
-import { hasUsedUp, jsonOf } from "./text/run-text.js";
-import { bySchedule } from "./schedules.js";
-import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunOfKey } from "./data.js";
+import { hasUsedUp, jsonOf, neverRuns } from "./text/run-text.js";
+import { bySchedule, isScheduleOf } from "./schedules.js";
+import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunData, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
@@ -138,9 +138,11 @@ export function handlersOf(options: HandlerOptions): Handlers {
     },
     lock: async (query): Promise<KeyView> => withParts(await locks.inspect(keyIn(query))),
     async runs(query, reader): Promise<ListData<RunOfKey>> {
-      const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
+      const chosen = query.get("state") || undefined;
+      // The service has one state for all that won't run again without an outcome.
+      const state = (chosen === "never" ? "failed" : chosen) as RunInspection["state"] | undefined;
       const { items, ...look } = await readList((pageQuery) => runs.list({ ...pageQuery, state }), query, reader);
-      const all = items.map(runOfKey);
+      const all = items.filter((run) => state !== "failed" || (neverRuns(run) === undefined) === (chosen === "failed")).map(runOfKey);
       return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
     },
     /** A page of the runs in one state reads sixteen times as many records as one of all, so each state has half of the requests. */
@@ -168,9 +170,13 @@ export function handlersOf(options: HandlerOptions): Handlers {
       const readsOn = taken.readsOn || held.readsOn;
       return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, readsOn, requests };
     },
-    async run(query): Promise<{ readonly run: RunOfKey | null }> {
-      const run = await runs.get(keyIn(query));
-      return { run: run && runOfKey(run) };
+    async run(query): Promise<RunData> {
+      const key = keyIn(query);
+      const run = await runs.get(key);
+      if (run) return { run: runOfKey(run) };
+      // A schedule's lock has the name that its occurrences begin with.
+      const { items } = await runs.list({ prefix: `${key}_` });
+      return { run: null, isSchedule: isScheduleOf(key, items), requests: lines ? undefined : 2 };
     },
     async lines(query): Promise<Lines> {
       if (!lines) return { lines: [], next: 0, fromMs: 0 };
