@@ -10,7 +10,6 @@ import { dutyOf, ROUTE_KEYS } from "../lambda/routes.js";
 import { NAMESPACE, SHARED_NAMESPACE } from "../lib/service/caller.js";
 import { TENANCY_KEY } from "../lib/store/dynamo/item.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
-import type { LockTable } from "./table.js";
 
 /** A set of actions on resources. */
 export interface Right {
@@ -77,17 +76,17 @@ function underPrefix(path: string, prefix: string): string[] {
 
 /**
  * Returns the permissions of a client directly on the table: the items of one namespace, and the item that records whether the table has
- * tenants, which a tenant's client may only read. `ForAllValues` is also true for a request without any key (a Scan), hence the `Null`
+ * tenants, which a tenant's client may only read. A table in several Regions has an ARN in each. `ForAllValues` is also true for a request without any key (a Scan), hence the `Null`
  * condition.
  * @throws Error if the namespace is invalid.
  */
-export function tableRights(table: LockTable, namespace: string): readonly [items: Right, tenancy: Right] {
+export function tableRights(tableArns: readonly string[], namespace: string): readonly [items: Right, tenancy: Right] {
   if (!Token.isUnresolved(namespace) && !NAMESPACE.test(namespace)) {
     throw new Error("namespace: must be 1 to 200 characters of A-Z a-z 0-9 . _ : ~ % -");
   }
   const rightTo = (leadingKey: string, actions: string[]): Right => ({
     actions,
-    resourceArns: [table.tableArn],
+    resourceArns: [...tableArns],
     conditions: {
       "ForAllValues:StringLike": { "dynamodb:LeadingKeys": [leadingKey] },
       Null: { "dynamodb:LeadingKeys": "false" },

@@ -149,7 +149,8 @@ export interface RoleOptions extends FunctionOptions {
 
 /**
  * Creates a function's role explicitly: the grants of the CDK (`grantReadWriteData`, the basic execution role) allow far more. There is no
- * Scan and no PutItem. A DeleteItem is only for items that are no lock: a deleted lock forgets its fencing token.
+ * PutItem. Of the functions that a caller or a sleeper reaches, none may Scan, and none may delete a lock, which would forget its fencing token:
+ * only the sweep of a table without TTL may, which has no callers (table-sweep.ts).
  */
 export function createRole(scope: Construct, options: RoleOptions, own: Readonly<Record<string, PolicyStatement[]>>): IRole {
   const { name, id, log, encryptionKey, tracing, accepted = {} } = options;

@@ -7,6 +7,7 @@ import { type Duration, Annotations, Names, Stack } from "aws-cdk-lib";
 import type { HttpApi, HttpStage } from "aws-cdk-lib/aws-apigatewayv2";
 import type { Alarm, Dashboard } from "aws-cdk-lib/aws-cloudwatch";
 import { type IGrantable, Grant } from "aws-cdk-lib/aws-iam";
+import { TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { type ILogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
@@ -21,8 +22,10 @@ import { FunctionUrls } from "./function-url.js";
 import { type FunctionOptions, type Functions, createFunctions, createPageFunction, keyStatement, letLogsUse } from "./functions.js";
 import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
-import { type LockServiceProps, checkNames, checkProps, checkResources } from "./props.js";
-import { type LockTable, createTable, unfitness } from "./table.js";
+import { type LockServiceProps, PROPS, checkNames, checkProps, checkResources } from "./props.js";
+import { replicasOf } from "./regions.js";
+import { type LockTable, createRegionalTable, createTable, unfitness } from "./table.js";
+import { createTableSweep } from "./table-sweep.js";
 import { createAgent } from "./waking.js";
 
 /** Takes environment variables, if it has an environment. */
@@ -52,6 +55,8 @@ export class LockService extends Construct {
   readonly functions: Functions;
   /** The function that wakes sleepers; undefined without `wake`. */
   readonly agent: LambdaFunction | undefined;
+  /** The function that deletes what is over, of a table in several Regions; undefined where TTL does. */
+  readonly tableSweep: LambdaFunction | undefined;
   /** The API. A caller needs `execute-api:Invoke` on it, which {@link grantClient} grants. */
   readonly api: HttpApi;
   /** The API's only stage. */
@@ -67,7 +72,40 @@ export class LockService extends Construct {
   readonly #urls: FunctionUrls | undefined;
   readonly #addOperators: () => void;
   #hasOperators = false;
-  readonly #urlOf = new Map<Environment, string>();
+  /** The Regions with a replica of the table, this service's own first; undefined for a table of one Region. */
+  readonly #replicas: readonly string[] | undefined;
+  /** The URLs of each client, by service. The services of one table share them. */
+  #urlsOf = new Map<Environment, Map<LockService, string>>();
+
+  /**
+   * Creates the service of another Region on the table of `first`, which has `regions`. Its stack is deployed after that of `first`. A client
+   * that both grant has the URLs of both, in the order of the grants: the nearest first.
+   * @param props as of the constructor, without `table` and `regions`
+   * @throws Error if `first` has no `regions`, or none of their replicas is in the stack's Region
+   */
+  static inRegion(scope: Construct, id: string, first: LockService, props: Omit<LockServiceProps, "table" | "regions"> = {}): LockService {
+    const replicas = first.#replicas;
+    if (!replicas) throw new Error("inRegion: the first service must have the option regions: its table is in one Region");
+    checkNames(
+      "inRegion",
+      props,
+      PROPS.filter((name) => name !== "table" && name !== "regions"),
+    );
+    const { region } = Stack.of(scope);
+    if (region === replicas[0] || !replicas.includes(region))
+      throw new Error(
+        `inRegion: the stack is in ${region}; it must be in another Region with a replica of the table: ${replicas.slice(1).join(", ")}`,
+      );
+    const place = new Construct(scope, `${id}Place`);
+    const service = new LockService(scope, id, {
+      ...props,
+      table: TableV2.fromTableName(place, "Table", first.table.tableName),
+      regions: { replicas: replicas.filter((one) => one !== region), witness: first.#props.regions?.witness },
+    });
+    service.node.addDependency(first.table);
+    service.#urlsOf = first.#urlsOf;
+    return service;
+  }
 
   constructor(scope: Construct, id: string, props: LockServiceProps = {}) {
     super(scope, id);
@@ -76,11 +114,15 @@ export class LockService extends Construct {
     this.#props = props;
     const { logRetention = RetentionDays.THREE_MONTHS, tenant, metricPrefixes = [] } = props;
     const hasAgent = props.wake !== undefined && props.wake !== false;
-    const table = props.table ?? createTable(this, props.encryptionKey, hasAgent);
+    const replicas = props.regions && replicasOf(this, props.regions);
+    this.#replicas = replicas;
+    const table =
+      props.table ??
+      (replicas ? createRegionalTable(this, replicas, props.regions.witness) : createTable(this, props.encryptionKey, hasAgent));
     const encryptionKey = props.encryptionKey ?? table.encryptionKey;
     this.#encryptionKey = encryptionKey;
     // Validated at synth time, because a replica can be added after this constructor.
-    this.node.addValidation({ validate: () => unfitness(table) });
+    this.node.addValidation({ validate: () => unfitness(table, replicas) });
     for (const prefix of metricPrefixes) this.#warnUnlessParted("metricPrefixes", prefix);
     if (props.encryptionKey) letLogsUse(this, props.encryptionKey);
     const service = serviceName(this);
@@ -100,6 +142,7 @@ export class LockService extends Construct {
         HOLDFAST_SERVER_WAIT_MS: String(serverWaitMs),
         ...(tenant !== undefined && { HOLDFAST_TENANT: tenant }),
         ...(metricPrefixes.length > 0 && { HOLDFAST_METRIC_PREFIXES: metricPrefixes.join(",") }),
+        ...(replicas && { HOLDFAST_REGIONS: replicas.join(",") }),
       },
     };
     const { functions, log } = createFunctions(this, functionOptions);
@@ -117,6 +160,7 @@ export class LockService extends Construct {
       this.#urls = new FunctionUrls(this, log, functionOptions, props.functionUrl === true ? {} : props.functionUrl);
     }
     this.agent = hasAgent ? createAgent(this, log, functionOptions, props.wake === true ? {} : props.wake) : undefined;
+    this.tableSweep = replicas && createTableSweep(this, log, functionOptions);
     this.table = table;
     this.functions = functions;
     this.api = api;
@@ -124,9 +168,14 @@ export class LockService extends Construct {
     this.#addOperators = addOperators;
     this.log = log;
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
-    createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0 });
-    const urls = this.#urls;
-    this.dashboard = createMonitoring(this, { api, stage, functions, urls, agent: this.agent, log, service, alarmTopic: props.alarmTopic });
+    // It is written into the table, so that a client with the URLs of several services sees that these use one table.
+    if (replicas) for (const one of Object.values(functions)) one.addEnvironment("HOLDFAST_OWN_URL", this.url);
+    createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0, isSwept: replicas !== undefined });
+    const [urls, { agent, tableSweep }] = [this.#urls, this];
+    this.dashboard = createMonitoring(this, {
+      ...{ api, stage, functions, urls, agent, tableSweep, log, service },
+      alarmTopic: props.alarmTopic,
+    });
   }
 
   /**
@@ -187,8 +236,12 @@ export class LockService extends Construct {
     if ("prefix" in options) throw new Error(NO_PREFIX);
     checkNames("grantDirect", options, ["namespace"]);
     const namespace = this.#namespaceOf(options);
-    const [items, tenancy] = tableRights(this.table, namespace);
-    this.#setVariables(client, { HOLDFAST_TABLE: this.table.tableName, HOLDFAST_NAMESPACE: namespace });
+    const [items, tenancy] = tableRights(this.#tableArns(), namespace);
+    this.#setVariables(client, {
+      HOLDFAST_TABLE: this.table.tableName,
+      HOLDFAST_NAMESPACE: namespace,
+      ...(this.#replicas && { HOLDFAST_REGIONS: this.#replicas.join(",") }),
+    });
     if (this.#encryptionKey) client.grantPrincipal.addToPrincipalPolicy(keyStatement(this, this.#encryptionKey));
     return Grant.addToPrincipal({ grantee: client, ...items }).combine(Grant.addToPrincipal({ grantee: client, ...tenancy }));
   }
@@ -212,6 +265,15 @@ export class LockService extends Construct {
     const namespace = this.#namespaceOf(options);
     const schedule = { service: serviceName(this), log: this.log, name, namespace, alarmTopic: this.#props.alarmTopic };
     return createTickAlarm(this, schedule, within);
+  }
+
+  /** Returns the ARNs of the table: one for each replica. */
+  #tableArns(): string[] {
+    const [, ...others] = this.#replicas ?? [];
+    const { tableName, tableArn } = this.table;
+    const arnIn = (region: string): string =>
+      Stack.of(this).formatArn({ service: "dynamodb", region, resource: "table", resourceName: tableName });
+    return [tableArn, ...others.map(arnIn)];
   }
 
   #namespaceOf({ namespace }: { readonly namespace?: string | undefined }): string {
@@ -253,15 +315,16 @@ export class LockService extends Construct {
 
   #grantUrl(client: Client, url: string, rights: readonly Right[], prefix: string | undefined): Grant {
     const owner = ownerOf(client);
-    const otherUrl = this.#urlOf.get(owner);
+    const urls = this.#urlsOf.get(owner) ?? new Map<LockService, string>();
+    const otherUrl = urls.get(this);
     if (owner.addEnvironment && otherUrl !== undefined && otherUrl !== url) {
       throw new Error(
         "grant: this client has another URL of this service already, and a function has one HOLDFAST_URL: grant all its keys by one URL",
       );
     }
     if (prefix !== undefined) this.#warnUnlessParted("prefix", prefix);
-    this.#urlOf.set(owner, url);
-    this.#setVariables(client, { HOLDFAST_URL: url });
+    this.#urlsOf.set(owner, urls.set(this, url));
+    this.#setVariables(client, { HOLDFAST_URL: [...urls.values()].join(",") });
     return rights.map((right) => Grant.addToPrincipal({ grantee: client, ...right })).reduce((all, one) => all.combine(one));
   }
 }

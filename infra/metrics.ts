@@ -46,6 +46,11 @@ export const METRICS = {
   Repeated: { unit: Unit.COUNT, when: '($.event = "replayed") || ($.repeated IS TRUE)', value: "1" },
 } as const satisfies Record<string, CountedLines>;
 
+/** The metric of the sweep of a table in several Regions: items that it deleted. Only such a service has it. */
+export const SWEEP_METRICS = {
+  Deleted: { unit: Unit.COUNT, when: '$.event = "table-swept"', value: "$.deleted" },
+} as const satisfies Record<string, CountedLines>;
+
 export type MetricName = keyof typeof METRICS;
 
 /** Returns a metric of the service with this name. */
@@ -54,9 +59,12 @@ export function metricOf(service: string, metricName: MetricName, options: Metri
 }
 
 /** Creates the metric filters on the service's log: one for each metric, and another by prefix if there are prefixes. */
-export function createMetrics(scope: Construct, options: { service: string; log: ILogGroup; hasPrefixes: boolean }): void {
-  const { service, log, hasPrefixes } = options;
-  for (const [metricName, { unit, when, value }] of Object.entries<CountedLines>(METRICS)) {
+export function createMetrics(
+  scope: Construct,
+  options: { service: string; log: ILogGroup; hasPrefixes: boolean; isSwept: boolean },
+): void {
+  const { service, log, hasPrefixes, isSwept } = options;
+  for (const [metricName, { unit, when, value }] of Object.entries<CountedLines>({ ...METRICS, ...(isSwept && SWEEP_METRICS) })) {
     const create = (id: string, pattern: string, dimensions?: Record<string, string>): void => {
       new MetricFilter(scope, id, {
         logGroup: log,
@@ -69,7 +77,8 @@ export function createMetrics(scope: Construct, options: { service: string; log:
       });
     };
     create(`${metricName}Metric`, when);
-    if (hasPrefixes) create(`${metricName}ByPrefixMetric`, `(${when}) && ($.prefix = "*")`, { Prefix: "$.prefix" });
+    if (hasPrefixes && metricName in METRICS)
+      create(`${metricName}ByPrefixMetric`, `(${when}) && ($.prefix = "*")`, { Prefix: "$.prefix" });
   }
 }
 

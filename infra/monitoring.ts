@@ -32,6 +32,8 @@ export interface MonitoringOptions extends AlarmOptions {
   readonly urls: FunctionUrls | undefined;
   /** The agent of sleepers, if there is one. */
   readonly agent: IFunction | undefined;
+  /** The function that sweeps the table, if it has no TTL. */
+  readonly tableSweep: IFunction | undefined;
   readonly log: ILogGroup;
 }
 
@@ -67,6 +69,7 @@ export function createMonitoring(scope: Construct, options: MonitoringOptions): 
   });
   if (options.urls) createUrlAlarms(scope, options, options.urls);
   if (options.agent) createSweepAlarm(scope, options, options.agent);
+  if (options.tableSweep) createTableSweepAlarm(scope, options, options.tableSweep);
   new QueryDefinition(scope, "KeyHistory", {
     queryDefinitionName: `${service}/one key's history`,
     logGroups: [log],
@@ -109,6 +112,17 @@ function createSweepAlarm(scope: Construct, options: AlarmOptions, agent: IFunct
   createAlarm(scope, options, "SweepFailed", {
     alarmDescription: "Sleepers aren't woken: the sweep fails or doesn't run, or a target can't be told; the log says why",
     metric: agent.metricErrors({ statistic: Stats.SUM, period: PERIOD }),
+    threshold: 0,
+    comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
+    treatMissingData: TreatMissingData.BREACHING,
+  });
+}
+
+/** Creates the alarm for a table that isn't swept. In three hours there are three runs, so a time without any is the alarm too. */
+function createTableSweepAlarm(scope: Construct, options: AlarmOptions, tableSweep: IFunction): void {
+  createAlarm(scope, options, "TableSweepFailed", {
+    alarmDescription: "The table grows: the sweep that deletes what is over fails or doesn't run; the log says why",
+    metric: tableSweep.metricErrors({ statistic: Stats.SUM, period: Duration.hours(3) }),
     threshold: 0,
     comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
     treatMissingData: TreatMissingData.BREACHING,

@@ -12,16 +12,24 @@ import { isServerWait, SERVER_WAIT_RULE } from "../lib/core/limits.js";
 import { type JwtOptions, ADMIN_SCOPE } from "./api.js";
 import type { FunctionUrlOptions } from "./function-url.js";
 import { warnOfPolicy } from "./policy-warning.js";
+import type { RegionsOptions } from "./regions.js";
 import type { LockTable } from "./table.js";
 import type { WakeOptions } from "./waking.js";
 
 /** Options of a lock service. All are optional. */
 export interface LockServiceProps {
   /**
-   * An existing table of the stack's account and Region: keys `p` and `k`, both strings, TTL attribute `x`, no replica, no index.
+   * An existing table of the stack's account and Region: keys `p` and `k`, both strings, TTL attribute `x`, no replica, no index. With
+   * `regions`, one that is strongly consistent in these, without TTL.
    * @default a new table, on demand, with point-in-time recovery and deletion protection, that outlives the stack
    */
   readonly table?: LockTable | undefined;
+  /**
+   * The other Regions of the table: `{ replicas: ["us-east-2"], witness: "us-west-2" }`, or two replicas. The table is then a global one with
+   * multi-Region strong consistency, swept once an hour in place of TTL, and sets of keys are acquired in parts (decision 106). The other Region's
+   * service is made by `LockService.inRegion`. AWS lets none of the Regions be changed later. @default none: a table of one Region
+   */
+  readonly regions?: RegionsOptions | undefined;
   /**
    * The customer's key that encrypts the table and both logs, of the stack's account and Region, and no alias of it. Its policy must let
    * CloudWatch Logs use it, which is added to a key of this app. @default the known key of `table` for the table, and AWS's own for the logs
@@ -89,6 +97,7 @@ const MEMORY_MB = { min: 128, max: 10_240 };
 
 const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
   table: true,
+  regions: true,
   encryptionKey: true,
   jwt: true,
   tenant: true,
@@ -107,10 +116,13 @@ const KNOWN: Readonly<Record<keyof Required<LockServiceProps>, true>> = {
   tracing: true,
 };
 
+/** The names of all options. */
+export const PROPS: readonly string[] = Object.keys(KNOWN);
+
 /** @throws Error naming the option that is unknown, or its value that breaks a rule. */
 export function checkProps(props: LockServiceProps): void {
-  const { table, encryptionKey, tenant, jwt, console: hasConsole, functionUrl, serverWaitMs, metricPrefixes = [], domain } = props;
-  checkNames("LockService", props, Object.keys(KNOWN));
+  const { table, encryptionKey, tenant, jwt, console: hasConsole, functionUrl, serverWaitMs, metricPrefixes = [], domain, regions } = props;
+  checkNames("LockService", props, PROPS);
   checkMembers(props);
   if (functionUrl && jwt) throw new Error("functionUrl: function URLs check IAM and no tokens, so they can't be had with jwt");
   if (hasConsole && !jwt) throw new Error("console: a browser can't sign with IAM, so it needs jwt; without it, `holdfast ui` signs");
@@ -139,12 +151,25 @@ export function checkProps(props: LockServiceProps): void {
   for (const prefix of metricPrefixes) {
     if (!METRIC_PREFIX.test(prefix)) throw new Error(`metricPrefixes: no key can begin with ${JSON.stringify(prefix)}`);
   }
+  if (regions && !table && encryptionKey)
+    throw new Error(
+      "encryptionKey: a table in several Regions needs a key in each of them, so make the table yourself, and give it as table",
+    );
   if (table && encryptionKey && table.encryptionKey && table.encryptionKey.keyArn !== encryptionKey.keyArn) {
     throw new Error("encryptionKey: the table is encrypted with another key");
   }
 }
 
-function checkMembers({ throttle, acquireThrottle, reservedConcurrency, functionUrl, wake, memorySizeMb, jwt }: LockServiceProps): void {
+function checkMembers({
+  throttle,
+  acquireThrottle,
+  reservedConcurrency,
+  functionUrl,
+  wake,
+  memorySizeMb,
+  jwt,
+  regions,
+}: LockServiceProps): void {
   if (functionUrl !== undefined && typeof functionUrl !== "boolean") {
     checkNames("functionUrl", functionUrl, ["reservedConcurrency"]);
     if (functionUrl.reservedConcurrency !== undefined)
@@ -159,6 +184,11 @@ function checkMembers({ throttle, acquireThrottle, reservedConcurrency, function
   for (const [duty, reserved] of Object.entries(reservedConcurrency ?? {})) checkNumber(`reservedConcurrency.${duty}`, reserved);
   if (wake !== undefined && typeof wake !== "boolean") checkNames("wake", wake, ["functions", "stateMachines"]);
   if (memorySizeMb !== undefined) checkNumber("memorySizeMb", memorySizeMb, MEMORY_MB);
+  if (regions !== undefined) {
+    checkNames("regions", regions, ["replicas", "witness"]);
+    if (!Array.isArray(regions.replicas))
+      throw new Error(`regions.replicas: ${JSON.stringify(regions.replicas)} given; it must be a list of Regions`);
+  }
   if (jwt !== undefined) checkNames("jwt", jwt, ["issuer", "audience", "scopes", "adminScopes", "operatorScopes"]);
 }
 

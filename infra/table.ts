@@ -2,9 +2,19 @@
  * The table of the locks, and the checks that a table is fit for them. It outlives the stack (RETAIN) and refuses deletion, because it
  * contains every lease and every fencing counter: a new, empty table would grant keys that are still held.
  */
-import { RemovalPolicy, Stack } from "aws-cdk-lib";
-import type { ITable, TableV2 } from "aws-cdk-lib/aws-dynamodb";
-import { AttributeType, BillingMode, CfnGlobalTable, CfnTable, StreamViewType, Table, TableEncryption } from "aws-cdk-lib/aws-dynamodb";
+import { Names, RemovalPolicy, Stack } from "aws-cdk-lib";
+import {
+  type ITable,
+  AttributeType,
+  BillingMode,
+  CfnGlobalTable,
+  CfnTable,
+  MultiRegionConsistency,
+  StreamViewType,
+  Table,
+  TableEncryption,
+  TableV2,
+} from "aws-cdk-lib/aws-dynamodb";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Construct } from "constructs";
 import { TABLE } from "../lib/store/dynamo/table.js";
@@ -13,13 +23,20 @@ import { TABLE } from "../lib/store/dynamo/table.js";
 export type LockTable = ITable | Table | TableV2;
 
 const LAST_WRITER_WINS =
-  'table: must be in one Region. A global table settles concurrent writes by "last writer wins", so two Regions would both grant ' +
-  "the same lock; its strongly consistent kind has neither TTL nor transactions, which holdfast needs. Use a plain Table without replicas.";
+  "table: must be a plain Table without replicas, or a TableV2 with multiRegionConsistency: MultiRegionConsistency.STRONG and the option regions. " +
+  'With EVENTUAL (MREC), which a TableV2 has by default, each Region decides on its own copy, and of concurrent writes the "last writer wins": ' +
+  "two Regions would both grant the same lock.";
+const NO_REGIONS =
+  "regions: must be given with a table that is strongly consistent in several Regions: it has neither TTL nor transactions, so the service sweeps it, " +
+  "and acquires sets in parts";
+const ONE_REGION = "regions: given, and the table is a plain Table of one Region: make it a TableV2 with MultiRegionConsistency.STRONG";
+const NO_TTL = "table: must have no TTL attribute: a table that is strongly consistent in several Regions can't have one";
 
 const NEW_IMAGES: readonly string[] = [StreamViewType.NEW_IMAGE, StreamViewType.NEW_AND_OLD_IMAGES];
 
 /** CloudFormation's type of a string attribute. */
 const STRING: string = AttributeType.STRING;
+const STRONG: string = MultiRegionConsistency.STRONG;
 
 /**
  * Creates a table for the locks.
@@ -42,42 +59,94 @@ export function createTable(scope: Construct, encryptionKey: IKey | undefined, h
   });
 }
 
+/** The longest name of a table that is known to all its stacks. DynamoDB allows 255 characters. */
+const NAME_MAX_CHARS = 200;
+
+/**
+ * Creates a table that is strongly consistent in these Regions, the stack's own first. It has no TTL, which AWS doesn't allow: a sweep
+ * deletes what is over. Its name is fixed by the construct's path, since the stacks of other Regions have to know it.
+ */
+export function createRegionalTable(scope: Construct, [, ...others]: readonly string[], witnessRegion: string | undefined): TableV2 {
+  return new TableV2(scope, "Table", {
+    tableName: Names.uniqueResourceName(scope, { separator: "-", maxLength: NAME_MAX_CHARS, allowedSpecialCharacters: "_-" }),
+    partitionKey: { name: TABLE.partitionKey, type: AttributeType.STRING },
+    sortKey: { name: TABLE.sortKey, type: AttributeType.STRING },
+    multiRegionConsistency: MultiRegionConsistency.STRONG,
+    replicas: others.map((region) => ({ region })),
+    ...(witnessRegion !== undefined && { witnessRegion }),
+    // As for a table of one Region, at each replica. The CDK gives it a stream of new and old images.
+    pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: true,
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+}
+
 /** Returns the ARN of the table's stream, if it has one with new images, as far as that is known here. */
 export function streamOf(table: LockTable): string | undefined {
   const resource = table.node.defaultChild;
-  const { streamViewType } = (resource instanceof CfnTable ? (Stack.of(resource).resolve(resource.streamSpecification) ?? {}) : {}) as {
+  const isKnown = resource instanceof CfnTable || resource instanceof CfnGlobalTable;
+  const { streamViewType } = (isKnown ? (Stack.of(resource).resolve(resource.streamSpecification) ?? {}) : {}) as {
     readonly streamViewType?: string;
   };
   return streamViewType === undefined || NEW_IMAGES.includes(streamViewType) ? table.tableStreamArn : undefined;
 }
 
-/** Returns the reasons why `table` can't be used for locks, a sentence each. The properties of another stack's table are unknown. */
-export function unfitness(table: LockTable): string[] {
+/** The properties of a table's resource that decide if it is fit. */
+interface Declared {
+  readonly keySchema?: readonly { readonly attributeName: string }[];
+  readonly attributeDefinitions?: readonly { readonly attributeName: string; readonly attributeType: string }[];
+  readonly timeToLiveSpecification?: { readonly attributeName?: string; readonly enabled?: boolean };
+  readonly indexes: readonly (readonly unknown[] | undefined)[];
+  readonly multiRegionConsistency?: string;
+  readonly replicas?: readonly { readonly region: string }[];
+}
+
+/**
+ * Returns the reasons why `table` can't be used for locks, a sentence each. The properties of another stack's table are unknown.
+ * @param regions the Regions with a replica of it, as they were given; undefined for a table of one Region
+ */
+export function unfitness(table: LockTable, regions: readonly string[] | undefined): string[] {
   const resource = table.node.defaultChild;
-  if (resource instanceof CfnGlobalTable || table.node.children.some(({ node }) => node.id.startsWith("Replica")))
+  if (table.node.children.some(({ node }) => node.id.startsWith("Replica") && !(resource instanceof CfnGlobalTable)))
     return [LAST_WRITER_WINS];
-  if (!(resource instanceof CfnTable)) return [];
+  if (!(resource instanceof CfnTable || resource instanceof CfnGlobalTable)) return [];
+  const isGlobal = resource instanceof CfnGlobalTable;
   const declared = Stack.of(resource).resolve({
     keySchema: resource.keySchema,
     attributeDefinitions: resource.attributeDefinitions,
     timeToLiveSpecification: resource.timeToLiveSpecification,
     indexes: [resource.globalSecondaryIndexes, resource.localSecondaryIndexes],
-  }) as {
-    readonly keySchema?: readonly { readonly attributeName: string }[];
-    readonly attributeDefinitions?: readonly { readonly attributeName: string; readonly attributeType: string }[];
-    readonly timeToLiveSpecification?: { readonly attributeName?: string; readonly enabled?: boolean };
-    readonly indexes: readonly (readonly unknown[] | undefined)[];
-  };
-  const { keySchema = [], attributeDefinitions = [], timeToLiveSpecification: ttl, indexes } = declared;
+    ...(isGlobal && { multiRegionConsistency: resource.multiRegionConsistency, replicas: resource.replicas }),
+  }) as Declared;
+  const isStrong = declared.multiRegionConsistency === STRONG;
+  if (isGlobal && !isStrong) return [LAST_WRITER_WINS];
+  const { keySchema = [], attributeDefinitions = [], indexes } = declared;
   const typeOf = (name: string): string => attributeDefinitions.find(({ attributeName }) => attributeName === name)?.attributeType ?? "";
   const keys = keySchema.map(({ attributeName }) => `${attributeName}:${typeOf(attributeName)}`).join(", ");
   return [
     ...(keys === `${TABLE.partitionKey}:${STRING}, ${TABLE.sortKey}:${STRING}`
       ? []
       : [`table: must have the string keys ${TABLE.partitionKey} (partition) and ${TABLE.sortKey} (sort)`]),
+    ...(isStrong ? unfitInRegions(declared, regions) : unfitInOneRegion(declared, regions)),
+    ...(indexes.some((some) => some && some.length > 0) ? ["table: must have no index: every heartbeat would be written to it too"] : []),
+  ];
+}
+
+function unfitInOneRegion({ timeToLiveSpecification: ttl }: Declared, regions: readonly string[] | undefined): string[] {
+  return [
+    ...(regions ? [ONE_REGION] : []),
     ...(ttl?.enabled === true && ttl.attributeName === TABLE.ttlAttribute
       ? []
       : [`table: must have the TTL attribute ${TABLE.ttlAttribute}: without it nothing is ever collected`]),
-    ...(indexes.some((some) => some && some.length > 0) ? ["table: must have no index: every heartbeat would be written to it too"] : []),
+  ];
+}
+
+function unfitInRegions({ timeToLiveSpecification: ttl, replicas = [] }: Declared, regions: readonly string[] | undefined): string[] {
+  const own = replicas.map(({ region }) => region);
+  const isSame = regions?.length === own.length && own.every((region) => regions.includes(region));
+  return [
+    ...(regions ? [] : [NO_REGIONS]),
+    ...(regions && !isSame ? [`regions: the table has replicas in ${own.toSorted().join(", ")}, and not in ${regions.join(", ")}`] : []),
+    ...(ttl?.enabled === true ? [NO_TTL] : []),
   ];
 }

@@ -1,18 +1,19 @@
 /**
- * Assembles the function that wakes sleepers and renews tied leases, from its environment. A schedule invokes it once a minute, and the table's
- * stream after an offer.
+ * Assembles the function that wakes sleepers and renews tied leases, from its environment, which a schedule invokes once a minute, and the table's
+ * stream after an offer; and the one that deletes what is over, of a table without TTL.
  */
 import type { DynamoDBBatchResponse, DynamoDBRecord } from "aws-lambda";
 import { randomNumber } from "../lib/core/random.js";
-import { systemClock } from "../lib/core/time.js";
+import { type Clock, systemClock } from "../lib/core/time.js";
 import { type AgentDeps, type SweepPlace, type TieResult, type WakeResult, sweep, wakeOffered } from "../lib/service/agent.js";
-import { tableClocks } from "../lib/service/clocks.js";
+import { known, tableClocks } from "../lib/service/clocks.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
 import { builtInCalls } from "../lib/store/dynamo/built-in-calls.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
 import { environmentSettings } from "../lib/store/dynamo/environment-settings.js";
 import { lockAddress } from "../lib/store/dynamo/item-key.js";
 import { createSleeperStore } from "../lib/store/dynamo/sleeper-store.js";
+import { type SweepPlace as TableSweepPlace, type Swept, sweepTable } from "../lib/store/dynamo/sweep.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
 import { type Environment, metricPrefixesOf, policyOf, required, write } from "./compose.js";
@@ -25,7 +26,7 @@ export type AgentParts = Partial<Pick<AgentDeps, "tell" | "isRunning" | "clock" 
 };
 
 /** The number of sleepers and tied leases with each result. */
-export type Swept = Readonly<Partial<Record<WakeResult | TieResult, number>>>;
+export type SweptSleepers = Readonly<Partial<Record<WakeResult | TieResult, number>>>;
 
 /** The results of which a sweep prints nothing. */
 const ROUTINE: ReadonlySet<string> = new Set<WakeResult | TieResult>(["asleep", "left", "renewed"]);
@@ -33,7 +34,7 @@ const ROUTINE: ReadonlySet<string> = new Set<WakeResult | TieResult>(["asleep", 
 /** An agent, which is called without an event too. */
 export interface Agent {
   /** A schedule's event says nothing. @throws Error if a sleeper was left to the next sweep by a failure */
-  (event?: { readonly Records?: undefined }): Promise<Swept>;
+  (event?: { readonly Records?: undefined }): Promise<SweptSleepers>;
   /** A batch of the table's stream. Its records are of keys that are offered to a sleeper. */
   (event: { readonly Records: readonly DynamoDBRecord[] }): Promise<DynamoDBBatchResponse>;
 }
@@ -54,6 +55,32 @@ export function composeAgent(
   }: AgentParts = {},
 ): Agent {
   const prefixes = metricPrefixesOf(env);
+  const { place, clocks } = tableOf(env, clock);
+  const store = createDynamoStore({ ...place, policy: policyOf(env), clock, random: randomNumber });
+  const deps: AgentDeps = {
+    store,
+    sleepers: createSleeperStore(place),
+    tell,
+    isRunning,
+    clocks,
+    clock,
+    log: log ?? ((line) => print(printed(line, prefixes))),
+    onFailure,
+  };
+  // A process has one sweep at a time. Another process begins anew.
+  const sweepPlace: SweepPlace = {};
+  async function sweepAll(): Promise<SweptSleepers> {
+    const counts = await sweep(deps, sweepPlace);
+    if (Object.keys(counts).some((result) => !ROUTINE.has(result))) print({ event: "swept", ...counts });
+    // An error of the function, which the alarm counts. The lines before it say why.
+    if (counts.failed) throw new Error(`sleepers left to the next sweep: ${counts.failed}`);
+    return counts;
+  }
+  return ((event) => (event?.Records ? wakeThoseOf(event.Records, deps) : sweepAll())) as Agent;
+}
+
+/** Returns the table that `env` names, with every operation on it, and the clocks of what is decided on it: the second is the table's. */
+function tableOf(env: Environment, clock: Clock) {
   const watcher = answerWatcher(clock);
   const settings = environmentSettings(env, { clock: systemClock, random: randomNumber });
   if (typeof settings === "string") throw new Error(settings);
@@ -62,27 +89,31 @@ export function composeAgent(
     tableName: required(env, "HOLDFAST_TABLE"),
     region: async () => env["AWS_REGION"],
   };
-  const store = createDynamoStore({ ...place, policy: policyOf(env), clock, random: randomNumber });
-  const deps: AgentDeps = {
-    store,
-    sleepers: createSleeperStore(place),
-    tell,
-    isRunning,
-    clocks: tableClocks(clock, watcher.time),
-    clock,
-    log: log ?? ((line) => print(printed(line, prefixes))),
-    onFailure,
+  return { place, clocks: tableClocks(clock, watcher.time) };
+}
+
+/** The time after which a run of the sweep of the table reads no further page. */
+const TABLE_SWEEP_MS = 180_000;
+
+/**
+ * Creates the sweep of the table that `env` names: it deletes what is over, in place of TTL, and prints the counts of each run. A process goes
+ * on where its last run ended.
+ * @throws Error naming the missing or invalid variable, when the function starts; a run throws what ended it early
+ */
+export function composeTableSweep(
+  env: Environment,
+  { clock = systemClock, print = write }: Pick<AgentParts, "clock" | "print"> = {},
+): () => Promise<Swept> {
+  const { place, clocks } = tableOf(env, clock);
+  const deps = { ...place, clock, clocks: known(clocks), random: randomNumber };
+  const sweepPlace: TableSweepPlace = {};
+  return async () => {
+    const { failure, ...swept } = await sweepTable(deps, { runMs: TABLE_SWEEP_MS }, sweepPlace);
+    print({ event: "table-swept", ...swept });
+    // An error of the function, which the alarm counts.
+    if (failure !== undefined) throw failure as Error;
+    return swept;
   };
-  // A process has one sweep at a time. Another process begins anew.
-  const sweepPlace: SweepPlace = {};
-  async function sweepAll(): Promise<Swept> {
-    const counts = await sweep(deps, sweepPlace);
-    if (Object.keys(counts).some((result) => !ROUTINE.has(result))) print({ event: "swept", ...counts });
-    // An error of the function, which the alarm counts. The lines before it say why.
-    if (counts.failed) throw new Error(`sleepers left to the next sweep: ${counts.failed}`);
-    return counts;
-  }
-  return ((event) => (event?.Records ? wakeThoseOf(event.Records, deps) : sweepAll())) as Agent;
 }
 
 /** Wakes the sleepers of the keys in these records, and returns the records that shall be sent again. */

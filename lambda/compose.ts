@@ -34,6 +34,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
  * - `HOLDFAST_OWN_URL`: the URL by which clients reach this service, or several, separated by commas. They are written into the table, and a
  *   client with the URLs of several services sees by them that these use one table.
+ * - `HOLDFAST_REGIONS`: the Regions of the table's replicas, separated by commas. Such a table has no transactions, so sets are acquired in parts.
+ *   Without it, the table is one of one Region.
  * - `HOLDFAST_MOUNT`: `function-url` for the function behind function URLs. Without it, the function is behind the API.
  *
  * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
@@ -53,7 +55,8 @@ export function compose(
     const calls = tableCalls(client, {}, { clock: systemClock, random: randomNumber, env });
     const place = { calls, tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
-    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber, doors }), ...sleepers };
+    const transactions = (env["HOLDFAST_REGIONS"] ?? "") === "";
+    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber, doors, transactions }), ...sleepers };
   };
   return createHandler({
     ...(store ? { store } : onTable()),

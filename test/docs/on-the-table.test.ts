@@ -126,8 +126,7 @@ describe("the table by a user's own tools", () => {
 });
 
 /** The rights that grantDirect gives to a client in the namespace `default`. */
-const rightsTo = (tableArn: string): ReturnType<typeof tableRights> =>
-  tableRights({ tableArn } as Parameters<typeof tableRights>[0], "default");
+const rightsTo = (tableArn: string): ReturnType<typeof tableRights> => tableRights([tableArn], "default");
 
 /** Returns the template that the page's code makes with the CDK. */
 async function byCdk(): Promise<Template> {

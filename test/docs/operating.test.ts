@@ -82,8 +82,9 @@ describe("the tables", () => {
 
   it("of alarms has each alarm of the construct, its threshold, its description, and what to type next", () => {
     const template = synthesizeOwn(
-      () => ({ functionUrl: { reservedConcurrency: 5 }, wake: {} }),
+      () => ({ functionUrl: { reservedConcurrency: 5 }, wake: {}, regions: { replicas: ["us-east-2"], witness: "us-west-2" } }),
       (service) => void service.alarmOnMissedTick("nightly", { within: Duration.hours(25) }),
+      "us-east-1",
     );
     const signs = new Map([
       ["GreaterThanThreshold", ">"],

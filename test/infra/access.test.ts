@@ -1,5 +1,6 @@
 /** Grants: the calls that a policy allows and denies, evaluated on the policy that would be deployed. */
 import type { Template } from "aws-cdk-lib/assertions";
+import { TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { ArnPrincipal, ManagedPolicy, PermissionsBoundary, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
@@ -259,10 +260,12 @@ describe("a client straight on the table", () => {
   });
 });
 
+const STREAM = "arn:aws:dynamodb:us-east-1:111122223333:table/locks/stream/2026-11-29T00:00:00.000";
+
 describe("a permissions boundary", () => {
   const template = synthesizeOwn(
     (stack) => {
-      const arn = "arn:aws:lambda:eu-west-1:111122223333:function:pay";
+      const arn = "arn:aws:lambda:us-east-1:111122223333:function:pay";
       const functions = [LambdaFunction.fromFunctionArn(stack, "Pay", arn)];
       const stateMachines = [StateMachine.fromStateMachineName(stack, "Machine", "pay")];
       PermissionsBoundary.of(stack).apply(ManagedPolicy.fromManagedPolicyName(stack, "Boundary", "team-boundary"));
@@ -271,6 +274,8 @@ describe("a permissions boundary", () => {
         tracing: true,
         functionUrl: { reservedConcurrency: 5 },
         wake: { functions, stateMachines },
+        table: TableV2.fromTableAttributes(stack, "Mine", { tableName: "locks", tableStreamArn: STREAM }),
+        regions: { replicas: ["us-east-2"], witness: "us-west-2" },
       };
     },
     (service, stack) => {
@@ -281,6 +286,7 @@ describe("a permissions boundary", () => {
         via: "function-url",
       });
     },
+    "us-east-1",
   );
   const roles = all(template, "AWS::IAM::Role");
   const actionsOf = (statements: readonly Statement[]) => [...new Set(statements.flatMap(({ Action }) => Action))].toSorted();
@@ -294,11 +300,15 @@ describe("a permissions boundary", () => {
 
   it("must allow what the page says, and nothing else", () => {
     const isAgent = (id: string): boolean => id.startsWith("LocksAgent");
+    const isSweep = (id: string): boolean => id.startsWith("LocksTableSweep");
     const page = readFileSync("docs/into-your-account.md", "utf8");
-    const rows = [...page.matchAll(/^\| (the service's functions|the agent, with `wake`|clients) +\| (.*?) +\|$/gm)];
+    const rows = [
+      ...page.matchAll(/^\| (the service's functions|the agent, with `wake`|the sweep, with `regions`|clients) +\| (.*?) +\|$/gm),
+    ];
     const told = Object.fromEntries(rows.map(([, who, actions]) => [who, [...actions!.matchAll(/`(\S+?)`/g)].map(([, action]) => action)]));
     expect(told).toEqual({
-      "the service's functions": actionsOfRoles((id) => !isAgent(id)),
+      "the service's functions": actionsOfRoles((id) => !isAgent(id) && !isSweep(id)),
+      "the sweep, with `regions`": actionsOfRoles(isSweep),
       "the agent, with `wake`": actionsOfRoles(isAgent),
       clients: actionsOf(grantedStatements(template)),
     });

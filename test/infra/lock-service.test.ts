@@ -47,7 +47,7 @@ describe("a table that is there already", () => {
     ["a kind of table to which a replica is a line", (stack) => new TableV2(stack, "Mine", FIT)],
     ["a table with replicas of the older kind", (stack) => new Table(stack, "Mine", { ...FIT, replicationRegions: ["eu-west-1"] })],
   ])("is refused as %s, and told why", (_why, table) => {
-    expect(() => synthesizeIn("us-east-1", table)).toThrow(/table: must be in one Region.*last writer wins/s);
+    expect(() => synthesizeIn("us-east-1", table)).toThrow(/table: must be a plain Table without replicas.*EVENTUAL.*last writer wins/s);
   });
 
   it("is refused when it becomes a global one after the service was made", () => {
@@ -56,7 +56,7 @@ describe("a table that is there already", () => {
     const table = new TableV2(stack, "Mine", FIT);
     new LockService(stack, "Locks", { table });
     table.addReplica({ region: "eu-west-1" });
-    expect(() => app.synth()).toThrow("table: must be in one Region");
+    expect(() => app.synth()).toThrow("table: must be a plain Table without replicas");
   });
 
   it.each<[what: string, table: (stack: Stack) => Table, message: string]>([

@@ -49,13 +49,14 @@ export function devTemplate(): Template {
   return (ofDev ??= Template.fromStack(synthesize()));
 }
 
-/** A user's own stack with a lock service in it, and the additions of `others`. */
+/** A user's own stack with a lock service in it, and the additions of `others`. @param region the stack's; by default it has none */
 export function synthesizeOwn(
   propsFor: (stack: Stack) => LockServiceProps,
   others: (service: LockService, stack: Stack) => void = () => undefined,
+  region?: string,
 ): Template {
   const app = newApp();
-  const stack = new Stack(app, "shop");
+  const stack = new Stack(app, "shop", region === undefined ? {} : { env: { region } });
   others(new LockService(stack, "Locks", propsFor(stack)), stack);
   app.synth();
   return Template.fromStack(stack);

@@ -9,6 +9,7 @@ import { type Stack, Duration } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { DomainName } from "aws-cdk-lib/aws-apigatewayv2";
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
+import { TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
@@ -36,6 +37,8 @@ const client = (stack: Stack, id: string): LambdaFunction =>
   });
 
 interface Variant {
+  /** The stack's Region. @default that of the deployment */
+  readonly region?: string;
   readonly props?: (stack: Stack) => LockServiceProps;
   /** Makes grants, and what else is beside the service. */
   readonly beside?: (service: LockService, stack: Stack) => void;
@@ -81,6 +84,18 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
       service.grantClient(client(stack, "OfAll"), { via: "function-url" });
     },
   },
+  "a table in several Regions": {
+    region: "us-east-1",
+    props: () => ({ regions: { replicas: ["us-east-2"], witness: "us-west-2" }, wake: true }),
+    beside: (service, stack) => void service.grantDirect(client(stack, "Shop")),
+  },
+  "the table of another Region": {
+    region: "us-east-2",
+    props: (stack) => ({
+      table: TableV2.fromTableName(stack, "First", "locks"),
+      regions: { replicas: ["us-east-1"], witness: "us-west-2" },
+    }),
+  },
   "grants in a service of tenants": {
     props: () => ({ tenant: "account" }),
     beside(service, stack) {
@@ -100,9 +115,9 @@ const VARIANTS: Readonly<Record<string, Variant>> = {
 };
 
 /** The lines of a template: resource and outputs, a property each. The hash of code is left out, because it differs with each change of the code. */
-function linesOf({ props = () => ({}), beside = () => undefined }: Variant = {}): readonly string[] {
+function linesOf({ region, props = () => ({}), beside = () => undefined }: Variant = {}): readonly string[] {
   const app = newApp();
-  const stack = new HoldfastStack(app, "holdfast-dev", {}, props);
+  const stack = new HoldfastStack(app, "holdfast-dev", region === undefined ? {} : { env: { region } }, props);
   beside(stack.service, stack);
   app.synth();
   const { Resources, Outputs } = Template.fromStack(stack).toJSON() as Record<string, Record<string, Record<string, unknown>>>;

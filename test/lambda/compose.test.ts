@@ -39,6 +39,26 @@ describe("the environment", () => {
   });
 });
 
+it("acquires a set of keys in parts, on a table that is in several Regions", async () => {
+  const { env, client, tableName } = await freshTable();
+  const operations: string[] = [];
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      async (args) => {
+        operations.push(commandName ?? "");
+        return next(args);
+      },
+    { step: "initialize" },
+  );
+  const handler = compose({ ...env, HOLDFAST_TABLE: tableName, HOLDFAST_REGIONS: "us-east-1,us-east-2" }, { client, log: () => undefined });
+  const leaseId = leaseIdAt(Date.now());
+  const body = { keys: ["A", "B"], leaseMs: 10_000 };
+  const { statusCode } = await handler(httpEvent("PUT /v1/lock-sets/{leaseId}", { leaseId, body, timeEpoch: Date.now() }));
+  expect(statusCode).toBe(201);
+  const count = (name: RegExp): number => operations.filter((one) => name.test(one)).length;
+  expect([count(/^Transact/), count(/^Update/) >= 4], operations.join()).toEqual([0, true]);
+});
+
 describe("the services of one table", () => {
   const [A, B, C] = ["https://a.example", "https://b.example", "https://c.example"];
 

@@ -1,0 +1,294 @@
+/** A table in several Regions: its rules, the service of each Region on it, and their rights. The recorded templates have the rest. */
+import { type Stack as CdkStack, Stack } from "aws-cdk-lib";
+import { Template } from "aws-cdk-lib/assertions";
+import { AttributeType, MultiRegionConsistency, StreamViewType, Table, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
+import { Key } from "aws-cdk-lib/aws-kms";
+import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import { describe, expect, it } from "vitest";
+import { LockService } from "../../infra/lock-service.js";
+import type { LockServiceProps } from "../../infra/props.js";
+import type { RegionsOptions } from "../../infra/regions.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
+import { addStacks } from "../../examples/two-regions/stacks.js";
+import { type Statement, all, functionOf, grantedStatements, only, statementsOf } from "./resources.js";
+import { newApp, synthesizeOwn, warningsOf } from "./synthesize.js";
+
+const KEYS = {
+  partitionKey: { name: TABLE.partitionKey, type: AttributeType.STRING },
+  sortKey: { name: TABLE.sortKey, type: AttributeType.STRING },
+};
+const US: RegionsOptions = { replicas: ["us-east-2"], witness: "us-west-2" };
+const STRONG = {
+  ...KEYS,
+  multiRegionConsistency: MultiRegionConsistency.STRONG,
+  replicas: [{ region: "us-east-2" }],
+  witnessRegion: "us-west-2",
+};
+
+const synthesizeIn = (region: string | undefined, propsFor: (stack: CdkStack) => LockServiceProps): Template =>
+  synthesizeOwn(propsFor, () => undefined, region);
+
+/** Makes the stacks of two Regions on one table. */
+function inBoth(props: LockServiceProps = {}, others: (first: LockService, second: LockService, stack: CdkStack) => unknown = () => 0) {
+  const app = newApp();
+  const [east, ohio] = ["us-east-1", "us-east-2"].map((region) => new Stack(app, `locks-${region}`, { env: { region } })) as [Stack, Stack];
+  const first = new LockService(east, "Locks", { ...props, regions: US, wake: true });
+  const second = LockService.inRegion(ohio, "Locks", first, props);
+  others(first, second, east);
+  app.synth();
+  return { east: Template.fromStack(east), ohio: Template.fromStack(ohio), stacks: [east, ohio] as const };
+}
+
+const globalTable = (template: Template): Readonly<Record<string, unknown>> => only(template, "AWS::DynamoDB::GlobalTable")[1].Properties;
+
+describe("the Regions of a table", () => {
+  it.each<[what: string, regions: RegionsOptions, replicas: readonly string[], witness: unknown]>([
+    ["two replicas and a witness", US, ["us-east-1", "us-east-2"], [{ Region: "us-west-2" }]],
+    ["three replicas", { replicas: ["us-east-2", "us-west-2"] }, ["us-east-1", "us-east-2", "us-west-2"], undefined],
+  ])("make a strongly consistent table without TTL in %s", (_what, regions, replicas, witness) => {
+    const made = globalTable(synthesizeIn("us-east-1", () => ({ regions })));
+    expect(made).toMatchObject({ MultiRegionConsistency: "STRONG", TableName: expect.stringMatching(/^shop-?Locks/) as string });
+    expect((made["Replicas"] as { Region: string }[]).map(({ Region }) => Region).toSorted()).toEqual(replicas);
+    for (const replica of made["Replicas"] as object[])
+      expect(replica).toMatchObject({
+        DeletionProtectionEnabled: true,
+        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      });
+    expect(made["GlobalTableWitnesses"]).toEqual(witness);
+    expect(made).not.toHaveProperty("TimeToLiveSpecification");
+  });
+
+  it.each<[what: string, region: string | undefined, regions: unknown, message: RegExp]>([
+    [
+      "one replica and no witness",
+      "us-east-1",
+      { replicas: ["us-east-2"] },
+      /^regions: must be three different Regions.*us-east-1.*us-east-2/,
+    ],
+    [
+      "a witness beside three",
+      "us-east-1",
+      { replicas: ["us-east-2", "us-west-2"], witness: "us-west-1" },
+      /must be three different Regions/,
+    ],
+    ["the stack's own Region again", "us-east-1", { replicas: ["us-east-1"], witness: "us-west-2" }, /must be three different Regions/],
+    [
+      "Regions of two sets",
+      "us-east-1",
+      { replicas: ["eu-west-1"], witness: "us-west-2" },
+      /^regions: AWS allows Regions of one of these sets: us-/,
+    ],
+    ["a Region of no set", "us-west-1", US, /one of these sets/],
+    ["a stack without a Region", undefined, US, /^regions: the stack must say its own Region/],
+    ["a list", "us-east-1", ["us-east-2"], /^0: is not an option of regions; these are: replicas, witness/],
+    ["a name", "us-east-1", { replicas: "us-east-2" }, /^regions.replicas: "us-east-2" given; it must be a list/],
+  ])("are refused if they are %s", (_what, region, regions, message) => {
+    expect(() => synthesizeIn(region, () => ({ regions }) as LockServiceProps)).toThrow(message);
+  });
+
+  it.each([
+    ["eu-central-1", "eu-west-1", "eu-west-3"],
+    ["ap-northeast-1", "ap-northeast-2", "ap-northeast-3"],
+  ])("may be %s, %s and %s", (region, other, witness) => {
+    const made = globalTable(synthesizeIn(region, () => ({ regions: { replicas: [other], witness } })));
+    expect(made["MultiRegionConsistency"]).toBe("STRONG");
+  });
+
+  it("go without a customer's key: each Region needs one", () => {
+    const props = (stack: CdkStack) => ({ regions: US, encryptionKey: new Key(stack, "Key") });
+    expect(() => synthesizeIn("us-east-1", props)).toThrow(/^encryptionKey: a table in several Regions needs a key in each/);
+  });
+});
+
+describe("a table in several Regions that is there already", () => {
+  it("serves in place of one's own", () => {
+    const template = synthesizeIn("us-east-1", (stack) => ({ regions: US, table: new TableV2(stack, "Mine", STRONG) }));
+    expect(functionOf(template, "hold")[1].Properties.Environment.Variables).toMatchObject({
+      HOLDFAST_TABLE: { Ref: only(template, "AWS::DynamoDB::GlobalTable")[0] },
+      HOLDFAST_REGIONS: "us-east-1,us-east-2",
+    });
+  });
+
+  it("may be of another app, named by its name", () => {
+    const template = synthesizeIn("us-east-2", (stack) => ({
+      regions: { replicas: ["us-east-1"], witness: "us-west-2" },
+      table: TableV2.fromTableName(stack, "Mine", "locks"),
+    }));
+    expect(functionOf(template, "hold")[1].Properties.Environment.Variables).toMatchObject({
+      HOLDFAST_TABLE: "locks",
+      HOLDFAST_REGIONS: "us-east-2,us-east-1",
+    });
+  });
+
+  it.each<[what: string, table: (stack: CdkStack) => Table | TableV2, message: string]>([
+    [
+      "EVENTUAL, by name",
+      (stack) =>
+        new TableV2(stack, "Mine", {
+          ...KEYS,
+          replicas: [{ region: "us-east-2" }],
+          multiRegionConsistency: MultiRegionConsistency.EVENTUAL,
+        }),
+      "With EVENTUAL (MREC)",
+    ],
+    [
+      "EVENTUAL by default",
+      (stack) => new TableV2(stack, "Mine", { ...KEYS, replicas: [{ region: "us-east-2" }] }),
+      "With EVENTUAL (MREC)",
+    ],
+    [
+      "in one Region",
+      (stack) => new Table(stack, "Mine", { ...KEYS, timeToLiveAttribute: "x" }),
+      "regions: given, and the table is a plain",
+    ],
+    [
+      "in other Regions",
+      (stack) => new TableV2(stack, "Mine", { ...STRONG, replicas: [{ region: "us-west-2" }], witnessRegion: "us-east-2" }),
+      "regions: the table has replicas in us-east-1, us-west-2, and not in us-east-1, us-east-2",
+    ],
+    [
+      "with a TTL attribute",
+      (stack) => new TableV2(stack, "Mine", { ...STRONG, timeToLiveAttribute: "x" }),
+      "table: must have no TTL attribute",
+    ],
+    [
+      "with other keys",
+      (stack) => new TableV2(stack, "Mine", { ...STRONG, sortKey: { name: "id", type: AttributeType.STRING } }),
+      "table: must have the string keys p (partition) and k (sort)",
+    ],
+    [
+      "with an index",
+      (stack) => new TableV2(stack, "Mine", { ...STRONG, globalSecondaryIndexes: [{ indexName: "i", partitionKey: KEYS.sortKey }] }),
+      "table: must have no index",
+    ],
+  ])("is refused if it is %s", (_what, table, message) => {
+    expect(() => synthesizeIn("us-east-1", (stack) => ({ regions: US, table: table(stack) }))).toThrow(message);
+  });
+
+  it("is refused without the option regions: its sets would fail, and it would grow", () => {
+    expect(() => synthesizeIn("us-east-1", (stack) => ({ table: new TableV2(stack, "Mine", STRONG) }))).toThrow(
+      /regions: must be given with/,
+    );
+  });
+});
+
+describe("the services of two Regions on one table", () => {
+  const { east, ohio, stacks } = inBoth({}, (first, second, stack) => {
+    for (const one of [first, second])
+      one.grantDirect(new Role(stack, `Direct${one.node.path.replaceAll("/", "")}`, { assumedBy: new AccountRootPrincipal() }));
+  });
+  const name = globalTable(east)["TableName"] as string;
+
+  it("have functions, doors, log, alarms and a sweep each, and one table", () => {
+    expect(all(ohio, "AWS::DynamoDB::GlobalTable")).toEqual([]);
+    const count = (template: Template, type: string): number => all(template, type).length;
+    const ofTheAgent = { "AWS::Lambda::Function": 1, "AWS::CloudWatch::Alarm": 1, "AWS::Events::Rule": 1 };
+    for (const [type, more] of Object.entries({ ...ofTheAgent, "AWS::ApiGatewayV2::Api": 0, "AWS::Logs::LogGroup": 0 }))
+      expect([type, count(ohio, type) + more]).toEqual([type, count(east, type)]);
+    expect(stacks[1].dependencies).toEqual([stacks[0]]);
+  });
+
+  it.each([
+    ["the first", east, "us-east-1,us-east-2"],
+    ["the second", ohio, "us-east-2,us-east-1"],
+  ])("tell the functions of %s the table, its Regions and their own URL", (_which, template, regions) => {
+    for (const duty of ["acquire", "hold", "admin"]) {
+      const { Variables } = functionOf(template, duty)[1].Properties.Environment;
+      expect(Variables).toMatchObject({
+        HOLDFAST_REGIONS: regions,
+        HOLDFAST_OWN_URL: { "Fn::GetAtt": [expect.stringMatching(/^LocksApi/) as string, "ApiEndpoint"] },
+      });
+    }
+    const table = template === east ? { Ref: only(east, "AWS::DynamoDB::GlobalTable")[0] } : name;
+    expect(functionOf(template, "hold")[1].Properties.Environment.Variables.HOLDFAST_TABLE).toEqual(table);
+  });
+
+  it.each([
+    ["the first", east],
+    ["the second", ohio],
+  ])("let only the sweep of %s scan the table and delete of all its items, on its own replica", (_which, template) => {
+    const isSweeps = ({ Action }: Statement): boolean => /Scan|DeleteItem/.test(JSON.stringify(Action));
+    const unbound = all(template, "AWS::IAM::Role").flatMap(([id, role]) =>
+      statementsOf(role)
+        .filter((one) => isSweeps(one) && !one.Condition)
+        .map((one) => [id.replace(/Role.*/, ""), one] as const),
+    );
+    expect(unbound.map(([id]) => id)).toEqual(["LocksTableSweep"]);
+    const [, { Action, Resource }] = unbound[0]!;
+    expect(Action).toEqual(["dynamodb:DeleteItem", "dynamodb:Scan"]);
+    if (template === east) expect(Resource).toEqual({ "Fn::GetAtt": [only(east, "AWS::DynamoDB::GlobalTable")[0], "Arn"] });
+    else expect(JSON.stringify(Resource)).toMatch(new RegExp(`:dynamodb:us-east-2:.*:table/${name}"`));
+  });
+
+  it("let a client straight on the table use each of its replicas, whichever service grants it", () => {
+    const resources = grantedStatements(east)
+      .filter(({ Action }) => JSON.stringify(Action).includes("dynamodb:"))
+      .map(({ Resource }) => JSON.stringify(Resource));
+    expect(resources.length).toBeGreaterThanOrEqual(4);
+    for (const one of resources) expect([one, one.split("dynamodb:us-east-2").length]).toEqual([one, 2]);
+  });
+
+  it("read the stream of the first Region's replica", () => {
+    const [, mapping] = only(east, "AWS::Lambda::EventSourceMapping");
+    expect(mapping.Properties.EventSourceArn).toEqual({ "Fn::GetAtt": [only(east, "AWS::DynamoDB::GlobalTable")[0], "StreamArn"] });
+    expect(globalTable(east)["StreamSpecification"]).toEqual({ StreamViewType: StreamViewType.NEW_AND_OLD_IMAGES });
+  });
+
+  it("warn that the stream of the second Region's replica isn't known", () => {
+    const [first, second] = ["us-east-1", "us-east-2"].map((region) => new Stack(newApp(), "locks", { env: { region } })) as [Stack, Stack];
+    LockService.inRegion(
+      second,
+      "Locks",
+      new LockService(first, "Locks", { regions: US, table: TableV2.fromTableName(first, "Mine", "locks") }),
+      {
+        wake: true,
+      },
+    );
+    expect(warningsOf(second)).toContainEqual(expect.stringMatching(/^wake: the table has no stream/));
+  });
+
+  it("give a client that both grant the URLs of both, the nearest first", () => {
+    const { east: template } = inBoth({}, (first, second, stack) => {
+      const code = Code.fromInline("exports.handler = async () => {}");
+      const shop = new LambdaFunction(stack, "Shop", { runtime: Runtime.NODEJS_24_X, handler: "index.handler", code });
+      const elsewhere = { value: "https://b.example.com" };
+      Object.defineProperty(second, "url", elsewhere);
+      first.grantClient(shop);
+      second.api.arnForExecuteApi = (method, path) => `arn:aws:execute-api:us-east-2:111122223333:b/*/${method}${path}`;
+      second.grantClient(shop);
+    });
+    const [, shop] = all(template, "AWS::Lambda::Function").find(([id]) => id.startsWith("Shop"))!;
+    expect(JSON.stringify(shop.Properties.Environment.Variables.HOLDFAST_URL)).toMatch(/ApiEndpoint.*,https:\/\/b\.example\.com/);
+  });
+
+  it.each<[what: string, region: string, regions: RegionsOptions | undefined, message: RegExp]>([
+    ["a service without regions", "us-east-2", undefined, /^inRegion: the first service must have the option regions/],
+    [
+      "the Region of the first service",
+      "us-east-1",
+      US,
+      /^inRegion: the stack is in us-east-1; it must be in another Region.*: us-east-2$/,
+    ],
+    ["the Region of the witness", "us-west-2", US, /^inRegion: the stack is in us-west-2/],
+  ])("are not made in %s", (_what, region, regions, message) => {
+    const app = newApp();
+    const first = new LockService(new Stack(app, "first", { env: { region: "us-east-1" } }), "Locks", { regions });
+    expect(() => LockService.inRegion(new Stack(app, "second", { env: { region } }), "Locks", first)).toThrow(message);
+  });
+});
+
+it("examples/two-regions has a service in each Region, and a function with the URLs of both", () => {
+  const app = newApp();
+  app.node.setContext("aws:cdk:bundling-stacks", []);
+  const [home, away, shop] = addStacks(app);
+  app.synth();
+  expect([home, away, shop].map((stack) => stack!.dependencies.map(({ stackName }) => stackName).toSorted())).toEqual([
+    [],
+    ["locks-us-east-1"],
+    ["locks-us-east-1", "locks-us-east-2"],
+  ]);
+  const [, { Properties }] = all(Template.fromStack(shop!), "AWS::Lambda::Function").find(([id]) => id.startsWith("Shop"))!;
+  const url = JSON.stringify(Properties.Environment.Variables.HOLDFAST_URL);
+  expect(url).toMatch(/locks-?us-?east-?1.*",",.*locks-?us-?east-?2/i);
+});
