@@ -10,6 +10,7 @@ import { createDynamoStore } from "../store/dynamo/dynamo-store.js";
 import { TABLE } from "../store/dynamo/table.js";
 import type { LockStore } from "../store/port.js";
 import { type TableRequest, type TableServiceDeps, TableService } from "./like-dynamodb.js";
+import type { Door, DoorRequest } from "./regions.js";
 import { type Input, DynamoTable } from "./table/table.js";
 
 /** The name of a table in memory. */
@@ -28,6 +29,12 @@ const METHODS = {
   TransactWriteItems: "transactWrite",
 } as const;
 
+/** The kinds of the operations for a door. Another one is a transaction. */
+export const KINDS: Readonly<Record<string, DoorRequest<object>["kind"]>> = {
+  ...{ GetItem: "read", Query: "query", Scan: "query" },
+  ...{ UpdateItem: "write", PutItem: "write", DeleteItem: "write" },
+};
+
 /** Carries out one operation of DynamoDB, on values of JavaScript. */
 export function carryOut(table: DynamoTable, operation: string, input: Input): object {
   if (!Object.hasOwn(METHODS, operation)) throw new Error(`this table does not know the operation ${operation}`);
@@ -44,6 +51,15 @@ export function senderTo(table: DynamoTable, deps: Omit<TableServiceDeps, "bytes
   };
   return (operation, input) =>
     service.serve({ ...target(operation, input as Input), carryOut: () => carryOut(table, operation, input as Input) });
+}
+
+/** Returns a sender to `table` through the door of a Region. */
+export function senderThrough(door: Door, table: DynamoTable): Send {
+  return (operation, input) => {
+    const kind = KINDS[operation] ?? "transaction";
+    const item = kind === "query" || kind === "transaction" ? "" : table.idOf(input as Input);
+    return door.serve({ kind, item, carryOut: (on) => carryOut(on, operation, input as Input) });
+  };
 }
 
 /** Returns the operations of a store, each of them sent by `send`. */

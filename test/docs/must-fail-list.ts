@@ -9,6 +9,7 @@ import { KIND_BUGS } from "../simulation/bugs/kind-bugs.js";
 import { LIMIT_BUGS } from "../simulation/bugs/limit-bugs.js";
 import { QUEUE_BUGS } from "../simulation/bugs/queue-bugs.js";
 import { RECORD_BUGS } from "../simulation/bugs/record-bugs.js";
+import { REGION_BUGS } from "../simulation/bugs/region-bugs.js";
 import { RULE_BUGS } from "../simulation/bugs/rule-bugs.js";
 import { RUN_BUGS } from "../simulation/bugs/run-bugs.js";
 import { SLEEP_BUGS } from "../simulation/bugs/sleep-bugs.js";
@@ -55,6 +56,7 @@ export function mistakeParts(): Readonly<Record<"the mistakes", string>> {
     ["answers", RULE_BUGS],
     ["the store", STORE_BUGS],
     ["conditions", CONDITION_BUGS],
+    ["several Regions", REGION_BUGS],
     ["two ways", WAY_BUGS],
     ["crowds", CROWD_BUGS],
     ["edges", EDGE_BUGS],

@@ -59,9 +59,13 @@ export function merge(total: Campaign, part: Campaign): void {
   count(total.coverage, part.coverage);
 }
 
+/** The situations that are played in scenes of their own, which have a table of one Region. */
+const IN_SCENES: ReadonlySet<string> = new Set(["waits", "notifies", "sleepersWoken", "sleepersLost", "sleepersDead", "turns"]);
+
 /** Returns the situations that the campaign should have reached and didn't. */
-export function unseen({ coverage }: Campaign): readonly string[] {
-  return MUST_SEE.filter((what) => (coverage[what] ?? 0) === 0);
+export function unseen({ coverage }: Campaign, inRegions: boolean): readonly string[] {
+  const wanted = inRegions ? [...MUST_SEE.filter((what) => !IN_SCENES.has(what)), "conflicts" as const] : MUST_SEE;
+  return wanted.filter((what) => (coverage[what] ?? 0) === 0);
 }
 
 function add(total: Campaign, { seed, violations, coverage, requests, events }: History): void {

@@ -10,27 +10,38 @@ import { fromItem } from "../../lib/store/dynamo/item.js";
 import type { Address, LockStore } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import { type Backend, type Surroundings, NAMESPACE, POLICY } from "./backend.js";
-import { DynamoTable } from "../../lib/testing/table/table.js";
+import { type Input, DynamoTable } from "../../lib/testing/table/table.js";
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { droppedFrom, newerClient } from "./newer-version.js";
 import { type ValueMap, isList, isMap, membersSize } from "../../lib/testing/table/values.js";
 import { drawClockError } from "./faults.js";
-import type { Process } from "./world.js";
+import { type SimulatedRegions, simulatedRegions } from "./regions.js";
+import type { Door } from "../../lib/testing/regions.js";
+import { Process } from "./world.js";
+import { known, tableClocks } from "../../lib/service/clocks.js";
+import { sweepTable } from "../../lib/store/dynamo/sweep.js";
+import { watchTableClock } from "../../lib/store/dynamo/table-clock.js";
 
 const TABLE_NAME = "simulated";
 
 /** Records in a table. */
 export interface DynamoBackend extends Backend {
+  /** The Regions of its table, if it has several. */
+  readonly regions: SimulatedRegions | undefined;
   /** The same backend for processes of the next version, which adds fields to everything it writes. */
   readonly newer: Backend;
-  /** Returns a client for one process, and a store on it: for a client that watches the table's clock. */
-  clientFor(process: Process): { readonly client: DynamoDBClient; readonly store: LockStore };
+  /** Returns a client for one process, and a store on it: for a client that watches the table's clock. @param door that of its Region */
+  clientFor(process: Process, door?: Door): { readonly client: DynamoDBClient; readonly store: LockStore };
 }
 
 /** One table, shared by the processes of a history. */
 // Over 60 lines: one model or one server, whose parts share its state.
-export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings): DynamoBackend {
+export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings, inRegions = false): DynamoBackend {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
+  const regions = inRegions ? simulatedRegions(table, { world, random, faultProfile }) : undefined;
+  // The processes are in the Regions by turns.
+  let processes = 0;
+  const nextDoor = (): Door | undefined => regions?.doors[processes++ % regions.doors.length];
   const records = new WeakMap<ValueMap, LockRecord>();
   const texts = new Map<string, string>();
   let decidedAtMs = 0;
@@ -64,6 +75,7 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
       if (address) oracle.tried(address);
     },
     onDone: () => oracle.settled(),
+    onDeleted: collected,
     onAnswered: ({ Key }, tookMs) => {
       if (Key !== undefined && kindOf(Key as ValueMap) === "limits") oracle.limits.answered(tookMs);
     },
@@ -75,22 +87,38 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
       policy: POLICY,
       clock: process,
       random: () => random.unit(),
+      transactions: !inRegions,
     });
+  function collected(item: ValueMap): void {
+    const address = addressOf(item);
+    if (address) oracle.collected(address, recordOf(item));
+    else texts.delete(textAt(item, TABLE.sortKey));
+  }
+
+  /** Sweeps from a process of some Region, whose clock may be as wrong as a function's. */
+  async function sweep(): Promise<void> {
+    const { mix } = faultProfile;
+    const process = new Process(world, { name: "sweep", wallErrorMs: drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes) });
+    const client = new TableClient(shared, process, nextDoor());
+    const send = (operation: string) => (input: object) => client.send({ operation, input: input as Input });
+    const clocks = known(tableClocks(process, watchTableClock(client as unknown as DynamoDBClient, process)));
+    const calls = { query: send("Query"), scan: send("Scan"), deleteItem: send("DeleteItem") };
+    await sweepTable({ calls, clocks, clock: process, random: () => random.unit(), tableName: TABLE_NAME }, { namespace: NAMESPACE });
+  }
+
   const backend: Backend = {
-    storeFor: (process) => storeOn(new TableClient(shared, process), process),
+    storeFor: (process) => storeOn(new TableClient(shared, process, nextDoor()), process),
     collect() {
-      for (const item of table.expire(Math.floor(world.nowMs / 1000), () => random.chance(0.7))) {
-        const address = addressOf(item);
-        if (address) oracle.collected(address, recordOf(item));
-        else texts.delete(textAt(item, TABLE.sortKey));
-      }
+      if (regions) void sweep();
+      else for (const item of table.expire(Math.floor(world.nowMs / 1000), () => random.chance(0.7))) collected(item);
     },
   };
   return {
     ...backend,
-    newer: { ...backend, storeFor: (process) => storeOn(newerClient(shared, process), process) },
-    clientFor(process) {
-      const client = new TableClient(shared, process);
+    newer: { ...backend, storeFor: (process) => storeOn(newerClient(shared, process, nextDoor()), process) },
+    regions,
+    clientFor(process, door = nextDoor()) {
+      const client = new TableClient(shared, process, door);
       return { client: client as unknown as DynamoDBClient, store: storeOn(client, process) };
     },
   };

@@ -18,6 +18,7 @@ import { checkCrowd, checkDeadQueue, checkGrants } from "./oracles/grants.js";
 import { drawKinds, withKinds } from "./clients/kinds.js";
 import { checkLimits } from "./clients/limits.js";
 import { checkLongRun } from "./clients/long-run.js";
+import { checkRegions } from "./clients/regions.js";
 import { releaseAll, withMischief } from "./clients/mischief.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracles/oracle.js";
@@ -65,6 +66,9 @@ const DEAD_QUEUES = 0.15;
 const DEPLOYMENTS = 0.2;
 const CROWDS = 0.05;
 const LONG_RUNS = 0.15;
+/** The sweeps that meet the callers of a spell, and the time until which they begin. */
+const SWEEPS = 6;
+const SWEPT_UNTIL_MS = 30_000;
 /** The time after which the AWS SDK has finished its retries. */
 const SDK_GIVES_UP_MS = TABLE_CALLS.maxAttempts * (TABLE_CALLS.requestHandler.requestTimeout + 1000);
 /** The resolution of the table's time: whole seconds. */
@@ -82,6 +86,8 @@ export interface Extent {
   readonly without?: readonly Part[];
   /** True to play the scenes alone, without the world before them. @default false */
   readonly scenesAlone?: boolean;
+  /** True for a table in several Regions, whose doors are cut off: another history than without. @default false */
+  readonly inRegions?: boolean;
   /** True to tell what led to the first violation. @default false */
   readonly withTimeline?: boolean;
 }
@@ -109,21 +115,21 @@ export async function simulate(seed: number, extent: Extent = {}): Promise<Histo
 // Over 60 lines: one model or one server, whose parts share its state.
 async function lived(
   seed: number,
-  { untilViolated = false, without = [], scenesAlone = false, withTimeline = false }: Extent,
+  { untilViolated = false, without = [], scenesAlone = false, inRegions = false, withTimeline = false }: Extent,
 ): Promise<History> {
   const leftOut: ReadonlySet<string> = new Set(without);
   const random = new Random(seed);
   const world = new World(START_MS + random.between(0, 1000));
   const mix = withoutFaults(drawFaults(random), leftOut);
   const faultProfile: FaultProfile = { mix, isFoul: true };
-  const isOnTable = random.chance(ON_DYNAMO);
+  const isOnTable = random.chance(ON_DYNAMO) || inRegions;
   const drawn = isOnTable ? random.pick([0, 0.3, 0.3, 1]) : 0;
   const direct = leftOut.has("direct") ? 0 : drawn;
   const timeline = withTimeline ? new Timeline(world) : undefined;
-  const bounds = [() => world.nowMs, mostBehindMs(mix, direct > 0), mayDisagree(mix, direct > 0)] as const;
+  const bounds = [() => world.nowMs, mostBehindMs(mix, direct > 0), mayDisagree(mix, direct > 0), inRegions] as const;
   const oracle = timeline ? new TellingOracle(timeline, ...bounds) : new Oracle(...bounds);
   const around = { world, random, faultProfile, oracle };
-  const dynamo = isOnTable ? dynamoBackend(around) : undefined;
+  const dynamo = isOnTable ? dynamoBackend(around, inRegions) : undefined;
   const backend = dynamo ?? memoryBackend(around);
   const gateways = Array.from(
     { length: GATEWAYS },
@@ -179,8 +185,9 @@ async function lived(
       await healed();
     }
     const { coverage } = oracle;
-    for (const scene of SCENES) {
-      await scene(seed, { coverage, fail: (property, what) => oracle.fail(property, what) });
+    coverage.conflicts += dynamo?.regions?.conflicts() ?? 0;
+    for (const scene of inRegions ? [checkLimits] : SCENES) {
+      await scene(seed, { coverage, fail: (property, what) => oracle.fail(property, what) }, inRegions);
       if (world.isOver()) break;
     }
   } catch (error) {
@@ -205,6 +212,8 @@ async function lived(
       for (let index = 0; index < others && !leftOut.has("kinds"); index++) live(stage, FIRST_OF_KINDS + index, withKinds);
       if (isMischievous && !leftOut.has("mischief")) live(stage, FIRST_OF_MISCHIEF, withMischief);
       if (spell > 0 && mix.strayErrorMs >= DAY) void releaseAll(stage, actor(FIRST_OF_MISCHIEF + 1));
+      // A sweep meets those who use what it deletes.
+      for (let count = 0; inRegions && count < SWEEPS; count++) world.in(random.between(0, SWEPT_UNTIL_MS), () => backend.collect());
       await world.run(stage.busyUntilMs);
       if (spell === 0 && random.chance(0.7)) await collectWhileIdle(world, random, backend);
     }
@@ -213,6 +222,7 @@ async function lived(
   /** Stops all faults. */
   async function healed(): Promise<void> {
     faultProfile.isFoul = false;
+    dynamo?.regions?.heal();
     for (const process of processes) process.crash();
     for (const process of [...gateways, ...handlers.map((handler) => handler.process)])
       process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
@@ -225,6 +235,7 @@ async function lived(
     await checkLiveness(stage, actors);
     await checkLine(stage);
     if (random.chance(HERDS)) await checkHerd(stage);
+    if (dynamo?.regions) await checkRegions(stage, dynamo, dynamo.regions);
   }
 }
 

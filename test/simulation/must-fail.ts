@@ -48,7 +48,8 @@ function read(witness: string): { readonly property: string; readonly seed: numb
 /** Simulates with the bug. Each history ends when the bug shows. */
 async function untilViolated(bug: Bug): Promise<(seed: number, scenesAlone?: boolean) => Promise<History>> {
   const simulate = await loadSimulation(bug);
-  return (seed, scenesAlone = false) => simulate(seed, { untilViolated: bug.breaks ?? true, scenesAlone });
+  return (seed, scenesAlone = false) =>
+    simulate(seed, { untilViolated: bug.breaks ?? true, scenesAlone, inRegions: bug.inRegions === true });
 }
 
 /**

@@ -4,14 +4,15 @@
  */
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { type Value, type ValueMap, isList, isMap } from "../../lib/testing/table/values.js";
+import type { Door } from "../../lib/testing/regions.js";
 import type { Process } from "./world.js";
 
 /** The field that the older version doesn't know. */
 const FIELD = "zz";
 
 /** Returns a client that adds the field to everything it writes. */
-export function newerClient(shared: TableWorld, process: Process): TableClient {
-  const client = new TableClient(shared, process);
+export function newerClient(shared: TableWorld, process: Process, door?: Door): TableClient {
+  const client = new TableClient(shared, process, door);
   const send = client.send.bind(client);
   client.send = ({ operation, input }) => {
     const values = input["ExpressionAttributeValues"] as ValueMap | undefined;

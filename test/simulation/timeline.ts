@@ -80,8 +80,8 @@ export class Timeline {
 export class TellingOracle extends Oracle {
   readonly #timeline: Timeline;
 
-  constructor(timeline: Timeline, ...[now, clockErrorMs, mayDisagree]: ConstructorParameters<typeof Oracle>) {
-    super(now, clockErrorMs, mayDisagree);
+  constructor(timeline: Timeline, ...about: ConstructorParameters<typeof Oracle>) {
+    super(...about);
     this.#timeline = timeline;
   }
 

@@ -12,9 +12,14 @@ export interface Share {
   readonly first: number;
   readonly seeds: number;
   readonly step: number;
+  /** True for histories of a table in several Regions. */
+  readonly inRegions: boolean;
 }
 
-if (!isMainThread && isShare(workerData)) parentPort?.postMessage(await campaign(simulate, seedsOf(workerData)));
+if (!isMainThread && isShare(workerData)) {
+  const { inRegions } = workerData;
+  parentPort?.postMessage(await campaign((seed) => simulate(seed, { inRegions }), seedsOf(workerData)));
+}
 
 /** Yields the seeds, and tells of each when it was played. */
 function* seedsOf({ first, seeds, step }: Share): Iterable<number> {

@@ -52,6 +52,24 @@ export class DynamoTable {
     private readonly nowMs: () => number,
   ) {}
 
+  /** Returns a table with the same items. */
+  copy(): DynamoTable {
+    const copy = new DynamoTable(this.schema, this.nowMs);
+    for (const [id, item] of this.#items) copy.replicate(id, item);
+    return copy;
+  }
+
+  /** The item with this id, if there is one. */
+  itemAt(id: string): ValueMap | undefined {
+    return this.#items.get(id);
+  }
+
+  /** Sets or removes an item, as a replica of another table gets it: without a condition or an event. */
+  replicate(id: string, item: ValueMap | undefined): void {
+    if (item) this.#items.set(id, item);
+    else this.#items.delete(id);
+  }
+
   /** All items, in no order. */
   items(): Iterable<ValueMap> {
     return this.#items.values();

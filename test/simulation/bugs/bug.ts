@@ -12,6 +12,8 @@ export interface Bug {
    * @default a history breaks a property
    */
   readonly noticedBy?: readonly [file: string, title: string];
+  /** True if histories of a table in several Regions show it. @default histories of one Region */
+  readonly inRegions?: true;
   /** The property that the simulation must find broken. @default the first that breaks, an internal error apart */
   readonly breaks?: Property;
   /** The texts to replace and their replacements; in `file` if given, else in the bug's own file. */

@@ -11,6 +11,7 @@ import { EDGE_BUGS } from "./edge-bugs.js";
 import { KIND_BUGS } from "./kind-bugs.js";
 import { LIMIT_BUGS } from "./limit-bugs.js";
 import { QUEUE_BUGS } from "./queue-bugs.js";
+import { REGION_BUGS } from "./region-bugs.js";
 import { RECORD_BUGS } from "./record-bugs.js";
 import { RULE_BUGS } from "./rule-bugs.js";
 import { RUN_BUGS } from "./run-bugs.js";
@@ -158,4 +159,5 @@ export const BUGS: readonly Bug[] = [
   ...EDGE_BUGS,
   ...LIMIT_BUGS,
   ...SLEEP_BUGS,
+  ...REGION_BUGS,
 ];

@@ -12,6 +12,7 @@ import type { Replayed, ServiceApi, Started } from "../../../lib/core/api/runs.j
 import { tableClocks } from "../../../lib/service/clocks.js";
 import { lockService } from "../../../lib/service/service.js";
 import { watchTableClock } from "../../../lib/store/dynamo/table-clock.js";
+import type { Door } from "../../../lib/testing/regions.js";
 import { NAMESPACE } from "../backend.js";
 import type { DynamoBackend } from "../dynamo-backend.js";
 import type { Oracle } from "../oracles/oracle.js";
@@ -24,8 +25,9 @@ export function directClient(
   { process, watch }: Pick<Actor, "process" | "watch">,
   random: Random,
   oracle: Oracle,
+  door?: Door,
 ): LockClient {
-  const { client, store } = backend.clientFor(process);
+  const { client, store } = backend.clientFor(process, door);
   const caller = { principal: `${NAMESPACE}/direct`, namespace: NAMESPACE, requestId: "direct" };
   const clocks = tableClocks(process, watchTableClock(client, process));
   const api = watch.around(heard(lockService({ store, log: () => undefined, clock: process, exposeCause: true }, caller, clocks), oracle));

@@ -72,9 +72,9 @@ interface Scene extends Pick<Stage, "world" | "random" | "faultProfile" | "oracl
 }
 
 /** Plays the limits of `seed`, if it has any, and reports what they broke. */
-export async function checkLimits(seed: number, bench: Pick<Bench, "coverage" | "fail">): Promise<void> {
+export async function checkLimits(seed: number, bench: Pick<Bench, "coverage" | "fail">, inRegions = false): Promise<void> {
   if (seed % EVERY !== REMAINDER) return;
-  const scene = sceneOf(seed);
+  const scene = sceneOf(seed, inRegions);
   const { world, random, oracle, faultProfile } = scene;
   const clients = random.whole(3, 8);
   for (let spell = 0; spell < 2; spell++) {
@@ -86,13 +86,14 @@ export async function checkLimits(seed: number, bench: Pick<Bench, "coverage" | 
   }
   for (const key of KEYS) oracle.limits.judge(key, LIMITS[key]!.rates, scene.slackMs);
   faultProfile.isFoul = false;
+  scene.dynamo.regions?.heal();
   for (const process of scene.processes) process.crash();
   await checkFull(scene);
   for (const { property, what } of oracle.violations) bench.fail(property, what);
   for (const name of ["takes", "takesLater", "takesRefused"] as const) bench.coverage[name] += oracle.coverage[name];
 }
 
-function sceneOf(seed: number): Scene {
+function sceneOf(seed: number, inRegions: boolean): Scene {
   const random = new Random(0x11a17 ^ seed);
   const world = new World(Date.UTC(2027, 0, 1));
   const clocks = random.pick<Clocks>(["right", "agreeing", "wrong", "wrong"]);
@@ -100,7 +101,7 @@ function sceneOf(seed: number): Scene {
   const faultProfile: FaultProfile = { mix, isFoul: true };
   const oracle = new Oracle(() => world.nowMs, Number.POSITIVE_INFINITY, true);
   const around = { world, random, faultProfile, oracle };
-  const dynamo = dynamoBackend(around);
+  const dynamo = dynamoBackend(around, inRegions);
   const gateways = [0, 1].map(() => new Process(world, { wallErrorMs: drawClockError(random, mix.gatewayErrorMs, mix.clocksAtExtremes) }));
   const handlers = [0, 1, 2].map((index) => makeHandler(around, dynamo, `function-${index}`));
   const network = new Network(world, random, faultProfile, gateways, handlers);

@@ -7,8 +7,11 @@ import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";
+import { KINDS } from "../../../lib/testing/served-table.js";
 import { serviceError, transactionCanceled } from "../../../lib/testing/table/errors.js";
+import type { Door } from "../../../lib/testing/regions.js";
 import type { DynamoTable, Input } from "../../../lib/testing/table/table.js";
+import type { ValueMap } from "../../../lib/testing/table/values.js";
 
 /** A command in the form that the SDK's stand-in produces. */
 export interface Sent {
@@ -32,6 +35,8 @@ export interface TableWorld {
   readonly onMisuse: (what: string) => void;
   /** Called for every write that reaches the table, whatever its result. */
   readonly onTried: (input: Input) => void;
+  /** Called with an item that a sweep has deleted. */
+  readonly onDeleted: (item: ValueMap) => void;
   /** Called when all items of a write or of a transaction are written. */
   readonly onDone: () => void;
   /** Called when a process gets the answer to a request, with the time since it was decided. */
@@ -50,7 +55,6 @@ type Middleware = (next: Handler) => Handler;
 const BACKOFF_MS = 100;
 const RETRIED: ReadonlySet<string> = new Set(["TimeoutError", "InternalServerError", "ThrottlingException"]);
 const TRANSACTION_MS = 60;
-
 /** One process's client. */
 export class TableClient {
   readonly #shared: TableWorld;
@@ -59,7 +63,12 @@ export class TableClient {
   /** Registers a listener to every attempt. The table's clock adds one. */
   readonly middlewareStack = { add: (middleware: Middleware): void => void this.#middlewares.push(middleware) };
 
-  constructor(shared: TableWorld, process: Process) {
+  constructor(
+    shared: TableWorld,
+    process: Process,
+    /** The door of the process's Region. @default a table of one Region */
+    private readonly door?: Door,
+  ) {
     this.#shared = shared;
     this.#process = process;
   }
@@ -69,7 +78,8 @@ export class TableClient {
     const { world, random } = this.#shared;
     const decidedAtMs = world.nowMs;
     const asked = operation === "TransactWriteItems" ? { ClientRequestToken: tokenFrom(random), ...input } : input;
-    if (operation === "UpdateItem" && input["ConditionExpression"] === undefined) this.#shared.onMisuse("a write without a condition");
+    if ((operation === "UpdateItem" || operation === "DeleteItem") && input["ConditionExpression"] === undefined)
+      this.#shared.onMisuse("a write without a condition");
     if (operation === "GetItem" && input["ConsistentRead"] !== true) this.#shared.onMisuse("a read that may be old");
     const attempt = this.#middlewares.reduce<Handler>(
       (next, middleware) => middleware(next),
@@ -103,7 +113,8 @@ export class TableClient {
     const onTheWayMs = strikes(0.1) ? random.between(0, mix.stallMs) : random.between(0, 4);
     return new Promise((resolve, reject) => {
       const isLate = onTheWayMs > TABLE_CALLS.requestHandler.requestTimeout;
-      if (isRequestLost || isAnswerLost || isLate)
+      // A door that is cut off may not answer either.
+      if (isRequestLost || isAnswerLost || isLate || this.door)
         world.in(TABLE_CALLS.requestHandler.requestTimeout, () => this.#process.deliver(() => reject(timeout())));
       if (isRequestLost) return;
       world.in(onTheWayMs, () => {
@@ -119,23 +130,42 @@ export class TableClient {
 
   /** Carries out the operation at the table. */
   async #carryOut(operation: string, input: Input, decidedAtMs: number): Promise<Answer> {
-    const { table, inTransaction, deciding, onMisuse, onTried, onDone } = this.#shared;
+    const { table, onMisuse } = this.#shared;
+    const carryOut = (on: DynamoTable): object => this.#on(on, operation, input, decidedAtMs);
     try {
-      if (operation === "TransactWriteItems") return this.#answer(await this.#transact(input, decidedAtMs));
-      if (operation === "GetItem") return this.#answer(table.get(input));
-      if (operation === "Query") return this.#answer(table.query(input));
-      if (operation !== "UpdateItem") throw new Error(`this table does not know the operation ${operation}`);
-      onTried(input);
-      if (inTransaction.has(table.idOf(input))) throw serviceError("TransactionConflictException", "Transaction is ongoing for the item");
-      deciding(decidedAtMs);
-      const updated = table.update(input);
-      onDone();
-      return this.#answer(updated);
+      if (this.door) {
+        const kind = KINDS[operation] ?? "transaction";
+        const item = kind === "read" || kind === "write" ? table.idOf(input) : "";
+        return this.#answer(await this.door.serve({ kind, item, carryOut }));
+      }
+      return this.#answer(operation === "TransactWriteItems" ? await this.#transact(input, decidedAtMs) : carryOut(table));
     } catch (error) {
       const { name, message } = error as Error;
       if (name === "ValidationException" || name === "Error") onMisuse(message);
       throw error;
     }
+  }
+
+  #on(table: DynamoTable, operation: string, input: Input, decidedAtMs: number): object {
+    const { inTransaction, deciding, onTried, onDone } = this.#shared;
+    if (operation === "GetItem") return table.get(input);
+    if (operation === "Query") return table.query(input);
+    if (operation === "DeleteItem") return this.#delete(table, input);
+    if (operation !== "UpdateItem") throw new Error(`this table does not know the operation ${operation}`);
+    onTried(input);
+    if (inTransaction.has(table.idOf(input))) throw serviceError("TransactionConflictException", "Transaction is ongoing for the item");
+    deciding(decidedAtMs);
+    const updated = table.update(input);
+    onDone();
+    return updated;
+  }
+
+  /** Carries out the deletion of a sweep. */
+  #delete(table: DynamoTable, input: Input): object {
+    const item = table.itemAt(table.idOf(input));
+    const deleted = table.delete(input);
+    if (item) this.#shared.onDeleted(item);
+    return deleted;
   }
 
   /** Carries out a transaction. It locks its items for a while, and other writes to them fail with a conflict in the meantime. */

@@ -15,6 +15,9 @@ export class LockRequests {
   readonly #broken = new Set<number>();
   readonly #forced = new Set<number>();
 
+  /** @param setsInParts true if a set is acquired in parts, so its acquire also renews and releases keys */
+  constructor(readonly setsInParts = false) {}
+
   add(operation: Operation, leaseId: string): void {
     this.#asked[operation].add(leaseId);
   }
@@ -25,7 +28,8 @@ export class LockRequests {
 
   /** Records an acquire of all these keys under one id. */
   set(leaseId: string, keys: readonly string[]): void {
-    this.add("acquire", leaseId);
+    for (const operation of this.setsInParts ? (["acquire", "renew", "release"] as const) : (["acquire"] as const))
+      this.add(operation, leaseId);
     this.#sets.set(leaseId, keys);
   }
 

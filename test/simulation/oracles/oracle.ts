@@ -41,7 +41,7 @@ export interface ResourceWrite {
 export class Oracle implements Bench {
   readonly violations: Violation[] = [];
   readonly coverage = noCoverage();
-  readonly asked = new LockRequests();
+  readonly asked: LockRequests;
   readonly runs: RunOracle;
   readonly queues = new QueueOracle(this);
   readonly waits = new WaitOracle(this);
@@ -60,7 +60,10 @@ export class Oracle implements Bench {
     private readonly clockErrorMs = 0,
     /** True if the clocks of a release may be further apart than the guard allows. */
     private readonly mayDisagree = false,
+    /** True if sets are acquired in parts. */
+    setsInParts = false,
   ) {
+    this.asked = new LockRequests(setsInParts);
     this.runs = new RunOracle(this);
   }
 
@@ -77,12 +80,21 @@ export class Oracle implements Bench {
   handedSet(set: LeaseSet): void {
     const { leaseId } = set;
     const truths = set.keys.map((key) => this.#truth("locks", key));
+    if (this.asked.setsInParts) this.#heldWhole(set, truths);
     for (const truth of truths)
       this.#told(truth, leaseId, Object.hasOwn(set.fencingTokens, truth.key) ? (set.fencingTokens[truth.key] ?? 0) : 0);
     this.believers.add(
       set,
       truths.map((truth) => ({ truth, leaseId, of: set })),
     );
+  }
+
+  /** A client that is told to hold a set in parts holds every key, unless it lost one since. */
+  #heldWhole({ leaseId }: LeaseSet, truths: readonly Truth[]): void {
+    this.coverage.sets++;
+    for (const { key, holding, endings } of truths) {
+      if (!holding.has(leaseId) && endings.get(leaseId)?.ending === "released") this.fail("S13", `a set is told as granted without ${key}`);
+    }
   }
 
   /** Records a lease that a plain HTTP client holds from now on. */
@@ -167,6 +179,8 @@ export class Oracle implements Bench {
   /** Called after all parts of a write or of a transaction were reported. Checks that sets are complete. */
   settled(): void {
     for (const leaseId of this.#granted) {
+      // In parts, it is granted when its client is told so.
+      if (this.asked.setsInParts) continue;
       const missing = this.asked.keysOf(leaseId)?.find((key) => !this.#truth("locks", key).holding.has(leaseId));
       if (missing !== undefined) this.fail("S13", `a set was granted without ${missing}`);
       this.coverage.sets++;

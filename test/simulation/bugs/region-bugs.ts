@@ -1,0 +1,72 @@
+/** The must-fail switches of a table in several Regions: see bugs.ts. Some are mistakes of the table, which holdfast relies on not to make. */
+import type { Bug } from "./bug.js";
+
+const REGIONS = "lib/testing/regions.ts";
+
+export const REGION_BUGS: readonly Bug[] = [
+  {
+    name: "last-writer-wins",
+    why: "each Region decides a condition on its own copy, as a global table of eventual consistency does",
+    file: REGIONS,
+    inRegions: true,
+    breaks: "S1",
+    edits: [
+      ["if (flight.isDoomed || this.#isUnseen(flight, item)) {", "if (Math.random() > 1) {"],
+      [
+        "const answer = carryOut(this.table);",
+        `const copy = this.door(flight.door).copy;
+    const answer = carryOut(copy);
+    const [before, after] = [this.table.itemAt(item), copy.itemAt(item)];
+    this.table.replicate(item, after);
+    if (after) this.table.onWritten({ before, after });`,
+      ],
+    ],
+  },
+  {
+    name: "eventual-read",
+    why: "a strong read is answered by the Region's own copy: what another Region told is not known yet",
+    file: "lib/testing/served-table.ts",
+    inRegions: true,
+    breaks: "S19",
+    edits: [['GetItem: "read", Query', 'GetItem: "query", Query']],
+  },
+  {
+    name: "conflict-taken-for-written",
+    why: "a write that met one of another Region counts as carried out",
+    file: "lib/store/dynamo/conflicts.ts",
+    inRegions: true,
+    edits: [
+      [
+        "if (!isWriteConflict(error) || attempt === ATTEMPTS) throw error;",
+        "if (isWriteConflict(error)) return {} as Result;\n      throw error;",
+      ],
+    ],
+  },
+  {
+    name: "conflict-taken-for-an-outage",
+    why: "a write that met one of another Region is told as if the table could not be reached",
+    file: "lib/store/dynamo/unavailable.ts",
+    inRegions: true,
+    breaks: "L11",
+    edits: [
+      ["const throttled = isThrottled(error) || isConflict;", "const throttled = isThrottled(error);"],
+      ["  if (isConflict && sentOnce) return new KeyContended(said, { cause: error });\n", ""],
+    ],
+  },
+  {
+    name: "roll-back-of-a-confirmed-set",
+    why: "a refused request for a set releases its parts, although a repeat of it has confirmed them and told its caller so",
+    file: "lib/store/set-in-parts.ts",
+    breaks: "S13",
+    noticedBy: ["test/store/set-in-parts.test.ts", "takes nothing from a repeat that was granted meanwhile"],
+    edits: [["end(part, { pendingMs: pendingMsOf(part) })", "end(part)"]],
+  },
+  {
+    name: "sweep-of-what-is-used",
+    why: "a sweep deletes what was over when it looked, although somebody has used it since",
+    file: "lib/store/dynamo/sweep.ts",
+    breaks: "S1",
+    noticedBy: ["test/store/sweep.test.ts", "deletes $kind that is over by both clocks, and neither before nor if one is used meanwhile"],
+    edits: [["= :seen AND ${OVER}`", "> :seen OR NOT ${OVER} OR ${OVER}`"]],
+  },
+];

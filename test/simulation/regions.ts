@@ -1,0 +1,58 @@
+/** Several Regions of one history: processes reach the table through the door of their Region, and doors are cut off. */
+import { type ConflictRule, type Door, type DoorState, Regions } from "../../lib/testing/regions.js";
+import type { DynamoTable } from "../../lib/testing/table/table.js";
+import type { FaultProfile } from "./faults.js";
+import type { Random } from "./random.js";
+import type { World } from "./world.js";
+
+const REGIONS = ["us-east-1", "us-east-2", "us-west-2"];
+/** Round trips between Regions of one continent, in ms. */
+const ROUND_TRIPS_MS = [15, 30, 60, 100];
+/** A door is cut off again after a while between these, in ms, and stays so for a while between those. */
+const UNTIL_CUT_MS = [5_000, 60_000] as const;
+const CUT_FOR_MS = [200, 40_000] as const;
+const CUTS: readonly DoorState[] = ["silent", "deaf", "isolated"];
+
+/** The doors of a table in a history. */
+export interface SimulatedRegions {
+  readonly roundTripMs: number;
+  /** The doors in use, as many as the history has Regions. */
+  readonly doors: readonly Door[];
+  readonly conflicts: () => number;
+  /** Opens all doors, and cuts none off any more. */
+  heal(): void;
+}
+
+/** Draws the Regions of a history, and cuts their doors off while its faults are active. */
+export function simulatedRegions(
+  table: DynamoTable,
+  { world, random, faultProfile }: { readonly world: World; readonly random: Random; readonly faultProfile: FaultProfile },
+): SimulatedRegions {
+  const mostMs = random.pick(ROUND_TRIPS_MS);
+  const rule: ConflictRule = random.pick(["journal", "journal", "first"]);
+  const regions = new Regions(table, {
+    clock: { monotonicMs: () => world.nowMs, after: (ms, task) => world.in(ms, task) },
+    random: () => random.unit(),
+    roundTripMs: [0.8 * mostMs, mostMs],
+    rule,
+  });
+  const doors = REGIONS.slice(0, random.whole(2, 3)).map((region) => regions.door(region));
+  const cut = (): void => {
+    if (!faultProfile.isFoul) return;
+    const door = random.pick(doors);
+    door.state = random.pick(CUTS);
+    world.tell?.(door.region, `the Region is ${door.state}`);
+    world.in(random.between(...CUT_FOR_MS), () => {
+      door.state = "open";
+      world.tell?.(door.region, "the Region is back");
+    });
+    world.in(random.between(...UNTIL_CUT_MS), cut);
+  };
+  world.in(random.between(...UNTIL_CUT_MS), cut);
+  return {
+    roundTripMs: mostMs,
+    doors,
+    conflicts: () => regions.conflicts,
+    heal: () => doors.forEach((door) => (door.state = "open")),
+  };
+}
