@@ -6,6 +6,8 @@ import type { LastOf } from "./schedules.js";
 /** The service behind the console, and the rights of its user. */
 export interface About {
   readonly version: string;
+  /** The service's time as it answered, in epoch ms. */
+  readonly serverTimeMs: number;
   /** The address of the service, or the name of the table. */
   readonly where: string;
   /** True if holds may be broken, and runs and limits reset. */
@@ -47,6 +49,8 @@ export interface ListData<T> {
   readonly read: number;
   /** True if there are more than were read, or may be. */
   readonly more: boolean;
+  /** True if the page reads on by itself: with the next look, which it sends at once. */
+  readonly readsOn: boolean;
   /** The requests that the look took. The next one waits as many intervals. Absent: they are free. */
   readonly requests?: number | undefined;
 }
@@ -103,6 +107,14 @@ export type LimitOfKey = LimitInUse & Parts;
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &
   Parts &
   LastOf & { readonly checkpoint?: string | undefined; readonly result?: string | undefined; readonly error?: string | undefined };
+
+/** A run by its key. */
+export interface RunData {
+  readonly run: RunOfKey | null;
+  /** True if the key has no run, but is the name of a schedule whose occurrences have. */
+  readonly isSchedule?: boolean;
+  readonly requests?: number | undefined;
+}
 
 /** The history of a key that is not in a log of the console's own. */
 export interface History {

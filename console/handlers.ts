@@ -4,9 +4,9 @@
  */
 import type { LockClient, RunInspection, Runs } from "../lib/index.js";
 import { type ItemPage, firstOf } from "./pages.js";
-import { hasUsedUp, jsonOf } from "./text/run-text.js";
-import { bySchedule } from "./schedules.js";
-import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunOfKey } from "./data.js";
+import { hasUsedUp, jsonOf, neverRuns } from "./text/run-text.js";
+import { bySchedule, isScheduleOf } from "./schedules.js";
+import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunData, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
 import type { RecentLines } from "./recent-lines.js";
@@ -52,6 +52,8 @@ const ROWS = 100;
 /** The most keys and requests of one look at a service that charges for them. Idle keys are read too, a page at a time. */
 export const READ_KEYS = 500;
 export const READ_REQUESTS = 10;
+/** The most keys of a look that reads on by itself, in twice as many requests; for more, somebody has to ask for all. */
+export const READ_ON_KEYS = 2000;
 /** The most keys of a look that reads everything. */
 const ALL_KEYS = 20_000;
 /** The largest number of runs whose error is read too: a request for each. */
@@ -90,17 +92,20 @@ export function handlersOf(options: HandlerOptions): Handlers {
   };
 
   /**
-   * Reads a list: everything if the service is in this process, or all was asked for; otherwise its first keys, and after them those that begin
-   * with the search, which may come far behind.
+   * Reads a list: everything if the service is in this process, or all was asked for; otherwise its first keys, or if the page reads on,
+   * more of them, and after them those that begin with the search, which may come far behind.
    */
   const readList = async <T extends { readonly key: string }>(
     page: (pageQuery: PageQuery) => Promise<ItemPage<T>>,
     query: URLSearchParams,
     signal: AbortSignal,
     mostRequests = READ_REQUESTS,
-  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "requests">> => {
+  ): Promise<Pick<ListData<T>, "items" | "read" | "more" | "readsOn" | "requests">> => {
     const isAll = lines !== undefined || query.get("all") !== null;
-    const first = await firstOf(isAll ? ALL_KEYS : READ_KEYS, page, { signal, requestsMax: isAll ? undefined : mostRequests });
+    const isOn = query.get("on") !== null;
+    const keys = isOn ? READ_ON_KEYS : READ_KEYS;
+    const requestsMax = isAll ? undefined : isOn ? 2 * mostRequests : mostRequests;
+    const first = await firstOf(isAll ? ALL_KEYS : keys, page, { signal, requestsMax });
     const { items, more } = first;
     let { requests } = first;
     const prefix = findIn(query);
@@ -111,13 +116,13 @@ export function handlersOf(options: HandlerOptions): Handlers {
       found.push(...near.items.filter(({ key }) => !listedKeys.has(key)));
       requests += near.requests;
     }
-    return { items: found, read: items.length, more, requests: lines ? undefined : requests };
+    return { items: found, read: items.length, more, readsOn: more && !isAll && !isOn, requests: lines ? undefined : requests };
   };
 
   const answers: Record<string, ReadHandler> = {
     async about(): Promise<About> {
-      const { version } = await locks.health();
-      return { version, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
+      const { version, serverTimeMs } = await locks.health();
+      return { version, serverTimeMs, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
     },
     async locks(query, reader): Promise<LocksData> {
       let listedIn: string | undefined;
@@ -133,9 +138,11 @@ export function handlersOf(options: HandlerOptions): Handlers {
     },
     lock: async (query): Promise<KeyView> => withParts(await locks.inspect(keyIn(query))),
     async runs(query, reader): Promise<ListData<RunOfKey>> {
-      const state = (query.get("state") || undefined) as RunInspection["state"] | undefined;
+      const chosen = query.get("state") || undefined;
+      // The service has one state for all that won't run again without an outcome.
+      const state = (chosen === "never" ? "failed" : chosen) as RunInspection["state"] | undefined;
       const { items, ...look } = await readList((pageQuery) => runs.list({ ...pageQuery, state }), query, reader);
-      const all = items.map(runOfKey);
+      const all = items.filter((run) => state !== "failed" || (neverRuns(run) === undefined) === (chosen === "failed")).map(runOfKey);
       return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
     },
     /** A page of the runs in one state reads sixteen times as many records as one of all, so each state has half of the requests. */
@@ -160,11 +167,16 @@ export function handlersOf(options: HandlerOptions): Handlers {
       const held = await readList((pageQuery) => locks.list(pageQuery), query, reader);
       const all = limitsInUse(taken.items, held.items).map(withParts);
       const requests = taken.requests && held.requests && taken.requests + held.requests;
-      return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, requests };
+      const readsOn = taken.readsOn || held.readsOn;
+      return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, readsOn, requests };
     },
-    async run(query): Promise<{ readonly run: RunOfKey | null }> {
-      const run = await runs.get(keyIn(query));
-      return { run: run && runOfKey(run) };
+    async run(query): Promise<RunData> {
+      const key = keyIn(query);
+      const run = await runs.get(key);
+      if (run) return { run: runOfKey(run) };
+      // A schedule's lock has the name that its occurrences begin with.
+      const { items } = await runs.list({ prefix: `${key}_` });
+      return { run: null, isSchedule: isScheduleOf(key, items), requests: lines ? undefined : 2 };
     },
     async lines(query): Promise<Lines> {
       if (!lines) return { lines: [], next: 0, fromMs: 0 };

@@ -58,7 +58,10 @@ export function canBeKey(text: string): boolean {
 }
 
 /** Returns what is known of the keys that were read, with the first rows of those that fit. */
-export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, rowsMax }: LocksSearch): Omit<LocksData, "read" | "more"> {
+export function locksOf(
+  read: readonly KeyView[],
+  { find, order, onlyWaited, rowsMax }: LocksSearch,
+): Omit<LocksData, "read" | "more" | "readsOn"> {
   const waited = read.filter(({ waiters }) => waiters.length > 0);
   const looks = read.filter((view) => lateOf(view) > 0 || longestWaitMs(view) > LONG_WAIT_MS);
   const fits = (onlyWaited ? waited : read).filter(({ key, parts, holders, waiters }) =>
@@ -76,6 +79,33 @@ export function locksOf(read: readonly KeyView[], { find, order, onlyWaited, row
     looks: sortedBy(sortedBy(looks, "left"), "wait").slice(0, LOOKS_MAX),
     looksInAll: looks.length,
   };
+}
+
+/** A number with what it counts, and its colour unless it is 0. */
+export interface Figure {
+  readonly count: string;
+  readonly text: string;
+  readonly tone: string;
+}
+
+/** Returns the figures of the held keys. Each is the least that there are, as long as not all keys were read. */
+export function figuresOf({ figures, more, read }: Pick<LocksData, "figures" | "more" | "read">): readonly Figure[] {
+  const { held, waiting, waitedFor, late } = figures;
+  const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
+  const figure = (count: number, one: string, several: string, tone: string, on = ""): Figure => {
+    const text = `${count === 1 ? one : several}${on}`;
+    return { count: atLeast(count, more), text: more ? `${text}, of ${read} read` : text, tone: count > 0 ? tone : "" };
+  };
+  return [
+    figure(held, "key held", "keys held", ""),
+    figure(waiting, "caller waiting", "callers waiting", "wait", onKeys),
+    figure(late, "holder not renewed in time", "holders not renewed in time", "late"),
+  ];
+}
+
+/** Returns a count, as the least that there may be where there may be `more`. */
+export function atLeast(count: number, more: boolean): string {
+  return more ? `≥ ${count}` : String(count);
 }
 
 /** Returns the rows whose key or owner fits. */

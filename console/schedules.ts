@@ -1,4 +1,5 @@
 /** The occurrences of schedules among runs: the key of each is the schedule's name and its time. Pure. */
+import { neverRuns } from "./text/run-text.js";
 
 /** A schedule's name and the time of an occurrence, as its run's key has them. */
 export interface ScheduledRun {
@@ -26,7 +27,7 @@ export interface LastOf {
  * Returns runs, in the order of their keys, with the last occurrence of each schedule in place of all of them. Those of `apart` stay rows of
  * their own.
  */
-export function bySchedule<Run extends { readonly key: string; readonly state: string }>(
+export function bySchedule<Run extends { readonly key: string } & Parameters<typeof neverRuns>[0]>(
   runs: readonly Run[],
   apart: (run: Run) => boolean,
 ): readonly (Run & LastOf)[] {
@@ -36,11 +37,21 @@ export function bySchedule<Run extends { readonly key: string; readonly state: s
     // No key has a space.
     const row = name === undefined ? run.key : `${name} `;
     const before = rows.get(row);
-    const { occurrences = 1, failed = Number(before?.state === "failed") } = before?.schedule ?? {};
+    const { occurrences = 1, failed = Number(before !== undefined && hasFailed(before)) } = before?.schedule ?? {};
     const schedule = name !== undefined &&
-      before && { schedule: { name, occurrences: occurrences + 1, failed: failed + Number(run.state === "failed") } };
+      before && { schedule: { name, occurrences: occurrences + 1, failed: failed + Number(hasFailed(run)) } };
     rows.delete(row);
     rows.set(row, { ...run, ...schedule });
   }
   return [...rows.values()];
+}
+
+/** True for a run that failed; an occurrence that was skipped or came too late did not. */
+function hasFailed(run: Parameters<typeof neverRuns>[0]): boolean {
+  return run.state === "failed" && neverRuns(run) === undefined;
+}
+
+/** Returns true if `name` is a schedule: if one of these runs is an occurrence of it. */
+export function isScheduleOf(name: string, runs: readonly { readonly key: string }[]): boolean {
+  return runs.some(({ key }) => occurrenceOf(key)?.schedule === name);
 }

@@ -75,7 +75,7 @@ async function hourOf(meter: Meter, options: MeterOptions, tab: TabCase, isFirst
   }
 }
 
-/** Leaves the tab open for the counted time. */
+/** Leaves the tab open for the counted time. It reads on: its first look, which doesn't, is not counted. */
 async function watch(meter: Meter, { path, query, everyMs }: TabCase): Promise<void> {
   const { clock } = meter;
   const face: Handlers = handlersOf({ locks: meter.client(), where: "bench", canChange: false, pollMs: PAID_POLL_MS });
@@ -92,7 +92,7 @@ async function watch(meter: Meter, { path, query, everyMs }: TabCase): Promise<v
         return () => timer.cancel();
       },
     });
-  const polls = [keep("about", {}, ABOUT_POLL_MS), keep("exhausted", {}, EXHAUSTED_POLL_MS), keep(path, query, everyMs)];
+  const polls = [keep("about", {}, ABOUT_POLL_MS), keep("exhausted", {}, EXHAUSTED_POLL_MS), keep(path, { ...query, on: "1" }, everyMs)];
   await clock.settle(clock.sleep(COUNTED_MS));
   for (const { stop } of polls) stop();
 }

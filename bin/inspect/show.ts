@@ -5,7 +5,7 @@ import { formatDuration } from "../../console/text/duration.js";
 import { stateText } from "../../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
 import { jsonOf, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
-import { occurrenceOf } from "../../console/schedules.js";
+import { isScheduleOf } from "../../console/schedules.js";
 import { OTHER_TENANTS, tenantOf } from "./tenants.js";
 import type { CommandContext } from "../context.js";
 import { type Column, tableOf } from "../table.js";
@@ -61,8 +61,7 @@ export async function showRun(key: string, { locks, asJson, print }: CommandCont
 async function noRun(key: string, locks: LockClient): Promise<CliError> {
   // It is only advice: without it, such as without the right to list, the error is the same.
   const { items } = await locks.runs.list({ prefix: `${key}_` }).catch(() => ({ items: [] }));
-  const isSchedule = items.some((run) => occurrenceOf(run.key)?.schedule === key);
-  const next = isSchedule
+  const next = isScheduleOf(key, items)
     ? `It is a schedule, whose occurrences are shown by: holdfast ticks ${key}`
     : (await tenantOf(locks, key)) === undefined
       ? ""

@@ -12,14 +12,6 @@ export class ApiError extends Error {
   }
 }
 
-/** The codes of failures without an answer of the service or of its table. */
-const SILENT = ["unreachable", "unavailable"];
-
-/** True if nobody answered. Any other failure is an answer. */
-export function isSilence(error: Error): boolean {
-  return error instanceof ApiError && SILENT.includes(error.code);
-}
-
 /** A way to the data. Each call throws ApiError for a refusal or failure. A read ends when its reader aborts. */
 export interface DataSource {
   read(path: string, query: URLSearchParams, reader: AbortSignal): Promise<unknown>;
@@ -33,18 +25,21 @@ export function readFrom(chosen: DataSource): void {
   way = chosen;
 }
 
-/** Sends a request. Returns the response with its JSON. @throws ApiError saying `silence` if there is no such answer */
+/** Sends a request. Returns the response with its JSON. @throws ApiError saying `silence` if there is no answer, or that it is another's */
 export async function send(
   url: string,
   init: RequestInit,
   silence: string,
 ): Promise<{ readonly response: Response; readonly value: unknown }> {
-  try {
-    const response = await fetch(url, init);
-    return { response, value: await response.json() };
-  } catch {
+  const response = await fetch(url, init).catch(() => {
     throw new ApiError({ code: "unreachable", message: silence });
-  }
+  });
+  const value: unknown = await response.json().catch(() => undefined);
+  if (typeof value === "object" && value !== null) return { response, value };
+  throw new ApiError({
+    code: "no-answer",
+    message: `Something else answered, with status ${response.status} and a page that is no answer.`,
+  });
 }
 
 /** Reads data. @throws ApiError */

@@ -1,11 +1,11 @@
 /** The page: its header, the view of its address, and the log that all views share. */
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { About, Exhausted, Line, Lines } from "../data.js";
-import { formatSeconds } from "../text/duration.js";
 import { ActivityView } from "./activity-view.js";
 import { read } from "./api.js";
+import { learnOffset, skewMs } from "./clock.js";
 import { Dialog } from "./dialog.js";
-import { type Polled, type Shared, SharedContext, silentMs, useNow, usePoll, usePolled } from "./hooks.js";
+import { type Polled, type PollPart, type Shared, SharedContext, useNow, usePoll, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { KeyView } from "./key-view.js";
 import { type KeyActions, KEYS, useKeys } from "./keys.js";
@@ -15,6 +15,7 @@ import { Freshness, mark } from "./parts.js";
 import { ABOUT_POLL_MS, EXHAUSTED_POLL_MS } from "./poll.js";
 import { type Place, hrefOf, PLACES, useRoute } from "./route.js";
 import { RunsView, RunView } from "./runs-view.js";
+import { type Status as HeaderStatus, skewText, statusOf } from "./status.js";
 import "./style.css";
 
 /** The largest number of lines that the page keeps. */
@@ -46,7 +47,7 @@ export function App(): Content {
   const [hasKeys, toggleKeys] = useSetting("keys", true);
   const [isHelping, setHelping] = useState(false);
   const togglePause = (): void => setPaused((before) => !before);
-  const polls = useRef<Shared["polls"]>(new Set()).current;
+  const polls = useRef<Shared["polls"]>(new Map()).current;
   const actions: KeyActions = { toggleUtc, togglePause, help: () => setHelping(true) };
   useKeys(hasKeys, actions);
   return html`<${SharedContext.Provider} value=${{ isPaused, isUtc, polls }}>
@@ -55,15 +56,17 @@ export function App(): Content {
   </${SharedContext.Provider}>`;
 }
 
+const PAUSED: HeaderStatus = { tone: "waiting", state: "paused", age: "" };
+
 type PageProps = Omit<Shared, "polls"> & KeyActions;
 
 function Page(props: PageProps): Content {
   const route = useRoute();
-  const about = usePolled<About>("about", {}, ABOUT_POLL_MS);
+  const about = usePoll(readAbout, ABOUT_POLL_MS, "about", "service");
   const { lines, polled } = useLines(about.data?.logFromMs !== undefined);
   // A service that charges for its requests is asked seldom.
   const exhaustedMs = about.data?.logFromMs === undefined ? EXHAUSTED_POLL_MS : 2 * about.data.pollMs;
-  const { data: exhausted } = usePolled<Exhausted>(about.data && "exhausted", {}, exhaustedMs);
+  const { data: exhausted } = usePolled<Exhausted>(about.data && "exhausted", {}, exhaustedMs, "aside");
   const [news, setNews] = useState("");
   useEffect(() => void (document.title = `${route.key ?? VIEWS[route.place].title} · holdfast`), [route]);
   useEffect(() => {
@@ -129,27 +132,32 @@ function useLines(isOn: boolean): { readonly lines: readonly Line[]; readonly po
     if (added.length > 0) setLines((before) => [...before, ...added].slice(-LINES_MAX));
     return answer;
   };
-  const polled = usePoll(isOn ? ask : undefined, LINES_MS, "lines");
+  const polled = usePoll(isOn ? ask : undefined, LINES_MS, "lines", "service");
   return { lines, polled };
 }
 
 /** The number of lines in a full answer. */
 const PAGE = 2000;
 
-const PAUSED = ["waiting", "paused", ""] as const;
-const ASKING = ["unknown", "asking", ""] as const;
+/** Reads the state of the service, and learns its time. */
+async function readAbout(reader: AbortSignal): Promise<About> {
+  const sentAtMs = Date.now();
+  const about = await read<About>("about", {}, reader);
+  learnOffset(about.serverTimeMs, sentAtMs, Date.now());
+  return about;
+}
 
 function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PageProps & { readonly about: Polled<About> }): Content {
   const { polls } = useContext(SharedContext);
   const nowMs = useNow(1000);
-  const shown = Array.from(polls, ({ current }) => current);
-  const silences = shown.map((polled) => silentMs(polled, nowMs)).filter((ms) => ms !== undefined);
-  const answeredMs = Math.max(...shown.map(({ atMs = 0 }) => atMs));
-  const live = answeredMs > 0 ? (["held", "live", `answered ${formatSeconds(Math.max(0, nowMs - answeredMs))} ago`] as const) : ASKING;
-  const silent = silences.length > 0 && (["over", "no answer", `for ${formatSeconds(Math.min(...silences))}`] as const);
-  const [tone, state, age] = isPaused ? PAUSED : silent || live;
+  const ofPart = (part: PollPart): Polled<unknown>[] => [...polls].flatMap(([{ current }, one]) => (one === part ? [current] : []));
+  const [views, services] = [ofPart("view"), ofPart("service")];
+  // The log is a view of its own.
+  const { tone, state, age } = isPaused ? PAUSED : views.length > 0 ? statusOf(views, services, nowMs) : statusOf(services, [], nowMs);
+  const skew = skewText(skewMs());
   return html`<div class="status">
     <span class="light ${tone}">${mark(tone)}<span role="status">${state}</span> <small>${age}</small></span>
+    ${skew !== "" && html`<small class="late">${skew}</small>`}
     ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
     <button type="button" onClick=${togglePause} aria-pressed=${isPaused}>${isPaused ? "Resume" : "Pause"}</button>
     <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>

@@ -2,8 +2,10 @@
 import { type RefObject, createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { About, Exhausted, KeyHolder, Line, LocksData } from "../data.js";
-import { isSilence, read } from "./api.js";
-import { isOld, poll } from "./poll.js";
+import { read } from "./api.js";
+import { serviceNowMs } from "./clock.js";
+import { poll } from "./poll.js";
+import { isSilent } from "./status.js";
 import { timeText } from "./words.js";
 
 /** Things that every part of the page may need. */
@@ -11,12 +13,15 @@ export interface Shared {
   /** True while the user has stopped the updates. */
   readonly isPaused: boolean;
   readonly isUtc: boolean;
-  /** The polls of what is shown. */
-  readonly polls: Set<{ readonly current: Polled<unknown> }>;
+  /** The polls of what is shown, each with its part. */
+  readonly polls: Map<{ readonly current: Polled<unknown> }, PollPart>;
 }
 
+/** `view`: a poll of the view itself. `service`: of the service's state or log, which every view has. `aside`: of something else. */
+export type PollPart = "view" | "service" | "aside";
+
 /** The shared things. */
-export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true, polls: new Set() });
+export const SharedContext = createContext<Shared>({ isPaused: false, isUtc: true, polls: new Map() });
 
 /** The properties of every view. */
 export interface ViewProps {
@@ -46,6 +51,8 @@ export interface Polled<T> {
   readonly sinceMs: number;
   /** The time between two polls, in ms. */
   readonly everyMs: number;
+  /** The time since which a request is under way, in epoch ms; undefined between two. */
+  readonly asked: { readonly current: number | undefined };
   /** Asks again now. */
   readonly again: () => void;
 }
@@ -59,19 +66,30 @@ export function doneWith({ announce }: ViewProps, { again }: Polled<unknown>): (
 }
 
 /** Polls data, if there is a path, for as long as it is shown. Another path or query starts anew; the last answer stays until the next. */
-export function usePolled<T>(path: string | undefined, query: Readonly<Record<string, string | number>>, everyMs: number): Polled<T> {
+export function usePolled<T>(
+  path: string | undefined,
+  query: Readonly<Record<string, string | number>>,
+  everyMs: number,
+  part?: PollPart,
+): Polled<T> {
   const ask = path === undefined ? undefined : (reader: AbortSignal) => read<T>(path, query, reader);
-  return usePoll(ask, everyMs, `${path} ${JSON.stringify(query)}`);
+  return usePoll(ask, everyMs, `${path} ${JSON.stringify(query)}`, part);
 }
 
 /** Polls `ask`, if there is something to ask; another `of` starts anew. */
-export function usePoll<T>(ask: ((reader: AbortSignal) => Promise<T>) | undefined, everyMs: number, of: string): Polled<T> {
+export function usePoll<T>(
+  ask: ((reader: AbortSignal) => Promise<T>) | undefined,
+  everyMs: number,
+  of: string,
+  part: PollPart = "view",
+): Polled<T> {
   const { isPaused, polls } = useContext(SharedContext);
-  const [state, setState] = useState<Omit<Polled<T>, "again" | "everyMs">>({ sinceMs: Date.now() });
+  const [state, setState] = useState<Omit<Polled<T>, "again" | "asked" | "everyMs">>({ sinceMs: serviceNowMs() });
+  const asked = useRef<number | undefined>(undefined);
   const wake = useRef<() => void>(() => undefined);
   const latest = useRef(ask);
   latest.current = ask;
-  const polled = { ...state, everyMs, again: () => wake.current() };
+  const polled = { ...state, everyMs, asked, again: () => wake.current() };
   const own = useRef<Polled<unknown>>(polled);
   own.current = polled;
   useEffect(() => {
@@ -79,63 +97,62 @@ export function usePoll<T>(ask: ((reader: AbortSignal) => Promise<T>) | undefine
     const polling = poll<T>({
       ask: (reader) => (latest.current ?? ask)(reader),
       everyMs,
+      asks: () => (asked.current = serviceNowMs()),
       isIdle: () => document.hidden,
       later(ms, run) {
         const timer = setTimeout(run, ms);
         return () => clearTimeout(timer);
       },
-      tell: (result) =>
+      tell: (result) => {
+        asked.current = undefined;
+        const atMs = serviceNowMs();
         setState(({ error: _, ...before }) =>
-          "data" in result ? { ...before, data: result.data, atMs: Date.now() } : { ...before, error: result.error as Error },
-        ),
+          "data" in result ? { ...before, data: result.data, atMs } : { ...before, error: result.error as Error },
+        );
+      },
     });
     const goOn = (): void => {
-      setState((before) => ({ ...before, sinceMs: Date.now() }));
+      setState((before) => ({ ...before, sinceMs: serviceNowMs() }));
       polling.wake();
     };
     goOn();
     wake.current = polling.wake;
-    polls.add(own);
+    polls.set(own, part);
     document.addEventListener("visibilitychange", goOn);
     return () => {
       document.removeEventListener("visibilitychange", goOn);
       polls.delete(own);
+      asked.current = undefined;
       polling.stop();
     };
   }, [of, everyMs, ask === undefined, isPaused]);
   return polled;
 }
 
-/** Returns the time in epoch ms, again every `everyMs`. It stands still while the updates are paused or the tab is hidden. */
+/** Returns the service's time in epoch ms, again every `everyMs`. It stands still while the updates are paused or the tab is hidden. */
 export function useNow(everyMs: number): number {
   const { isPaused } = useContext(SharedContext);
-  const [nowMs, setNow] = useState(() => Date.now());
+  const [nowMs, setNow] = useState(serviceNowMs);
   useEffect(() => {
     if (isPaused) return undefined;
     const timer = setInterval(() => {
-      if (!document.hidden) setNow(Date.now());
+      if (!document.hidden) setNow(serviceNowMs());
     }, everyMs);
-    setNow(Date.now());
+    setNow(serviceNowMs());
     return () => clearInterval(timer);
   }, [everyMs, isPaused]);
   return nowMs;
 }
 
 /** True while the latest answer tells what is so now. False if it is old, as in an outage: what has happened since is not known. */
-export function useIsKnown({ data, atMs, everyMs }: Polled<unknown>): boolean {
+export function useIsKnown(polled: Polled<unknown>): boolean {
   const nowMs = useNow(1000);
-  return atMs === undefined || !isOld(nowMs - atMs, everyMs, data);
+  return polled.atMs === undefined || !isSilent({ ...polled, sinceMs: 0 }, nowMs);
 }
 
 /** True once an answer is old, or a request after it failed: then what it told has no colour of a state. */
 export function useIsOld(polled: Polled<unknown>): boolean {
   return !useIsKnown(polled) || polled.error !== undefined;
-}
-
-/** Returns for how long nobody has answered a poll, in ms; undefined while an answer, or a refusal, is in time. */
-export function silentMs({ data, atMs = 0, sinceMs, everyMs, error }: Polled<unknown>, nowMs: number): number | undefined {
-  const ms = nowMs - Math.max(atMs, sinceMs);
-  return (error ? isSilence(error) : isOld(ms, everyMs, data)) ? ms : undefined;
 }
 
 /** Returns the width of an element in px, also after it changed. */

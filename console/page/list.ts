@@ -1,5 +1,5 @@
 /** A list: its filters as the address has them, its poll, and the number of its rows. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { About, ListData } from "../data.js";
 import { useIsOld, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
@@ -25,16 +25,21 @@ export function useList<T extends ListData<unknown>, F extends Filters & Readonl
 ) {
   const [max, setMax] = useState(ROWS.first);
   const { filters, set } = filtersOf({ place, query }, initial);
-  const polled = usePolled<T>(place, { ...filters, max }, about.pollMs);
+  const [isOn, setOn] = useState(false);
+  const polled = usePolled<T>(place, { ...filters, max, on: isOn ? 1 : "" }, about.pollMs);
   /** The class of what shows the answer. */
   const age = useIsOld(polled) ? "old" : "";
   const { data } = polled;
+  const readsOn = data?.readsOn === true;
+  useEffect(() => {
+    if (readsOn) setOn(true);
+  }, [readsOn]);
   /** Says that what was `done` is of the first rows alone, if it is, and offers to read all, unless that was asked for already. */
   const partOf = (done: string, what: string): Content | false =>
     data?.more === true &&
     html`<p class="notice part">
-      <span>${done} among the first ${data.read} ${what} of more.</span>
-      ${filters.all === "" && html`<button type="button" onClick=${() => set({ all: "1" } as Partial<F>)}>Read all</button>`}
+      <span>${done} among the first ${data.read} ${what} of more.${readsOn && " Reading on…"}</span>
+      ${filters.all === "" && !readsOn && html`<button type="button" onClick=${() => set({ all: "1" } as Partial<F>)}>Read all</button>`}
     </p>`;
   /** Offers more rows, if there are more. */
   const more = (what: string): Content | false => {

@@ -5,7 +5,7 @@ import { DEFAULT_ATTEMPTS, nextOf, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
 import { isLoss } from "../activity.js";
 import type { About, KeyView, LocksData, RunOfKey } from "../data.js";
-import { type Order, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../overview.js";
+import { type Figure, type Order, atLeast, figuresOf, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
 import { type Polled, type Since, type ViewProps, useIsKnown, useSince } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
@@ -60,24 +60,23 @@ const LOSSES_MS = 600_000;
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
 function Figures(props: ViewProps & { readonly data: LocksData; readonly atMs: number; readonly age: string }): Content {
   const { data, atMs, age, exhausted, lines, logFromMs } = props;
-  const { held, waiting, waitedFor, late } = data.figures;
   const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
   const refused = exhausted?.items.length ?? 0;
-  const onKeys = waitedFor > 0 ? `, on ${waitedFor} ${waitedFor === 1 ? "key" : "keys"}` : "";
+  const last: Figure =
+    logFromMs === undefined
+      ? {
+          count: atLeast(refused, exhausted?.more === true),
+          text: `${refused === 1 ? "run" : "runs"} out of attempts`,
+          tone: refused > 0 ? "over" : "",
+        }
+      : {
+          count: String(losses),
+          text: `${losses === 1 ? "lease" : "leases"} lost in the last 10 min`,
+          tone: losses > 0 ? "over" : "",
+        };
   return html`<ul class="figures ${age}" aria-label="Figures">
-    ${figure(held, `${held === 1 ? "key" : "keys"} held${data.more ? ", of those read" : ""}`, "")}
-    ${figure(waiting, `${waiting === 1 ? "caller" : "callers"} waiting${onKeys}`, "wait")}
-    ${figure(late, `${late === 1 ? "holder" : "holders"} not renewed in time`, "late")}
-    ${
-      logFromMs === undefined
-        ? figure(refused, `${refused === 1 ? "run" : "runs"} out of attempts`, "over")
-        : figure(losses, `${losses === 1 ? "lease" : "leases"} lost in the last 10 min`, "over")
-    }
+    ${[...figuresOf(data), last].map(({ count, text, tone }) => html`<li><strong class=${tone}>${count}</strong> ${text}</li>`)}
   </ul>`;
-}
-
-function figure(count: number, text: string, tone: string): Content {
-  return html`<li><strong class=${count > 0 ? tone : ""}>${count}</strong> ${text}</li>`;
 }
 
 /** The keys and runs that need a person; nothing if there are none, or if the answer is old: then who may be dead is not known. */
@@ -92,6 +91,7 @@ function NeedsALook(
   return html`<section class="panel looks" aria-label="Needs a look">
     <header>
       <h2>Needs a look</h2>
+      ${data.more && html`<span class="muted">among the ${data.read} held keys that were read</span>`}
     </header>
     <ul>
       ${data.looks.map((view) => keyRow(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runRow)}

@@ -13,7 +13,8 @@ const OWN_SERVER: DataSource = {
 
 async function ask(path: string, init: RequestInit): Promise<unknown> {
   const { response, value } = await send(`/console/api/${path}`, init, "The server of this page does not answer. Was it stopped?");
-  if (!response.ok) throw new ApiError(value as ApiFailure);
+  if (!response.ok)
+    throw new ApiError({ code: `${response.status}`, message: `The answer was ${response.status}.`, ...(value as Partial<ApiFailure>) });
   return value;
 }
 

@@ -4,8 +4,9 @@ import { formatSeconds } from "../text/duration.js";
 import { plain } from "../text/plain-text.js";
 import type { About } from "../data.js";
 import { ApiError } from "./api.js";
-import { type Polled, SharedContext, silentMs, useNow } from "./hooks.js";
+import { type Polled, SharedContext, useNow } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
+import { isSilent } from "./status.js";
 import { type Tone, timeText, WORDS } from "./words.js";
 
 /** The shape of each state, so that colour isn't needed to tell them apart. */
@@ -65,7 +66,7 @@ export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Con
   const { isUtc } = useContext(SharedContext);
   const nowMs = useNow(1000);
   const { error, atMs, again } = polled;
-  if (!error && silentMs(polled, nowMs) === undefined) return null;
+  if (!error && !isSilent(polled, nowMs)) return null;
   const age = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
   return html`<div class="notice over" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
@@ -78,6 +79,7 @@ function titleOf(error: Error): string {
   const code = error instanceof ApiError ? error.code : "";
   const titles: Readonly<Record<string, string>> = {
     unreachable: "The console lost its server",
+    "no-answer": "This is no answer of holdfast",
     unavailable: "The service or its table does not answer",
     throttled: "The table is throttled",
     forbidden: "You may not read this: it needs grantAdmin, or one of the stack's adminScopes (locks:admin by default)",

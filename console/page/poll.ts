@@ -7,6 +7,8 @@
 export interface PollOptions<T> {
   /** Sends the request. `reader` aborts when the poll is stopped. */
   readonly ask: (reader: AbortSignal) => Promise<T>;
+  /** Called with each request. */
+  readonly asks?: () => void;
   readonly tell: (result: { readonly data: T } | { readonly error: unknown }) => void;
   /** The time between an answer and the next request, in ms. */
   readonly everyMs: number;
@@ -35,8 +37,16 @@ export function isOld(ageMs: number, everyMs: number, data?: unknown): boolean {
   return ageMs > OLD_POLLS * everyMs * requestsOf(data) + REQUEST_MS;
 }
 
+/** The longest time that one request may take before its answer counts as missed, in ms. */
+const PATIENCE_MS = 5000;
+
+/** Returns how long the next answer may take, in ms: an interval, and of a look that takes several requests a second for each. */
+export function patienceMs(everyMs: number, data?: unknown): number {
+  return Math.max(REQUEST_MS * requestsOf(data), Math.min(everyMs, PATIENCE_MS));
+}
+
 /** Starts a poll with a request. */
-export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>) {
+export function poll<T>({ ask, asks, tell, everyMs, isIdle, later }: PollOptions<T>) {
   const end = new AbortController();
   const isStopped = (): boolean => end.signal.aborted;
   let isAsking = false;
@@ -47,6 +57,7 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>) {
     cancel();
     if (isStopped() || isAsking || isIdle()) return; // Woken later.
     isAsking = true;
+    asks?.();
     const result = await ask(end.signal).then(
       (data) => ({ data }),
       (error: unknown) => ({ error }),
@@ -70,6 +81,6 @@ export function poll<T>({ ask, tell, everyMs, isIdle, later }: PollOptions<T>) {
 }
 
 /** Returns the number of requests that an answer took, if it says so. */
-function requestsOf(data: unknown): number {
+export function requestsOf(data: unknown): number {
   return (data as { readonly requests?: number } | null | undefined)?.requests ?? 1;
 }

@@ -1,10 +1,10 @@
 /** The runs by state, and one run. */
 import { useContext, useMemo, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../text/duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, nextOf, startedAgoMs, stateOf } from "../text/run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, neverRuns, nextOf, startedAgoMs, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
 import { reasonOf } from "../activity.js";
-import type { Line, ListData, RunOfKey } from "../data.js";
+import type { Line, ListData, RunData, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
 import { ResetDialog } from "./dialog.js";
@@ -24,11 +24,17 @@ const STATES = [
   ["running", "Running"],
   ["interrupted", "Interrupted"],
   ["failed", "Failed"],
+  ["never", "Skipped or too late"],
   ["succeeded", "Succeeded"],
 ] as const;
 
 const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
 const FILTERS = { find: "", state: "", all: "" };
+
+/** Returns the colour of a run. An occurrence that never runs has none. */
+function toneOfRun(run: RunOfKey): Tone {
+  return neverRuns(run) === undefined ? TONES[run.state] : "free";
+}
 
 /** When the answer arrived, and how times are shown. */
 interface AnswerTime {
@@ -90,11 +96,12 @@ export function RunsView({ about, query, exhausted }: ViewProps): Content {
 
 function row(run: RunOfKey, answer: AnswerTime): Content {
   const { owner, tookMs } = run;
-  const small = run.error === undefined ? noteOf(run, answer) : plain(messageOf(run.error));
+  const why = neverRuns(run) === undefined ? (run.errorName ?? "") : "";
+  const small = run.error === undefined ? noteOf(run, answer) || plain(why) : plain(messageOf(run.error));
   const started = startedAgoMs(run);
-  return html`<tr key=${run.key} class=${TONES[run.state]}>
+  return html`<tr key=${run.key} class=${toneOfRun(run)}>
     <th scope="row">
-      <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(TONES[run.state])}${keyName(run.key, run.parts)}</a>
+      <a class="row-link" href=${hrefOf("runs", run.key)}>${mark(toneOfRun(run))}${keyName(run.key, run.parts)}</a>
       ${run.schedule && html`<small class="others">${othersOf(run.schedule)}</small>`}
     </th>
     <td data-label="State">
@@ -116,7 +123,7 @@ function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"
 
 export function RunView(props: OneProps): Content {
   const { about, name } = props;
-  const polled = usePolled<{ readonly run: RunOfKey | null }>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
+  const polled = usePolled<RunData>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const isKnown = useIsKnown(polled);
@@ -129,15 +136,21 @@ export function RunView(props: OneProps): Content {
     <p class="back"><a href=${listHref("runs")} data-back>‹ Runs</a></p>
     <div class="title">
       <h1>${keyName(name, run?.parts)}</h1>
-      ${run && (isKnown ? chip(TONES[run.state], stateOf(run)) : chip("unknown"))}
+      ${run && (isKnown ? chip(toneOfRun(run), stateOf(run)) : chip("unknown"))}
       ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
     </div>
     <${Freshness} polled=${polled} />
-    ${polled.data?.run === null && noRun(isKnown, own, name, isUtc)}
+    ${polled.data?.run === null && (polled.data.isSchedule === true ? ofSchedule(name) : noRun(isKnown, own, name, isUtc))}
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${(run ?? own.length > 0) && html`<${History} ...${{ ...props, ...log, lanes, knownUntilMs }} title="Attempts" firstSpanMs=${FIT} />`}
     ${isResetting && run && html`<${ResetDialog} run=${run} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${doneWith(props, polled)} />`}
   </main>`;
+}
+
+/** Says that a key is a schedule's, whose runs are its occurrences. */
+function ofSchedule(name: string): Content {
+  const all = html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>See its occurrences</a>`;
+  return empty("This key is a schedule", "Each of its occurrences is a run of its own.", all);
 }
 
 /** Says that a key has no run, and as far as its lines tell it, why. */

@@ -5,16 +5,26 @@ import { formatDuration } from "./duration.js";
 /** The attempts that a caller makes at most if it says nothing else. What a caller says is not stored with the run. */
 export const DEFAULT_ATTEMPTS = 5;
 
-type Attempts = Pick<RunInspection, "state" | "retryable" | "attempt">;
+type Attempts = Pick<RunInspection, "state" | "retryable" | "attempt" | "errorName">;
+
+/** The occurrences of a schedule that never run, by the name of the error that they are recorded with: neither is a failure of the work. */
+const NEVER_RUN: Readonly<Record<string, string>> = { TickSkipped: "skipped", TickTooLate: "too late" };
+
+/** Returns why an occurrence of a schedule never runs: `skipped` or `too late`; undefined of any other run. */
+export function neverRuns({ state, errorName = "" }: Pick<RunInspection, "state" | "errorName">): string | undefined {
+  return state === "failed" ? NEVER_RUN[errorName] : undefined;
+}
 
 /** True if the run has failed as often as callers try by default: by that limit it is refused until somebody resets it. */
 export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
   return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
 }
 
-/** Returns the run's state, and for a failed run if a further caller may run it again. More attempts than the default had another limit. */
+/** Returns the run's state, of an occurrence that never runs why, and for a failed run if a further caller may run it again. More attempts than the default had another limit. */
 export function stateOf(run: Attempts): string {
   const { state, retryable, attempt } = run;
+  const never = neverRuns(run);
+  if (never !== undefined) return never;
   if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
   return state === "failed" && retryable === true ? "failed, can be retried" : state;
 }

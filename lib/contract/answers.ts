@@ -163,6 +163,9 @@ const Run = v.strictObject({
   result: v.optional(json),
   error: v.optional(json),
   resultOmitted: v.optional(v.literal(true)),
+  errorName: v.optional(
+    described(v.string(), "Of a failed run: the name of its error, also in lists; absent: none, or not in the record."),
+  ),
 });
 
 const RunList = v.strictObject({ items: v.array(Run), cursor: v.optional(v.string()) });

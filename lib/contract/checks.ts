@@ -118,6 +118,7 @@ export const isRun = members({
   tookMs: optional(count),
   keptForMs: optional(either(count, oneOf("forever"))),
   resultOmitted: optional(oneOf(true)),
+  errorName: optional(text),
 }) as CheckOf<"isRun">;
 export const isRunList = members({ items: listOf(isRun), cursor: optional(text) }) as CheckOf<"isRunList">;
 export const isTaken = members({ startInMs: count, remaining: listOf(count) }) as CheckOf<"isTaken">;

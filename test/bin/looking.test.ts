@@ -275,6 +275,7 @@ describe("ticks", () => {
     await using before = await service.locks.acquire("nightly");
     await on("nightly", "2026-01-31", () => "never");
     await before.release();
+    await service.locks.tick("nightly", { occurrence: new Date("2026-02-01T02:00:00.000Z"), maxLateMs: 1000 }, () => "never");
     await on("nightly_eu", "2026-01-29", () => "done");
     await service.locks.runOnce("nightly_report", () => "done");
     const { stdout } = await holdfast("ticks", "nightly");
@@ -283,9 +284,11 @@ describe("ticks", () => {
       ["OCCURRENCE", "AFTER", "STATE", "ATTEMPT"],
       ["2026-01-28T02:00:00.000Z", "-", "succeeded", "1"],
       ["2026-01-30T02:00:00.000Z", "2d", "failed, can be retried", "1"],
-      ["2026-01-31T02:00:00.000Z", "1d", "failed", "1"],
+      ["2026-01-31T02:00:00.000Z", "1d", "skipped", "1"],
+      ["2026-02-01T02:00:00.000Z", "1d", "too late", "1"],
     ]);
-    const last = { key: "nightly_2026-01-31T02:00:00.000Z", occurrence: "2026-01-31T02:00:00.000Z", afterMs: 86_400_000, state: "failed" };
+    const occurrence = "2026-02-01T02:00:00.000Z";
+    const last = { key: `nightly_${occurrence}`, occurrence, afterMs: 86_400_000, state: "failed", errorName: "TickTooLate" };
     expect(await json("ticks", "nightly", "--max", "1")).toMatchObject({ items: [last] });
   });
 

@@ -1,7 +1,7 @@
 /** The console's lists in a real Chromium, among 5,000 held keys: what needs a look, order and search over all keys, and runs that need a person. */
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type Operator, READ_KEYS } from "../../console/handlers.js";
+import { type Operator, READ_KEYS, READ_ON_KEYS } from "../../console/handlers.js";
 import { type LockClient, LockError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
@@ -72,11 +72,14 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       expect(await keysOf(page)).toEqual(["ORDER_91231"]);
     });
 
-    it("says on a deployed service among how many keys it sorted, and reads all on demand", async () => {
+    it("reads on by itself on a deployed service, says of how many keys its figures are, and reads all on demand", async () => {
       const page = await open(`${deployed}#/locks`);
-      await page.getByText(`Counted and sorted among the first ${READ_KEYS} held keys of more.`).waitFor();
+      await page.getByText(`≥ 0 callers waiting, of ${READ_KEYS} read`).waitFor();
+      await page.getByText(`Counted and sorted among the first ${READ_KEYS} held keys of more. Reading on…`).waitFor();
+      await page.getByText(`Counted and sorted among the first ${READ_ON_KEYS} held keys of more.`, { exact: true }).waitFor();
+      await page.getByText(`≥ 0 callers waiting, of ${READ_ON_KEYS} read`).waitFor();
       await page.getByLabel("Only keys with waiters").check();
-      await page.getByText(`None of the first ${READ_KEYS} held keys is waited for`).waitFor();
+      await page.getByText(`None of the first ${READ_ON_KEYS} held keys is waited for`).waitFor();
       expect(await textOf(page)).not.toContain("or more held keys");
       expect(await faultsOf(page)).toEqual([]);
       await page.getByRole("button", { name: "Read all" }).click();

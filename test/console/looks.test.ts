@@ -50,6 +50,19 @@ describe("a look", () => {
     expect(seen).toMatchObject({ items: [], more: true, requests: READ_REQUESTS });
   });
 
+  it.each(["locks", "runs"] as const)(
+    "at %s is followed by one that reads on, in twice as many requests; then somebody has to ask",
+    async (path) => {
+      const { locks } = idle();
+      const bounds = [await look(locks, path), await look(locks, path, { on: "1" })].map(({ requests, readsOn }) => [requests, readsOn]);
+      expect(bounds).toEqual([
+        [READ_REQUESTS, true],
+        [2 * READ_REQUESTS, false],
+      ]);
+      expect(await look(idle(3).locks, path)).toMatchObject({ more: false, readsOn: false });
+    },
+  );
+
   it("that is bounded asks once more for the keys that begin with the search, if a key may begin so", async () => {
     const { asked, locks } = idle();
     expect(await look(locks, "locks", { find: " ORDER_1 " })).toMatchObject({ requests: READ_REQUESTS + 1 });

@@ -1,7 +1,7 @@
 /** The console's view over all keys that were read: figures, the keys that need a look, order and search. */
 import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../console/data.js";
-import { canBeKey, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../console/overview.js";
+import { canBeKey, figuresOf, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../console/overview.js";
 import { MARGIN_MS } from "../../console/page/words.js";
 import { formatSeconds } from "../../console/text/duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
@@ -97,6 +97,21 @@ describe("a search", () => {
       { key: "REFUND_2", state: "succeeded", attempt: 1, fencingToken: 2 },
     ];
     expect([keysOf(thatFit(runs, "d_2")), keysOf(thatFit(runs, "WORKER"))]).toEqual([["REFUND_2"], ["REFUND_1"]]);
+  });
+});
+
+describe("the figures", () => {
+  const said = (more: boolean, read = 4) =>
+    figuresOf({ figures: { held: 4, waiting: 0, waitedFor: 0, late: 1 }, more, read }).map(({ count, text }) => `${count} ${text}`);
+
+  it("are of all held keys", () => expect(said(false)).toEqual(["4 keys held", "0 callers waiting", "1 holder not renewed in time"]));
+
+  it("are the least that there are, and say of how many keys, as long as not all were read", () => {
+    expect(said(true, 500)).toEqual([
+      "≥ 4 keys held, of 500 read",
+      "≥ 0 callers waiting, of 500 read",
+      "≥ 1 holder not renewed in time, of 500 read",
+    ]);
   });
 });
 

@@ -1,9 +1,16 @@
 /** The occurrences of a schedule among the runs of the console. */
 import { expect, it } from "vitest";
-import { bySchedule, occurrenceOf } from "../../console/schedules.js";
+import type { RunOfKey } from "../../console/data.js";
+import { stateOf } from "../../console/text/run-text.js";
+import { bySchedule, isScheduleOf, occurrenceOf } from "../../console/schedules.js";
 
-const run = (key: string, state = "succeeded") => ({ key, state });
-const night = (day: number, state?: string) => run(`nightly_2026-11-0${day}T02:00:00.000Z`, state);
+type State = RunOfKey["state"];
+const run = (key: string, state: State = "succeeded", errorName?: string) => ({
+  key,
+  state,
+  ...(errorName !== undefined && { errorName }),
+});
+const night = (day: number, state?: State, errorName?: string) => run(`nightly_2026-11-0${day}T02:00:00.000Z`, state, errorName);
 
 it.each([
   ["nightly_2026-11-01T02:00:00.000Z", "nightly"],
@@ -28,5 +35,28 @@ it("leaves apart what needs a person", () => {
   expect(bySchedule([used, night(2), night(3)], (one) => one === used)).toEqual([
     used,
     { ...night(3), schedule: { name: "nightly", occurrences: 2, failed: 0 } },
+  ]);
+});
+
+it.each([
+  ["failed", "TickSkipped", "skipped"],
+  ["failed", "TickTooLate", "too late"],
+  ["failed", "TypeError", "failed"],
+  ["succeeded", "TickSkipped", "succeeded"],
+] as const)("says of an occurrence that is %s by %s that it is %s, and counts as failed those alone that are", (state, errorName, word) => {
+  const one = night(2, state, errorName);
+  expect(stateOf({ ...one, attempt: 1 })).toBe(word);
+  for (const runs of [
+    [one, night(3)],
+    [night(1), one],
+  ])
+    expect(bySchedule(runs, () => false)[0]?.schedule?.failed).toBe(Number(word === "failed"));
+});
+
+it("knows a schedule by its occurrences, and no other name that they begin with", () => {
+  expect(["nightly", "night", "nightly_2026"].map((name) => isScheduleOf(name, [run("nightly_report"), night(1)]))).toEqual([
+    true,
+    false,
+    false,
   ]);
 });

@@ -11,6 +11,9 @@ const STATES = {
   hung: () => undefined,
 } as const;
 
+const HOUR_MS = 3_600_000;
+const refusal = (code: string) => ({ status: 502, contentType: "application/json", body: JSON.stringify({ code, message: "no" }) });
+
 const AT = String.raw`At \d\d:\d\d:\d\d`;
 const LAST = "The last answer had no row.";
 /** Each view, what tells that its data are there, and the sentence of each state. */
@@ -76,6 +79,40 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(await page.locator(".lane :is(rect.hold.late, rect.hold.over, rect.hold.lost)").count()).toBe(0);
         expect(await faultsOf(page)).toEqual([]);
       });
+    });
+
+    it.each<[string, Parameters<Route["fulfill"]>[0], string, string]>([
+      ["401", refusal("not-configured"), "not accepted (401), or not set up", "This could not be read"],
+      ["403", refusal("forbidden"), "not allowed (403)", "You may not read this"],
+      ["429", refusal("throttled"), "throttled (429)", "The table is throttled"],
+      ["503", refusal("unavailable"), "failing (503)", "The service or its table does not answer"],
+      ["a page", { status: 200, contentType: "text/html", body: "<p>Hello</p>" }, "no answer of holdfast", "This is no answer of holdfast"],
+    ])("is red at once after %s, and says what came", async (_, answer, state, title) => {
+      const page = await consoles.open(`${consoles.here}#/locks`);
+      await page.getByText("held keys").first().waitFor();
+      await page.route("**/console/api/locks?**", (route) => route.fulfill(answer));
+      await page.locator(".light.over").getByText(state, { exact: true }).waitFor();
+      const notice = await page.getByRole("alert").innerText();
+      expect(notice).toContain(title);
+      expect(notice).not.toContain("under way");
+      expect(await page.locator(".light.held").count()).toBe(0);
+    });
+
+    it("is amber after one missed answer", async () => {
+      const page = await consoles.open(`${consoles.here}#/locks/HELD`, { turnsClock: true });
+      await page.getByText("Held by checkout-7 since").waitFor();
+      await page.route("**/console/api/**", STATES.hung);
+      await page.clock.runFor(1500);
+      await page.locator(".light.late").getByText("no answer yet").waitFor();
+    });
+
+    it("takes the service's time where the browser's clock is an hour ahead, and says so", async () => {
+      await consoles.locks.withLock("CLOCK", () => undefined);
+      const page = await consoles.open("about:blank");
+      await page.clock.install({ time: Date.now() + HOUR_MS });
+      await page.goto(`${consoles.here}#/locks/CLOCK`);
+      await page.getByText(/^Free since [\d:]+ \((<1s|\d+s)\): checkout-7 released it\.$/).waitFor();
+      await page.getByText(/^this device's clock is (1h|59m \d+s) ahead: times are the service's$/).waitFor();
     });
 
     it("paints what was known, and hatches the rest", async () => {

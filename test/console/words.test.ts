@@ -2,8 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { KeyView } from "../../console/data.js";
 import { endOf, wordOf } from "../../console/text/held-text.js";
+import { ApiError } from "../../console/page/api.js";
+import { learnOffset, serviceNowMs, skewMs } from "../../console/page/clock.js";
 import { isOld, poll } from "../../console/page/poll.js";
 import { hrefOf, routeOf } from "../../console/page/route.js";
+import { type Asked, skewText, statusOf } from "../../console/page/status.js";
 import { afterText, breakCommand, keyTone, kindOf, lifeOf, sentence, shortToken, stateText, timeText } from "../../console/page/words.js";
 
 type Holder = KeyView["holders"][number];
@@ -200,6 +203,78 @@ describe("an address", () => {
   it.each(["", "#", "#/", "#/nowhere", "#secret=x"])("%j is the list of locks", (hash) => {
     expect(routeOf(hash)).toMatchObject({ place: "locks" });
     expect(routeOf(hash).key).toBeUndefined();
+  });
+});
+
+describe("the header", () => {
+  const NOW_MS = 1_000_000_000_000;
+  const SECOND_MS = 1000;
+  /** A poll whose last answer and present request are so many seconds old. */
+  const asked = (answeredS?: number, askedS?: number, more: Partial<Asked> = {}): Asked => ({
+    everyMs: 5 * SECOND_MS,
+    sinceMs: NOW_MS - 600 * SECOND_MS,
+    data: {},
+    ...(answeredS !== undefined && { atMs: NOW_MS - answeredS * SECOND_MS }),
+    asked: { current: askedS === undefined ? undefined : NOW_MS - askedS * SECOND_MS },
+    ...more,
+  });
+  const refused = (code: string) => asked(3, undefined, { error: new ApiError({ code, message: "no" }) });
+  const many = { data: { requests: 20 } };
+  const said = (views: readonly Asked[], others: readonly Asked[] = []): string => {
+    const { tone, state, age } = statusOf(views, others, NOW_MS);
+    return `${tone}: ${state} ${age}`.trim();
+  };
+
+  it.each<[string, Asked, string]>([
+    ["that was answered", asked(2), "held: live answered 2s ago"],
+    ["that asks again", asked(6, 1), "held: live answered 6s ago"],
+    ["that missed one answer", asked(10, 5.1), "late: no answer yet for 5s"],
+    ["that missed two", asked(11, 10.1), "over: no answer for 11s"],
+    ["that is stopped at a look of 20 requests", asked(101, 21, many), "late: no answer yet for 21s"],
+    ["that is stopped there for longer", asked(141, 41, many), "over: no answer for 2m 21s"],
+    ["that rests after a look of 20 requests", asked(40, undefined, many), "unknown: resting answered 40s ago, asks in 1m"],
+    ["that was never answered", asked(undefined, 1, { sinceMs: NOW_MS - 1000 }), "unknown: asking"],
+    ["that gets 401", refused("not-configured"), "over: not accepted (401), or not set up for 3s"],
+    ["that gets 403", refused("forbidden"), "over: not allowed (403) for 3s"],
+    ["that gets 429", refused("throttled"), "over: throttled (429) for 3s"],
+    ["that gets 503", refused("unavailable"), "over: failing (503) for 3s"],
+    ["that gets a page", refused("no-answer"), "over: no answer of holdfast for 3s"],
+    ["that nobody answers", refused("unreachable"), "over: no answer for 3s"],
+    ["that gets another refusal", refused("contended"), "over: refused (contended) for 3s"],
+  ])("says of a view %s", (_, view, text) => {
+    expect(said([view])).toBe(text);
+    // Answers to other polls make no view live.
+    expect(said([view], [asked(1)])).toBe(text);
+  });
+
+  it("says that another poll of the service fails, and isn't live while one of two polls of the view was never answered", () => {
+    expect(said([asked(40, undefined, many)], [refused("unavailable")])).toBe("over: failing (503) for 3s");
+    expect(said([asked(1), asked(undefined, 1, { sinceMs: NOW_MS - 1000 })])).toBe("unknown: asking");
+  });
+
+  it("says how far this device's clock is from the service's, of which all times are", () => {
+    const HOUR_MS = 3_600_000;
+    const nowMs = Date.now();
+    for (const [awayMs, text] of [
+      [0, ""],
+      [-HOUR_MS - 500, "this device's clock is 1h ahead: times are the service's"],
+      [HOUR_MS + 500, "this device's clock is 1h behind: times are the service's"],
+      [4000, ""],
+    ] as const) {
+      learnOffset(nowMs + awayMs, nowMs, nowMs);
+      expect(skewText(skewMs())).toBe(text);
+      expect(Math.abs(serviceNowMs() - nowMs - awayMs)).toBeLessThan(HOUR_MS / 10);
+    }
+    learnOffset(nowMs, nowMs, nowMs);
+  });
+
+  it("keeps the offset of the quickest answer, which errs least", () => {
+    const nowMs = Date.now();
+    learnOffset(nowMs + 60_000, nowMs, nowMs + 10);
+    learnOffset(nowMs + 61_900, nowMs, nowMs + 2000);
+    expect(skewMs()).toBe(-59_995);
+    learnOffset(nowMs, nowMs, nowMs);
+    expect(skewMs()).toBeUndefined();
   });
 });
 

@@ -316,6 +316,27 @@ describe("a view of a run", () => {
     expect(view({}, run())).not.toHaveProperty("takeover");
   });
 
+  it.each<[text: string | undefined, errorName: string | undefined]>([
+    ['{"name":"TickSkipped","message":"no"}', "TickSkipped"],
+    [JSON.stringify({ name: "x".repeat(100) }), "x".repeat(64)],
+    ...['{"message":"no"}', '{"name":7}', '{"name":""}', '"no"', "null", undefined].map((text): [string | undefined, undefined] => [
+      text,
+      undefined,
+    ]),
+  ])("of a failure has the name of its error, if the record has it: %s", (text, errorName) => {
+    for (const state of ["failed", "retry"] as const) {
+      const done = over(state === "failed" ? "failed" : "succeeded", { attempt: 3 });
+      const payload = { digest: "d", bytes: 1, ...(text !== undefined && { text }) };
+      expect(view({}, { ...done, state, outcome: { ...done.outcome!, payload } }).errorName).toBe(errorName);
+    }
+  });
+
+  it("of a success has no name of an error, whatever its result is", () => {
+    const done = over("succeeded", { attempt: 3 });
+    const payload = { digest: "d", bytes: 1, text: '{"name":"me"}' };
+    expect(view({}, { ...done, outcome: { ...done.outcome!, payload } })).not.toHaveProperty("errorName");
+  });
+
   it("has a tag of its state, attempt, token and checkpoint", () => {
     const shown = view({}, over("succeeded", { attempt: 3 }));
     expect(runTag(shown, run())).toBe(`"succeeded.3.${NOW_MS - 7}"`);

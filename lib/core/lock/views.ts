@@ -283,6 +283,18 @@ export interface RunView {
   readonly result?: unknown;
   readonly error?: unknown;
   readonly resultOmitted?: true;
+  /** For a failed run: the name of its error, also in lists. Absent: it has none, or its error is too large for the record. */
+  readonly errorName?: string;
+}
+
+/** The longest name of an error in a view, in characters. */
+const NAME_CHARS = 64;
+
+/** Returns the name of a stored error, if its text is in the record. */
+function errorNameOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const { name } = (JSON.parse(text) ?? {}) as { readonly name?: unknown };
+  return typeof name === "string" && name !== "" ? name.slice(0, NAME_CHARS) : undefined;
 }
 
 /** Returns the run's present state, without its values. A running run whose lease may be taken over is interrupted. */
@@ -299,8 +311,10 @@ export function runView(key: string, record: LockRecord, run: Run, reading: Cloc
     return { ...common, state: "interrupted", ...(lapsed && { owner: lapsed.owner, endedAgoMs: lapsed.endedAgoMs }) };
   }
   const { outcome } = run;
-  const { keptUntilMs = 0, omitted } = outcome ?? {};
+  const { keptUntilMs = 0, omitted, payload } = outcome ?? {};
+  const errorName = run.state === "succeeded" ? undefined : errorNameOf(payload?.text);
   const ended = outcome && {
+    ...(errorName !== undefined && { errorName }),
     owner: outcome.owner,
     endedAgoMs: Math.max(0, reading.latestMs - outcome.endedAtMs),
     tookMs: Math.max(0, outcome.endedAtMs - outcome.startedAtMs),
