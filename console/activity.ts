@@ -17,6 +17,19 @@ export function isLoss({ event, reason = "", repeated, heldMs }: Line): boolean 
   return event === "ended" && repeated !== true && heldMs !== undefined && /^(?:expired|taken|broken)\b/.test(reason);
 }
 
+/** Returns when what a line tells happened, in epoch ms: the end of a lease that ran out was before anybody saw it. */
+export function happenedAtMs({ event, atMs, lapsedMs = 0 }: Line): number {
+  return event === "ended" ? atMs - lapsedMs : atMs;
+}
+
+/** The time over which losses are counted, in ms. */
+export const LOSSES_MS = 600_000;
+
+/** Returns how many leases were lost in the time up to `nowMs`: by these lines, and `ranOut` of which no line tells yet. */
+export function lossesBefore(nowMs: number, lines: readonly Line[], ranOut = 0): number {
+  return ranOut + lines.filter((line) => line.kind === "lock" && happenedAtMs(line) >= nowMs - LOSSES_MS && isLoss(line)).length;
+}
+
 /** Returns the counts of the `count` equal parts of the time from `fromMs` on, each `stepMs` long. Lines outside are left out. */
 export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number, count: number): readonly CountBucket[] {
   const buckets = Array.from({ length: count }, (_, at) => ({
@@ -27,7 +40,7 @@ export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number
     longestWaitMs: 0,
   }));
   for (const line of lines) {
-    const bucket = buckets[Math.floor((line.atMs - fromMs) / stepMs)];
+    const bucket = buckets[Math.floor((happenedAtMs(line) - fromMs) / stepMs)];
     if (!bucket) continue;
     if (line.event === "granted") {
       bucket.granted += 1;

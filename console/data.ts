@@ -65,6 +65,8 @@ export interface LocksData extends ListData<KeyView> {
     readonly waitedFor: number;
     /** The holders that didn't renew in time. */
     readonly late: number;
+    /** The leases that ran out in the last ten minutes, and whose end no line of the log tells yet. Absent: there is no log here. */
+    readonly ranOut?: number;
   };
   /** The keys that need a look, the longest wait first: as many as a person reads. */
   readonly looks: readonly KeyView[];

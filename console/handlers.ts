@@ -9,6 +9,7 @@ import { bySchedule, isScheduleOf } from "./schedules.js";
 import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunData, RunOfKey } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
+import { RanOut } from "./ran-out.js";
 import type { RecentLines } from "./recent-lines.js";
 
 /** The calls of an operator, which are all that a console needs of a client. */
@@ -84,6 +85,17 @@ export function handlersOf(options: HandlerOptions): Handlers {
         throw error;
       },
     ));
+  const ranOut = new RanOut();
+  let told = 0;
+  const ranOutOf = (held: readonly KeyView[], log: RecentLines, inNamespace: string): Promise<number> => {
+    for (let next = -1; next !== told;) {
+      next = told;
+      const { lines: added, next: end } = log.since(told, inNamespace);
+      ranOut.add(added);
+      told = end;
+    }
+    return ranOut.count(held, (key) => locks.inspect(key), performance.now());
+  };
   const withParts = <T extends { readonly key: string }>(view: T): T & Parts => ({ ...view, parts: partsOf(view.key) });
   const runOfKey = (run: RunInspection): RunOfKey => {
     const { checkpoint, result, error: _error, version: _version, ...shown } = run;
@@ -134,7 +146,9 @@ export function handlersOf(options: HandlerOptions): Handlers {
       const { items, ...look } = await readList(page, query, reader);
       const order = ORDERS.find((name) => name === query.get("order")) ?? "wait";
       const search = { find: findIn(query), order, onlyWaited: query.get("only") === "waited", rowsMax: rowsIn(query) };
-      return { ...locksOf(items.map(withParts), search), ...look, namespace: listedIn };
+      const found = locksOf(items.map(withParts), search);
+      const figures = lines ? { ...found.figures, ranOut: await ranOutOf(items, lines, listedIn ?? "") } : found.figures;
+      return { ...found, figures, ...look, namespace: listedIn };
     },
     lock: async (query): Promise<KeyView> => withParts(await locks.inspect(keyIn(query))),
     async runs(query, reader): Promise<ListData<RunOfKey>> {

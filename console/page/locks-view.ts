@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { formatSeconds } from "../text/duration.js";
 import { DEFAULT_ATTEMPTS, nextOf, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
-import { isLoss } from "../activity.js";
+import { lossesBefore } from "../activity.js";
 import type { About, KeyView, LocksData, RunOfKey } from "../data.js";
 import { type Figure, type Order, atLeast, figuresOf, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
@@ -54,13 +54,10 @@ export function LocksView(props: ViewProps): Content {
   </main>`;
 }
 
-/** The time over which losses are counted, in ms. */
-const LOSSES_MS = 600_000;
-
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
 function Figures(props: ViewProps & { readonly data: LocksData; readonly atMs: number; readonly age: string }): Content {
   const { data, atMs, age, exhausted, lines, logFromMs } = props;
-  const losses = lines.filter((line) => line.kind === "lock" && line.atMs >= atMs - LOSSES_MS && isLoss(line)).length;
+  const losses = lossesBefore(atMs, lines, data.figures.ranOut);
   const refused = exhausted?.items.length ?? 0;
   const last: Figure =
     logFromMs === undefined

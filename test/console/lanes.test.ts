@@ -1,6 +1,6 @@
 /** Lines of the log as lanes, as counts over time and as the deeds of operators: the pure parts of the console. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, deedOf, isLoss, reasonOf, refusalsSince } from "../../console/activity.js";
+import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
 import { type Gone, arranged, beginning, ending, lanesOf, withPresent } from "../../console/lanes.js";
 
@@ -187,6 +187,14 @@ describe("counts over time", () => {
     ["is told again", { heldMs: 1, reason: "taken", repeated: true }, false],
   ])("a lease that %s is a loss or not", (_, more, isLost) => {
     expect(isLoss(line(0, "ended", "a", more))).toBe(isLost);
+  });
+
+  it("of a lease that ran out belongs to the time at which it did, whenever a request saw it", () => {
+    const taken = line(LOSSES_MS + 50, "ended", "a", { heldMs: LOSSES_MS, lapsedMs: LOSSES_MS, reason: "taken" });
+    expect(bucketsOf([taken], 0, 100, 1)).toMatchObject([{ lost: 1 }]);
+    expect([0, 49, 50, 51].map((at) => lossesBefore(LOSSES_MS + at, [taken]))).toEqual([1, 1, 1, 0]);
+    // Those that no line tells yet are counted beside them.
+    expect(lossesBefore(LOSSES_MS, [taken], 2)).toBe(3);
   });
 
   it("tell the most frequent refusal first", () => {

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import type { KeyView, ListData } from "../../console/data.js";
+import type { KeyView, ListData, LocksData } from "../../console/data.js";
 import { type Operator, handlersOf, READ_REQUESTS } from "../../console/handlers.js";
 import { RecentLines } from "../../console/recent-lines.js";
 import { consoleOf } from "../../console/server.js";
+import type { LogLine } from "../../lib/dynamodb.js";
 import { createLocalServer } from "../../infra/local/local-server.js";
 
 const closing: (() => void)[] = [];
@@ -151,5 +152,60 @@ describe("a reader who goes", () => {
     answer();
     await new Promise((resolve) => setImmediate(resolve));
     expect(asked).toHaveLength(2);
+  });
+});
+
+describe("a lease that ran out, and that no line of the log ends", () => {
+  const MINUTE_MS = 60_000;
+  const granted = (lease: string, fencingToken: number): LogLine => ({
+    event: "granted",
+    kind: "lock",
+    namespace: "default",
+    model: "",
+    id: `key of ${lease}`,
+    lease,
+    fencingToken,
+    owner: "",
+    principal: "",
+    operateAtMs: 0,
+    requestId: "",
+  });
+
+  /** A service with a log, whose keys are held, or over for so long, or neither. */
+  function service(states: Readonly<Record<string, "held" | "gone" | number>>) {
+    const lines = new RecentLines(0);
+    const tokens = Object.keys(states);
+    for (const [at, lease] of tokens.entries()) lines.add(granted(lease, at + 1));
+    const view = (lease: string): KeyView => {
+      const fencingToken = tokens.indexOf(lease) + 1;
+      const state = states[lease];
+      const hold = { owner: "", mode: "exclusive", permits: 1, fencingToken, heldMs: 1, remainingMs: 1, leaseMs: 2 } as const;
+      const lapsed = typeof state === "number" ? [{ owner: "", fencingToken, heldMs: 1, endedAgoMs: state }] : [];
+      return { ...held(`key of ${lease}`), holders: state === "held" ? [hold] : [], lapsed };
+    };
+    const asked: string[] = [];
+    const locks = {
+      list: () => Promise.resolve({ namespace: "default", items: tokens.filter((lease) => states[lease] === "held").map(view) }),
+      inspect: (key: string) => {
+        asked.push(key);
+        return Promise.resolve(view(key.slice("key of ".length)));
+      },
+    } as unknown as Operator;
+    const { answers } = handlersOf({ locks, where: "here", canChange: false, pollMs: 1000, lines });
+    const ranOut = async () => ((await answers["locks"]?.(new URLSearchParams(), never)) as LocksData).figures.ranOut;
+    return { lines, asked, ranOut };
+  }
+
+  it("is counted as soon as that is past, for ten minutes, and its key is looked at once", async () => {
+    const { asked, ranOut } = service({ a: "held", b: 1, c: 9 * MINUTE_MS, d: 11 * MINUTE_MS, e: "gone" });
+    expect([await ranOut(), await ranOut()]).toEqual([2, 2]);
+    expect(asked.toSorted()).toEqual(["b", "c", "d", "e"].map((lease) => `key of ${lease}`));
+  });
+
+  it("is not counted beside the line that ends it", async () => {
+    const { lines, ranOut } = service({ b: 1 });
+    expect(await ranOut()).toBe(1);
+    lines.add({ ...granted("b", 1), event: "ended", reason: "taken", heldMs: 2 });
+    expect(await ranOut()).toBe(0);
   });
 });
