@@ -12,9 +12,11 @@ import { environment, fromEnvironment, optionOrVariable } from "./client/wire/en
 import { InvalidRequestError } from "./client/wire/errors.js";
 import { systemRuntime } from "./client/runtime.js";
 import { emitQuietly } from "./client/wire/events.js";
-import { checkVia, failover } from "./client/wire/failover.js";
-import { callersOf, httpApi } from "./client/wire/http.js";
-import { type HttpOptions, checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
+import { failover } from "./client/wire/failover.js";
+import { serviceAt } from "./client/wire/doors.js";
+import { callersOf } from "./client/wire/http.js";
+import { type HttpOptions, checkUrl, HTTP_OPTIONS, urlsOf } from "./client/wire/http-options.js";
+import { checkVia } from "./client/wire/ways.js";
 import type { CallerIdentity, Via } from "./core/api/locks.js";
 import type { ServiceApi } from "./core/api/runs.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
@@ -47,8 +49,11 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
    * @default "table"
    */
   readonly via?: Via | undefined;
-  /** The service's URL. With `via: "table"`, give it for a later `use("service")`. @default HOLDFAST_URL, unless `via` is `"table"` */
-  readonly url?: string | undefined;
+  /**
+   * The service's URL, or those of several services of one table, the nearest first. With `via: "table"`, give it for a later
+   * `use("service")`. @default HOLDFAST_URL, in which commas separate several, unless `via` is `"table"`
+   */
+  readonly url?: string | readonly string[] | undefined;
   /**
    * The tenant's namespace, for a table that has tenants. Clients of different namespaces never contend. On a table without tenants, all
    * callers share the namespace `"default"`, and any other namespace is refused.
@@ -108,7 +113,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   checkLocation(options);
   const { via = "table" } = options;
   checkVia(via);
-  const service = serviceOf(options, via);
+  const urls = urlsFor(options, via);
   const { calls, region, time } = tableAccess(options.client, options, {
     clock: systemClock,
     random: randomNumber,
@@ -117,9 +122,21 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const policy: PolicyOptions = given({ clockErrorMs: options.clockErrorMs, retentionMs: options.retentionMs });
   const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
+  const onTable = (identity: CallerIdentity): ServiceApi => {
+    const store = createDynamoStore({
+      calls,
+      region,
+      tableName,
+      clock: systemClock,
+      random: randomNumber,
+      policy: createPolicy(identity),
+    });
+    const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };
+    return lockService({ store, log: options.log ?? NO_LOG, clock: systemClock, exposeCause: true }, caller, clocks);
+  };
   const { api, use } = failover({
     via,
-    service,
+    ways: [...urls.map((url) => serviceAt({ ...options, url })), { kind: "table", open: onTable }],
     clock: systemClock,
     random: randomNumber,
     // Every principal of the HTTP API contains a slash, so "direct" differs from all of them in a shared namespace.
@@ -130,29 +147,14 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
       ...(Object.keys(policy) as (keyof PolicyOptions)[]),
     ],
     emit: (event) => void emitQuietly(options.onEvent, event),
-    onTable(identity: CallerIdentity) {
-      const store = createDynamoStore({
-        calls,
-        region,
-        tableName,
-        clock: systemClock,
-        random: randomNumber,
-        policy: createPolicy(identity),
-      });
-      const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };
-      return lockService({ store, log: options.log ?? NO_LOG, clock: systemClock, exposeCause: true }, caller, clocks);
-    },
   });
-  const callers = service && callersOf(options);
+  const callers = urls.length > 0 ? callersOf(options) : undefined;
   return createClient({ ...systemRuntime(api), callers, use, ...(via !== "service" && { transport: "dynamodb" as const }) }, options);
 }
 
-/** Returns the operations over HTTP; undefined without a URL. @throws InvalidRequestError if `via` needs one, or it is invalid */
-function serviceOf(options: DynamoClientOptions, via: Via): ServiceApi | undefined {
-  const url = via === "table" ? options.url : optionOrVariable("url", options.url, "HOLDFAST_URL");
-  if (url === undefined) return undefined;
-  checkUrl("url", url);
-  return httpApi({ ...options, url });
+/** Returns the URLs of services; none without one. @throws InvalidRequestError if `via` needs one, or it is invalid */
+function urlsFor({ url }: DynamoClientOptions, via: Via): readonly string[] {
+  return via === "table" && url === undefined ? [] : urlsOf(url);
 }
 
 /** @throws InvalidRequestError naming the option that is invalid, or that a client of the caller's has already */

@@ -5,10 +5,10 @@
 import { type ClientOptions, checkClient } from "./client/calls/client-options.js";
 import type { LockClient } from "./client/calls/lock-client.js";
 import { createClient } from "./client/client.js";
-import { optionOrVariable } from "./client/wire/environment.js";
 import { callersOf, httpApi } from "./client/wire/http.js";
-import { type HttpOptions, checkUrl, HTTP_OPTIONS } from "./client/wire/http-options.js";
+import { type HttpOptions, HTTP_OPTIONS, urlsOf } from "./client/wire/http-options.js";
 import { systemRuntime } from "./client/runtime.js";
+import { type Call, apiBy } from "./core/api/call.js";
 
 export { currentLease } from "./client/calls/surrounding.js";
 export type { ClientOptions } from "./client/calls/client-options.js";
@@ -45,19 +45,27 @@ export type { KeyPart } from "./core/key.js";
 export { key } from "./client/calls/key.js";
 export type { Inspection, RunView } from "./core/lock/views.js";
 
-/** Options of a client over HTTP. `url` defaults to the environment variable `HOLDFAST_URL`. */
+/** Options of a client over HTTP. */
 export interface HttpClientOptions extends ClientOptions, Omit<HttpOptions, "url"> {
-  readonly url?: string | undefined;
+  /**
+   * The API's URL, with its stage if it has one. Or the URLs of several services of one table, the nearest first: requests go to the first that
+   * answers, and leases, places in queues and runs go on through another. @default HOLDFAST_URL, in which commas separate several
+   */
+  readonly url?: string | readonly string[] | undefined;
 }
 
 /**
  * Creates a client of the service at `url`. The client sends nothing until it is asked for a lock.
- * @throws InvalidRequestError if there is no URL, the URL is invalid, or an option does not exist.
+ * @throws InvalidRequestError if there is no URL, a URL is invalid, or an option does not exist.
  */
 export function createLockClient(options: HttpClientOptions = {}): LockClient {
   checkClient(options, HTTP_OPTIONS);
-  const url = optionOrVariable("url", options.url, "HOLDFAST_URL");
-  checkUrl("url", url);
-  const http = { ...options, url };
-  return createClient({ ...systemRuntime(httpApi(http)), callers: callersOf(http) }, options);
+  const urls = urlsOf(options.url);
+  const [url = ""] = urls;
+  const first = httpApi({ ...options, url });
+  let loaded: Promise<Call> | undefined;
+  const load = (): Promise<Call> => import("./client/wire/doors.js").then(({ servicesAt }) => servicesAt(urls, options));
+  // A client of one URL doesn't load what several need.
+  const api = urls.length > 1 ? apiBy(first, async (...request) => (await (loaded ??= load()))(...request)) : first;
+  return createClient({ ...systemRuntime(api), callers: callersOf(options) }, options);
 }

@@ -124,6 +124,8 @@ export interface LocalDetails extends RefusalDetails {
   readonly invocationEnds?: boolean;
   /** True if the service decided nothing: the request was not sent, or something before the service refused it. */
   readonly undecided?: boolean;
+  /** True if nothing answered at the address, or something else than the service. */
+  readonly unreached?: boolean;
   /** The failure from which it came. */
   readonly cause?: unknown;
 }

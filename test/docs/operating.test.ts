@@ -44,7 +44,7 @@ function breakerTable(): string {
       ],
       [
         "is a failure",
-        "silence until an attempt's time limit, a broken connection, and answers of 5xx that mean an outage: `unavailable`, `internal`, a gateway's own",
+        "silence until an attempt's time limit, and for a second while the other way may be asked; a broken connection; nobody at the address; and answers of 5xx that mean an outage: `unavailable`, `internal`, a gateway's own",
       ],
       [
         "is none",

@@ -176,7 +176,7 @@ export function createMemoryStore({
 }
 
 /** Limits in this process's memory. */
-function createMemoryLimits(): LimitStore {
+export function createMemoryLimits(): LimitStore {
   const records = new Map<string, readonly [LimitName, LimitRecord]>();
   const idOfLimit = ({ namespace, key }: LimitName): string => `${namespace}/${key}`;
   return {

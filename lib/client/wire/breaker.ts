@@ -1,10 +1,10 @@
 /**
- * Decides when a client with two ways stops using the service, and when it returns. Pure: the caller reports what happened, and when by a
- * monotonic clock.
+ * Decides when a client with several ways stops using one of them, and when it returns to it. Each way has a breaker. Pure: the caller reports
+ * what happened, and when by a monotonic clock.
  *
- * 1. The service is in use. Three failed attempts in a row, or five in 10 s that are at least half of all, trip the breaker.
- * 2. The table is in use. The service rests for 48 to 72 s. Then one probe at a time is sent to it, a second apart.
- * 3. Three answered probes in a row: the service is in use again. A failed one: it rests again. One whose answer is unclear counts for
+ * 1. The way is in use. Three failed attempts in a row, or five in 10 s that are at least half of all, trip the breaker.
+ * 2. The way rests for 48 to 72 s. Then one probe at a time is sent to it, a second apart.
+ * 3. Three answered probes in a row: the way may be used again. A failed one: it rests again. One whose answer is unclear counts for
  *    neither.
  *
  * The random length of the rest keeps the clients of a fleet from returning all at once.
@@ -18,10 +18,10 @@ export const BREAKER = {
   failures: 5,
   share: 0.5,
   windowMs: 10_000,
-  /** The rest of the service before the first probe, and the part of it by which it varies in either direction. */
+  /** The rest of a way before the first probe, and the part of it by which it varies in either direction. */
   restMs: 60_000,
   restJitter: 0.2,
-  /** Answered probes in a row after which the service is used again, and the least time between two of them. */
+  /** Answered probes in a row after which the way is used again, and the least time between two of them. */
   probes: 3,
   probeIntervalMs: 1000,
 } as const;
@@ -36,23 +36,23 @@ interface Second {
 
 /** The state of the breaker. */
 export type Breaker =
-  | { readonly way: "service"; readonly inARow: number; readonly seconds: readonly Second[] }
-  | { readonly way: "table"; readonly probeAtMs: number; readonly isProbing: boolean; readonly answered: number };
+  | { readonly rests: false; readonly inARow: number; readonly seconds: readonly Second[] }
+  | { readonly rests: true; readonly probeAtMs: number; readonly isProbing: boolean; readonly answered: number };
 
-/** An attempt at the service that was answered or not; a probe that is sent, and its result. */
+/** An attempt at the way that was answered or not; a probe that is sent, and its result. */
 export type BreakerEvent = "answered" | "failed" | "probe" | "probe-answered" | "probe-failed" | "probe-unclear";
 
-/** The first state: the service is in use, and nothing has failed. */
-export const UNTRIPPED: Breaker = { way: "service", inARow: 0, seconds: [] };
+/** The first state: nothing has failed. */
+export const UNTRIPPED: Breaker = { rests: false, inARow: 0, seconds: [] };
 
-/** True if a probe of the service should be sent at `nowMs`. */
+/** True if a probe of the way should be sent at `nowMs`. */
 export function isProbeDue(state: Breaker, nowMs: number): boolean {
-  return state.way === "table" && !state.isProbing && nowMs >= state.probeAtMs;
+  return state.rests && !state.isProbing && nowMs >= state.probeAtMs;
 }
 
 /** Returns the state after `event` at `nowMs`. @param random from 0 to 1, for the length of a rest */
 export function afterEvent(state: Breaker, event: BreakerEvent, nowMs: number, random: number): Breaker {
-  if (state.way === "service") {
+  if (!state.rests) {
     if (event !== "answered" && event !== "failed") return state;
     const inARow = event === "failed" ? state.inARow + 1 : 0;
     const seconds = counted(state.seconds, event === "failed", nowMs);
@@ -69,7 +69,7 @@ export function afterEvent(state: Breaker, event: BreakerEvent, nowMs: number, r
 
 function resting(nowMs: number, random: number): Breaker {
   const { restMs, restJitter } = BREAKER;
-  return { way: "table", probeAtMs: nowMs + restMs * (1 - restJitter + 2 * restJitter * random), isProbing: false, answered: 0 };
+  return { rests: true, probeAtMs: nowMs + restMs * (1 - restJitter + 2 * restJitter * random), isProbing: false, answered: 0 };
 }
 
 /** Counts an attempt in its second, and drops the seconds before the window. */

@@ -1,45 +1,33 @@
 /**
- * One transport that holds two: the service over HTTP, and the table directly. The client above doesn't know which of them carries out a
- * request. That is safe because both decide on one record: a request that is repeated on the other way has the same leaseId, and a lease
- * answers to the same principal on both.
+ * One transport that holds several ways to the records: services over HTTP, and the table directly, in one Region or in several. The client
+ * above doesn't know which of them carries out a request. That is safe because all decide on one record: a request that is repeated on
+ * another way has the same leaseId, and a lease answers to the same principal on each.
  *
- * 1. The service tells the caller's identity: its namespace, its principal, and the parameters of the records. The table is used under it.
- * 2. Before the table is used, a lease that the service granted, of a lock, a run or a set, must be found there. For a client that only takes
- *    from limits, a take of its own must (decision 064). Otherwise failover is refused.
- * 3. A breaker (breaker.ts) chooses the way of new requests. An attempt that failed is repeated on the other way.
+ * 1. A service tells the caller's identity: its namespace, its principal, and the parameters of the records. All services must tell the same,
+ *    and the table is used under it.
+ * 2. Before another way is used, a lease that the way in use granted, of a lock, a run or a set, must be found there. For a client that only
+ *    takes from limits, a take of its own must (decision 064). Otherwise that way is refused. A process that begins while its first way is
+ *    silent has no lease: it believes another way if the table there lists the first one among its doors (decision 103).
+ * 3. Each way has a breaker (breaker.ts). New requests go to the first way that doesn't rest. An attempt that failed is repeated on a way where
+ *    it has not failed yet, at once: it doesn't wait for as long as the failed way asks for. While there is such a way, an attempt ends after
+ *    a second of silence.
  *
- * Only silence, `unavailable` and `internal` are failures of the service. No other answer says that it can't be reached, and neither does a
- * kept connection that the other side had closed.
+ * Only silence, `unavailable`, `internal`, and something else in the service's place are failures of a way. No other answer says that it can't
+ * be reached, and neither does a kept connection that the other side had closed.
  */
 import { isA } from "../../core/brand.js";
 import type { Refusal } from "../../core/errors.js";
-import { type CallerIdentity, type CallOptions, type Health, type LeaseRef, type Via, NoResponse } from "../../core/api/locks.js";
+import { type CallOptions, type Health, type LeaseRef, type Via, NoResponse } from "../../core/api/locks.js";
 import { type AnswerOf, type Operation, type RequestOf, apiBy, callOf } from "../../core/api/call.js";
 import type { ServiceApi } from "../../core/api/runs.js";
-import type { LockClientEvent } from "./events.js";
-import { LockError } from "./errors.js";
+import type { Timer } from "../../core/time.js";
 import { refused } from "./checks.js";
-import { type Breaker, type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
-import type { Knowledge, RequestLimits } from "./compare-ways.js";
-import { identityOf, leaseIn, lookUp, lookUpTake, notConfigured, OTHER_TABLE, UNPROVEN } from "./compare-ways.js";
-import { stopSignalOf } from "./lazy-abort.js";
-import type { Runtime } from "./retry.js";
-
-export type Way = "service" | "table";
-
-/** The parts of a client with two ways. */
-export interface FailoverDeps extends Runtime {
-  readonly via: Via;
-  /** Undefined if the client has no URL. */
-  readonly service: ServiceApi | undefined;
-  /** Returns the operations straight on the table, as this caller. */
-  readonly onTable: (identity: CallerIdentity) => ServiceApi;
-  /** The identity on the table of a client that has not asked the service. */
-  readonly own: CallerIdentity;
-  /** The members of `own` that were configured, which the service must confirm. */
-  readonly configured: readonly (keyof CallerIdentity)[];
-  readonly emit: (event: LockClientEvent) => void;
-}
+import { type BreakerEvent, afterEvent, isProbeDue, UNTRIPPED } from "./breaker.js";
+import { type Knowledge, type RequestLimits, leaseIn } from "./compare-ways.js";
+import { LazyAbort, stopSignalOf } from "./lazy-abort.js";
+import { Proofs } from "./proofs.js";
+import { timeLimit, TIMED_OUT } from "./retry.js";
+import { type FailoverDeps, type Route, checkVia, Ways } from "./ways.js";
 
 /** The client's operations, and the choice of their way. */
 export interface Failover {
@@ -50,278 +38,198 @@ export interface Failover {
 
 type ApiAnswer = { readonly ok: true } | Refusal;
 type WayOutcome = "answered" | "failed" | undefined;
-/** A record of this client that both ways have. */
-type Proof = "lease" | "take";
-interface Met {
-  readonly found: Knowledge;
-  readonly by: Proof;
-}
-
-/** Limits of the requests by which the two ways are compared, in ms. */
-const COMPARED: RequestLimits = { attemptMs: 1500, budgetMs: 5000 };
 /** The time limit of a probe's request, in ms. */
 const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
-/** The time after which a comparison that got no answer, or an unclear one, is repeated, in ms. */
-const COMPARE_AGAIN_MS = 10_000;
-/** Leases or takes of the service unknown to the table after which the two are considered to have different tables. A key forgets old leases. */
-const UNKNOWN_MAX = 3;
-/** The result of a probe, by what the service knows of the client's last lease. */
+/** The silence of a way after which an attempt goes to another one, in ms. */
+const SILENT_MS = 1000;
+/** The longest time for which a service holds a request before it answers, in ms, and the operations that it holds. */
+const HELD_MAX_MS = 5000;
+const HELD: readonly Operation[] = ["start", "inspect", "run"];
+/** The result of a probe, by what the way knows of the client's last lease. */
 const PROBE_RESULTS = { known: "probe-answered", unknown: "probe-failed", unclear: "probe-unclear" } as const;
-/** The largest number of requests whose last attempt's way is remembered. */
+/** The largest number of requests of which it is remembered where they failed. */
 const REMEMBERED = 1000;
 
-/** Combines both ways. Nothing is sent before the first call. */
+/** Combines the ways. Nothing is sent before the first call. */
 export function failover(deps: FailoverDeps): Failover {
-  const ways = new TwoWays(deps);
-  const api = deps.service ? apiBy(deps.service, (...request) => ways.call(...request)) : ways.on("table");
-  return { api: { ...api, health: async (...request) => ways.describe(await api.health(...request)) }, use: (via) => ways.use(via) };
+  const ways = new Ways(deps);
+  const requests = new Requests(ways, deps);
+  const api = deps.ways.length === 1 ? ways.operations : apiBy(ways.operations, (...request) => requests.call(...request));
+  return {
+    api: { ...api, health: async (...request) => requests.describe(await api.health(...request)) },
+    use: (via) => requests.use(via),
+  };
 }
 
-class TwoWays {
+class Requests {
   readonly #deps: FailoverDeps;
-  #via: Via;
-  #breaker: Breaker = UNTRIPPED;
-  /** The way of new requests, and since when. */
-  #way: Way;
-  #sinceMs: number;
-  /** The table under the identity that this client uses on it, for good. */
-  #table: { readonly api: ServiceApi; readonly identity: CallerIdentity } | undefined;
+  readonly #ways: Ways;
+  readonly #proofs: Proofs;
   #isUsed = false;
-  /** The result of the comparison: what proved that both ways lead to the same table; the error if they don't. */
-  #proof: Proof | undefined;
-  #refused: LockError | undefined;
-  #strangers = 0;
-  #comparing: Promise<void> | undefined;
-  #compareAtMs = 0;
-  /** A lease of this client, as the way in use answered it. */
-  #lastLease: LeaseRef | undefined;
-  /** A limit from which this client took by the way in use. */
-  #limit: string | undefined;
-  /** The way on which the last attempt about a leaseId failed. */
-  readonly #failedOn = new Map<string, Way>();
+  /** The ways on which the last attempts about a leaseId, or of an operation without one, failed. The latest is the last. */
+  readonly #failedOn = new Map<string, readonly Route[]>();
+  /** The way of an answer about the service's state. */
+  readonly #answeredBy = new WeakMap<object, Route>();
 
-  constructor(deps: FailoverDeps) {
+  constructor(ways: Ways, deps: FailoverDeps) {
     this.#deps = deps;
-    this.#via = deps.via;
-    this.#way = deps.via === "table" ? "table" : "service";
-    this.#sinceMs = deps.clock.wallMs();
+    this.#ways = ways;
+    this.#proofs = new Proofs(ways, deps);
   }
 
   /** Carries out one attempt. */
-  call<Name extends Operation>(operation: Name, request: RequestOf<Name>, options?: CallOptions): Promise<AnswerOf<Name>> {
+  async call<Name extends Operation>(operation: Name, request: RequestOf<Name>, options?: CallOptions): Promise<AnswerOf<Name>> {
     this.#isUsed = true;
     this.#probeIfDue();
-    const ids = idsOf(request);
-    const way = this.#wayOf(ids);
-    const answering = callOf(this.on(way))(operation, request, options);
-    const { kind, key } = request as Partial<LeaseRef>;
-    return this.#observed(way, ids, options, answering, (answer) => {
-      const lease = leaseIn(operation, kind, answer);
-      if (lease) this.#granted(way, lease);
-      else if (operation === "take" && answer.ok) this.#took(way, key);
-    });
+    const ids = idsOf(operation, request);
+    if (this.#proofs.asking && this.#failed(ids).length > 0) await this.#proofs.asking;
+    const route = this.#routeOf(ids);
+    const { kind, key, waitMs = 0 } = request as Partial<LeaseRef> & { readonly waitMs?: number };
+    const heldMs = HELD.includes(operation) ? Math.min(waitMs, HELD_MAX_MS) : 0;
+    const send = (within?: CallOptions): Promise<AnswerOf<Name>> => callOf(this.#ways.on(route))(operation, request, within);
+    const answer = await this.#observed(route, { ids, heldMs, options }, send);
+    const lease = leaseIn(operation, kind, answer);
+    if (lease) this.#proofs.granted(route, lease);
+    else if (operation === "take" && answer.ok) this.#proofs.took(route, key);
+    if (operation === "health") this.#answeredBy.set(answer, route);
+    return answer;
   }
 
-  /** Adds the way to the service's answer. */
+  /** Adds the way to a service's answer. */
   describe(answer: Health | Refusal): Health | Refusal {
-    if (!answer.ok) return answer;
-    const state = this.#refused ? "refused" : this.#proof ? "ready" : "pending";
-    const why = this.#refused?.message;
-    return {
-      ...answer,
-      via: this.#way,
-      viaSinceMs: this.#sinceMs,
-      ...(this.#via === "auto" && { failover: { state, ...(why !== undefined && { why }) } }),
-    };
+    return answer.ok ? this.#ways.describe(answer, this.#answeredBy.get(answer) ?? this.#ways.now) : answer;
   }
 
   async use(via: Via): Promise<void> {
     checkVia(via);
-    if (via !== "table" && !this.#deps.service) throw refused("via", via, "it needs the option url");
-    const leaves = this.#isUsed && via !== this.#way && (via === "table" || this.#table !== undefined);
-    if (leaves && !this.#proof) await this.#compareNow();
-    this.#via = via;
-    this.#breaker = UNTRIPPED;
-    this.#chooseWay();
+    const [first] = this.#ways.chosenBy(via);
+    if (!first || (via !== "table" && first.way.kind !== "service")) throw refused("via", via, "it needs the option url");
+    if (this.#isUsed && first !== this.#ways.now && !first.proof) await this.#proofs.compareNow(first);
+    this.#ways.via = via;
+    for (const route of this.#ways.routes) route.breaker = UNTRIPPED;
+    this.#ways.goTo(first);
   }
 
-  on(way: Way): ServiceApi {
-    if (way === "service" && this.#deps.service) return this.#deps.service;
-    return (this.#table ??= { api: this.#deps.onTable(this.#deps.own), identity: this.#deps.own }).api;
+  #failed(ids: readonly string[]): readonly Route[] {
+    return ids.map((id) => this.#failedOn.get(id)).find((routes) => routes !== undefined) ?? [];
   }
 
-  /** True if a failed attempt may be repeated on the other way. */
-  get #mayChange(): boolean {
-    return this.#via === "auto" && this.#proof !== undefined;
+  /** Returns the way of a request: the one in use, or after a failure the first where it has not failed, or else where that was longest ago. */
+  #routeOf(ids: readonly string[]): Route {
+    const failed = this.#failed(ids);
+    if (failed.length === 0) return this.#ways.now;
+    const usable = this.#ways.usable;
+    const fresh = usable.filter((route) => !failed.includes(route));
+    return fresh.find(({ breaker }) => !breaker.rests) ?? fresh[0] ?? failed.find((route) => usable.includes(route)) ?? this.#ways.now;
   }
 
-  #wayOf(ids: readonly string[]): Way {
-    const failed = this.#mayChange ? ids.map((id) => this.#failedOn.get(id)).find((way) => way !== undefined) : undefined;
-    return failed === undefined ? this.#way : otherThan(failed);
+  /** True if another way may carry out what `route` doesn't answer: one that doesn't rest, and where it has not failed. */
+  #hasOther(route: Route, ids: readonly string[] = []): boolean {
+    const failed = this.#failed(ids);
+    return this.#ways.usable.some((other) => other !== route && !other.breaker.rests && !failed.includes(other));
+  }
+
+  /** The same, after the others were asked if none is known. */
+  async #findsOther(route: Route, ids: readonly string[]): Promise<boolean> {
+    if (!this.#hasOther(route, ids)) await this.#proofs.askOthers();
+    return this.#hasOther(route, ids);
   }
 
   /** Takes the outcome of an attempt from its answer, or from its end without one. */
   async #observed<A extends ApiAnswer>(
-    way: Way,
-    ids: readonly string[],
-    options: CallOptions | undefined,
-    answering: Promise<A>,
-    note: (answer: A) => void,
+    route: Route,
+    { ids, heldMs, options }: { readonly ids: readonly string[]; readonly heldMs: number; readonly options: CallOptions | undefined },
+    send: (options?: CallOptions) => Promise<A>,
   ): Promise<A> {
     const stop = options && stopSignalOf(options);
+    const own = new LazyAbort();
+    let timer: Timer | undefined;
     let isOver = false;
     const end = (outcome: WayOutcome): void => {
       if (isOver) return;
       isOver = true;
-      stop?.removeEventListener("abort", cutOff);
-      this.#ended(way, ids, outcome);
+      timer?.cancel();
+      stop?.removeEventListener("abort", stopped);
+      this.#ended(route, ids, outcome);
     };
-    // A time limit has no reason. A caller that gives up has one, and says nothing about the service.
-    const cutOff = (): void => end(stop?.reason === undefined ? "failed" : undefined);
-    stop?.addEventListener("abort", cutOff, { once: true });
+    // A time limit has no reason. A caller that gives up has one, and says nothing about the way.
+    const stopped = (): void => {
+      own.abort(stop?.reason);
+      end(stop?.reason === undefined ? "failed" : undefined);
+    };
+    const silence = new Promise<never>((_resolve, reject) => {
+      const cutOff = async (): Promise<void> => {
+        if (!(await this.#findsOther(route, ids)) || isOver) return;
+        own.abort();
+        reject(new NoResponse(TIMED_OUT));
+      };
+      timer = timeLimit(SILENT_MS + heldMs, () => void cutOff(), this.#deps.clock);
+    });
+    stop?.addEventListener("abort", stopped, { once: true });
+    if (stop?.aborted) own.abort(stop.reason);
     try {
-      const answer = await answering;
-      end(outcomeOf(answer));
-      note(answer);
-      return answer;
+      const answer = await Promise.race([send(own), silence]);
+      const outcome = outcomeOf(answer);
+      end(outcome);
+      if (outcome !== "failed" || answer.ok || !(await this.#findsOther(route, ids))) return answer;
+      // What this way says of its return is no reason to wait for another, or not to ask it.
+      return { ...answer, retryAfterMs: undefined, retry: "same" };
     } catch (error) {
       end(isA(error, NoResponse) && error.isStale ? undefined : "failed");
-      throw error;
+      if (!isA(error, NoResponse) || error.retryAfterMs === undefined || !(await this.#findsOther(route, ids))) throw error;
+      throw new NoResponse(error.message, { cause: error.cause, isStale: error.isStale, isStranger: error.isStranger });
     }
   }
 
-  #ended(way: Way, ids: readonly string[], outcome: WayOutcome): void {
-    if (outcome === undefined || !this.#mayChange) return;
+  #ended(route: Route, ids: readonly string[], outcome: WayOutcome): void {
+    if (outcome === undefined) return;
     for (const id of ids) {
+      const before = (this.#failedOn.get(id) ?? []).filter((one) => one !== route);
       this.#failedOn.delete(id);
-      if (outcome === "failed") this.#failedOn.set(id, way);
+      if (outcome === "failed") this.#failedOn.set(id, [...before, route]);
     }
     for (const id of this.#failedOn.keys()) {
       if (this.#failedOn.size <= REMEMBERED) break;
       this.#failedOn.delete(id);
     }
-    if (way === "service") this.#step(outcome);
+    if (route !== this.#ways.now) return;
+    if (this.#hasOther(route)) this.#step(route, outcome);
+    else if (outcome === "failed") void this.#proofs.askOthers();
   }
 
-  #step(event: BreakerEvent): void {
+  #step(route: Route, event: BreakerEvent): void {
     const { clock, random } = this.#deps;
-    this.#breaker = afterEvent(this.#breaker, event, clock.monotonicMs(), random());
-    this.#chooseWay();
+    route.breaker = afterEvent(route.breaker, event, clock.monotonicMs(), random());
+    this.#ways.goTo(this.#ways.usable.find(({ breaker }) => !breaker.rests) ?? this.#ways.now);
   }
 
-  /** Chooses the way of new requests, and tells of a change. */
-  #chooseWay(): void {
-    const way = this.#via === "auto" ? this.#breaker.way : this.#via;
-    if (way === this.#way) return;
-    this.#way = way;
-    this.#sinceMs = this.#deps.clock.wallMs();
-    this.#deps.emit({ type: way === "table" ? "failover" : "fallback", key: "" });
-  }
-
-  /** Notes a lease that `way` answered. The first one of the service is looked up on the table. */
-  #granted(way: Way, lease: LeaseRef): void {
-    if (way !== this.#way) return;
-    this.#lastLease = lease;
-    // A take shows the same table, and only a lease that the principal is the same too.
-    this.#compareIfDue(this.#proof === "lease");
-  }
-
-  #took(way: Way, limit: string | undefined): void {
-    if (way !== this.#way) return;
-    this.#limit = limit;
-    this.#compareIfDue(this.#proof !== undefined);
-  }
-
-  #compareIfDue(isProven: boolean): void {
-    if (this.#via !== "auto" || isProven || this.#refused || this.#comparing) return;
-    if (this.#deps.clock.monotonicMs() >= this.#compareAtMs) void this.#compare().catch(() => undefined);
-  }
-
-  /** @throws LockError unless the other way knows a lease or a take of this client */
-  async #compareNow(): Promise<void> {
-    await (this.#comparing ?? this.#compare());
-    if (this.#refused) throw this.#refused;
-    if (!this.#proof) throw notConfigured(UNPROVEN);
-  }
-
-  #compare(): Promise<void> {
-    this.#compareAtMs = this.#deps.clock.monotonicMs() + COMPARE_AGAIN_MS;
-    this.#comparing = this.#compared().finally(() => {
-      this.#comparing = undefined;
-    });
-    return this.#comparing;
-  }
-
-  /** Asks the service for the caller's identity, and the other way for what it knows. @throws LockError if there was no answer */
-  async #compared(): Promise<void> {
-    let met: Met;
-    try {
-      const lease = this.#lastLease;
-      const identity = await this.#identity(COMPARED);
-      this.#table ??= { api: this.#deps.onTable(identity), identity };
-      met = await this.#met(otherThan(this.#way), lease, COMPARED);
-    } catch (error) {
-      // Anything else may pass, such as something else that answers in the service's place.
-      if (!isA(error, LockError) || error.retry !== "never") throw error;
-      this.#refuse(error);
-      return;
-    }
-    this.#refused = undefined;
-    if (met.found === "unclear") return;
-    this.#compareAtMs = 0;
-    this.#proof = met.found === "known" ? met.by : undefined;
-    if (!this.#proof && ++this.#strangers >= UNKNOWN_MAX) this.#refuse(notConfigured(OTHER_TABLE));
-  }
-
-  /** Returns the caller's identity. @throws LockError as {@link identityOf} does */
-  #identity(bounds: RequestLimits): Promise<CallerIdentity> {
-    const { own, configured } = this.#deps;
-    const used = this.#table?.identity;
-    const expected = used ?? Object.fromEntries(configured.map((name) => [name, own[name]]));
-    return identityOf(this.on("service"), expected, bounds, this.#deps);
-  }
-
-  /** Returns what `way` knows of a lease. If that shows nothing, a take shows whether the service and the table meet. */
-  async #met(way: Way, lease: LeaseRef | undefined, bounds: RequestLimits): Promise<Met> {
-    const found = lease ? await lookUp(this.on(way), lease, bounds, this.#deps) : "unclear";
-    if (found !== "unclear" || this.#limit === undefined) return { found, by: "lease" };
-    return { found: await lookUpTake(this.on("service"), this.on("table"), this.#limit, bounds, this.#deps), by: "take" };
-  }
-
-  #refuse(error: LockError): void {
-    this.#proof = undefined;
-    this.#refused = error;
-    this.#deps.emit({ type: "failover-refused", key: "", error });
-  }
-
-  /** Sends a probe in the background: the service must reach the table, know this caller as before, and know a lease of this client. */
+  /** Sends probes in the background: a way must reach the table, know this caller as before, and know a lease of this client. */
   #probeIfDue(): void {
-    if (this.#via !== "auto" || !isProbeDue(this.#breaker, this.#deps.clock.monotonicMs())) return;
-    this.#step("probe");
-    const lease = this.#lastLease;
-    const probed = async (): Promise<Knowledge> => {
-      await this.#identity(PROBED);
-      return (await this.#met("service", lease, PROBED)).found;
-    };
-    void probed()
-      .catch(() => "unknown" as const)
-      .then((found) => this.#step(PROBE_RESULTS[found]));
+    const nowMs = this.#deps.clock.monotonicMs();
+    for (const route of this.#ways.chosen) {
+      if (!isProbeDue(route.breaker, nowMs)) continue;
+      this.#step(route, "probe");
+      const lease = this.#proofs.lastLease;
+      const probed = async (): Promise<Knowledge> => {
+        await this.#proofs.checkCaller(route, this.#ways.now, PROBED);
+        return (await this.#proofs.met(route, lease, PROBED)).found;
+      };
+      void probed()
+        .catch(() => "unknown" as const)
+        .then((found) => this.#step(route, PROBE_RESULTS[found]));
+    }
   }
 }
 
-/** @throws InvalidRequestError unless it is a way, or the choice between both */
-export function checkVia(via: unknown): asserts via is Via {
-  if (via === "service" || via === "table" || via === "auto") return;
-  throw refused("via", via, 'it must be "service", "table" or "auto"');
-}
-
-function otherThan(way: Way): Way {
-  return way === "service" ? "table" : "service";
-}
-
-function idsOf(request: object): readonly string[] {
-  const { leaseId, leases } = request as { readonly leaseId?: string; readonly leases?: readonly LeaseRef[] };
-  return leaseId === undefined ? (leases ?? []).map((lease) => lease.leaseId) : [leaseId];
+/** Returns what an operation is remembered by: its leaseIds, or its name and its key. */
+function idsOf(operation: Operation, request: object): readonly string[] {
+  const {
+    leaseId,
+    leases,
+    key = "",
+  } = request as { readonly leaseId?: string; readonly leases?: readonly LeaseRef[]; readonly key?: string };
+  if (leaseId !== undefined) return [leaseId];
+  return leases?.map((lease) => lease.leaseId) ?? [`${operation} ${key}`];
 }
 
 /** Returns what an answer says about the way: undefined if nothing, since a limit or a clock refused the request. */
@@ -333,5 +241,7 @@ function outcomeOf(answer: ApiAnswer): WayOutcome {
 }
 
 function isFailure(answer: ApiAnswer): boolean {
-  return !answer.ok && (answer.code === "unavailable" || answer.code === "internal");
+  if (answer.ok) return false;
+  const { code, unreached, retry } = answer;
+  return code === "unavailable" || code === "internal" || unreached === true || (code === "not-configured" && retry === "same");
 }

@@ -1,6 +1,7 @@
 /** The options of requests over HTTP, and their checks. */
 import { InvalidRequestError } from "./errors.js";
-import { type Checks, ofType } from "./checks.js";
+import { type Checks, must, ofType } from "./checks.js";
+import { optionOrVariable } from "./environment.js";
 
 /** Signs a request: takes the plain request and returns the headers to send. */
 export interface Sign {
@@ -47,15 +48,23 @@ export interface HttpOptions {
 }
 
 export const HTTP_OPTIONS: Checks<HttpOptions> = {
-  url: ofType("string"),
+  url: must((url) => typeof url === "string" || Array.isArray(url), "it must be a URL or a list of URLs"),
   sign: ofType("function"),
   token: ofType("string", "function"),
   headers: ofType("object"),
   fetch: ofType("function"),
 };
 
-/** @throws InvalidRequestError naming the option `name` unless `url` is a URL of http or https, to which a path can be added. */
-export function checkUrl(name: string, url: string): void {
+/** Returns the URLs of the option, or of the variable. @throws InvalidRequestError if there is none, or one is invalid */
+export function urlsOf(given: string | readonly string[] | undefined): readonly string[] {
+  const urls = Array.isArray(given) ? (given as readonly string[]) : optionOrVariable("url", given as string, "HOLDFAST_URL").split(",");
+  for (const url of urls.length > 0 ? urls : [""]) checkUrl("url", url);
+  return urls;
+}
+
+/** @throws InvalidRequestError naming the option `name` unless the given one is a URL of http or https, to which a path can be added. */
+export function checkUrl(name: string, given: unknown): void {
+  const url = String(given);
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   if (/[\s?#]/.test(url)) throw new InvalidRequestError(`${name}: must have no blank, no query and no fragment, also at its end`, name);
   const isHttp = /^https?:$/.test(protocol);

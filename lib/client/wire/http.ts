@@ -56,7 +56,7 @@ export function httpApi(options: HttpOptions): ServiceApi {
       if (!isA(error, NoResponse) || !error.isStranger || !contact.missed()) throw error;
       const detail = `${error.message}: is ${baseOf(options)} the API's URL?`;
       // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-assertion -- without it, the compiler unites the answers of all operations
-      return refuseLocally("not-configured", { definite: false, detail, undecided: true }) as AnswerOf<typeof operation>;
+      return refuseLocally("not-configured", { definite: false, detail, undecided: true, unreached: true }) as AnswerOf<typeof operation>;
     }
   };
   return apiBy(DECODERS, call);
@@ -145,7 +145,7 @@ function unreached(cause: unknown, contact: Contact, { method, base, quotable }:
     const detail = `no answer (${why}) from ${base}`;
     if (contact.wasMade) return unsent("unavailable", { definite: true, detail });
     const retry = contact.missed() ? "never" : "same";
-    return unsent("not-configured", { definite: true, retry, detail: `${detail}: is the URL right, and does it run?` });
+    return unsent("not-configured", { definite: true, retry, unreached: true, detail: `${detail}: is the URL right, and does it run?` });
   }
   if (meaning === "untrusted")
     return unsent("not-configured", { definite: true, detail: `The certificate of ${base} is not trusted (${why})` });

@@ -178,10 +178,15 @@ export interface Health {
   readonly caller?: CallerIdentity;
   /** The URLs of the services that use the same table, as far as they were told them, if the caller's identity was asked for. */
   readonly doors?: readonly string[];
-  /** The way of new requests, and since when in epoch ms. Only of a client with two ways. */
+  /** The way of new requests, and since when in epoch ms. Only of a client with several ways. */
   readonly via?: "service" | "table";
   readonly viaSinceMs?: number;
-  /** With `via: "auto"`: `pending` until a lease of the service was found on the table, `refused` if it never will, and why. */
+  /** The URL of the service that answered, or the Region in which the table did. Only of a client with several ways. */
+  readonly door?: string;
+  /**
+   * The state of another way than that in use, of a client with several: `pending` until a lease was found there, `refused` if it is not used, and why. `ready` if
+   * at least one is; `why` then tells of one that isn't.
+   */
   readonly failover?: { readonly state: "pending" | "ready" | "refused"; readonly why?: string };
 }
 

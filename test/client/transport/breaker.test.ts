@@ -22,41 +22,41 @@ const TRIPPED = times(3, FAILED);
 const PROBED = [["probe", REST_MS], ["probe-answered"]] as const;
 
 describe("the breaker", () => {
-  it.each<[what: string, steps: readonly Step[], way: Breaker["way"]]>([
-    ["nothing has happened", [], "service"],
-    ["two attempts in a row failed", times(2, FAILED), "service"],
-    ["three attempts in a row failed", TRIPPED, "table"],
-    ["three failed, hours apart, and nothing else was sent", times(3, ["failed", 3_600_000]), "table"],
-    ["an answer came between failures", [...times(2, FAILED), ANSWERED, ...times(2, FAILED)], "service"],
-    ["four of eight failed by turns", times(4, FAILED, ANSWERED), "service"],
-    ["five of nine failed within 10 s", [...times(4, FAILED, ANSWERED), FAILED], "table"],
-    ["five of ten failed within 10 s, the last one last", [ANSWERED, ...times(4, FAILED, ANSWERED), FAILED], "table"],
-    ["five of eleven failed within 10 s", [ANSWERED, ANSWERED, ...times(4, FAILED, ANSWERED), FAILED], "service"],
+  it.each<[what: string, steps: readonly Step[], rests: boolean]>([
+    ["nothing has happened", [], false],
+    ["two attempts in a row failed", times(2, FAILED), false],
+    ["three attempts in a row failed", TRIPPED, true],
+    ["three failed, hours apart, and nothing else was sent", times(3, ["failed", 3_600_000]), true],
+    ["an answer came between failures", [...times(2, FAILED), ANSWERED, ...times(2, FAILED)], false],
+    ["four of eight failed by turns", times(4, FAILED, ANSWERED), false],
+    ["five of nine failed within 10 s", [...times(4, FAILED, ANSWERED), FAILED], true],
+    ["five of ten failed within 10 s, the last one last", [ANSWERED, ...times(4, FAILED, ANSWERED), FAILED], true],
+    ["five of eleven failed within 10 s", [ANSWERED, ANSWERED, ...times(4, FAILED, ANSWERED), FAILED], false],
     [
       "five of nine failed, the first of them more than 10 s ago",
       [FAILED, ["answered", 10_001], ...times(3, FAILED, ANSWERED), FAILED],
-      "service",
+      false,
     ],
-    ["a rest is over, and no probe was sent", [...TRIPPED, ["answered", 10 * REST_MS]], "table"],
-    ["one probe was answered", [...TRIPPED, ...PROBED], "table"],
-    ["two probes were answered", [...TRIPPED, ...times(2, ...PROBED)], "table"],
-    ["three probes were answered", [...TRIPPED, ...times(3, ...PROBED)], "service"],
-    ["two probes were answered, and the third was not", [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-failed"]], "table"],
+    ["a rest is over, and no probe was sent", [...TRIPPED, ["answered", 10 * REST_MS]], true],
+    ["one probe was answered", [...TRIPPED, ...PROBED], true],
+    ["two probes were answered", [...TRIPPED, ...times(2, ...PROBED)], true],
+    ["three probes were answered", [...TRIPPED, ...times(3, ...PROBED)], false],
+    ["two probes were answered, and the third was not", [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-failed"]], true],
     [
       "a failed probe was followed by two answered ones",
       [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-failed"], ...times(2, ...PROBED)],
-      "table",
+      true,
     ],
-    ["two probes were answered, and the third was unclear", [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-unclear"]], "table"],
+    ["two probes were answered, and the third was unclear", [...TRIPPED, ...times(2, ...PROBED), ["probe"], ["probe-unclear"]], true],
     [
       "one of four probes was unclear, and the others were answered",
       [...TRIPPED, ...PROBED, ["probe"], ["probe-unclear"], ...times(2, ...PROBED)],
-      "service",
+      false,
     ],
-    ["the service failed again after its return", [...TRIPPED, ...times(3, ...PROBED), ...times(2, FAILED)], "service"],
-    ["and a third time in a row", [...TRIPPED, ...times(3, ...PROBED), ...TRIPPED], "table"],
-  ])("if %s", (_what, steps, way) => {
-    expect(played(steps).state.way).toBe(way);
+    ["the service failed again after its return", [...TRIPPED, ...times(3, ...PROBED), ...times(2, FAILED)], false],
+    ["and a third time in a row", [...TRIPPED, ...times(3, ...PROBED), ...TRIPPED], true],
+  ])("if %s", (_what, steps, rests) => {
+    expect(played(steps).state.rests).toBe(rests);
   });
 
   it.each([
@@ -85,6 +85,6 @@ describe("the breaker", () => {
   it("never probes a service in use, and remembers at most eleven seconds of it", () => {
     const { state, nowMs } = played(times(60, ["answered", 1000]));
     expect(isProbeDue(state, nowMs + REST_MS)).toBe(false);
-    expect(state.way === "service" && state.seconds.length).toBeLessThanOrEqual(11);
+    expect(!state.rests && state.seconds.length).toBeLessThanOrEqual(11);
   });
 });

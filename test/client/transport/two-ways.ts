@@ -7,14 +7,14 @@ import type { LockClientEvent } from "../../../lib/client/wire/events.js";
 import { createClient } from "../../../lib/client/client.js";
 import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { randomBytes } from "../../../lib/core/random.js";
-import { type FailoverDeps, failover } from "../../../lib/client/wire/failover.js";
+import { failover } from "../../../lib/client/wire/failover.js";
 import type { CallerIdentity, Via } from "../../../lib/core/api/locks.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
 import { createPolicy } from "../../../lib/core/policy.js";
 import { oneClock } from "../../../lib/service/clocks.js";
 import { serviceOnEachCall } from "../../../lib/service/service.js";
 import type { LockStore } from "../../../lib/store/port.js";
-import { createMemoryStore } from "../../support/memory-store.js";
+import { createMemoryLimits, createMemoryStore, createMemoryTable } from "../../support/memory-store.js";
 import { VirtualClock } from "../../../lib/testing.js";
 import { type Fate, type Wire, createWire } from "../wire.js";
 
@@ -83,7 +83,7 @@ export function twoWays(options: TwoWaysOptions = {}): TwoWays {
   );
   const principals: string[] = [];
   let table: Wire | undefined;
-  const onTable: FailoverDeps["onTable"] = (identity) => {
+  const onTable = (identity: CallerIdentity): ServiceApi => {
     principals.push(identity.principal);
     const api = serviceOf(tableStore, clock, { ...identity, ...onTableAs });
     table ??= createWire({ ...api, ...(options.isDeceived && { check: serviceOf(tableStore, clock, identity).check }) }, clock);
@@ -92,7 +92,8 @@ export function twoWays(options: TwoWaysOptions = {}): TwoWays {
   const events: LockClientEvent[] = [];
   const tell = (event: LockClientEvent): void => void events.push(event);
   const { api, use } = failover({
-    ...{ via, clock, onTable, emit: tell, random: () => 0.5, service: withoutService ? undefined : service.api },
+    ...{ via, clock, emit: tell, random: () => 0.5 },
+    ways: [...(withoutService ? [] : [{ kind: "service" as const, open: () => service.api }]), { kind: "table", open: onTable }],
     own: { namespace: "default", principal: "direct", ...PARAMETERS, ...configured },
     configured: ["format", ...(Object.keys(configured) as (keyof CallerIdentity)[])],
   });
@@ -106,6 +107,70 @@ export function twoWays(options: TwoWaysOptions = {}): TwoWays {
     locks: createClient({ ...runtime, api, use }, { onEvent: tell }),
     rival: rivalOn(store, clock),
     fail: (fate) => (Object.keys(service.api) as (keyof ServiceApi)[]).forEach((operation) => service.always(operation, fate)),
+  };
+}
+
+/** The parts of a client of several services that a test controls. */
+export interface Doors {
+  readonly clock: VirtualClock;
+  /** The wires to the services, in the order of their URLs. */
+  readonly wires: readonly Wire[];
+  readonly events: readonly LockClientEvent[];
+  readonly locks: LockClient;
+  /** Another client of the same services and the same wires, with a beginning of its own. */
+  readonly born: () => LockClient;
+  /** A client of the first service alone, as a control. */
+  readonly alone: LockClient;
+  /** Every request to the service at this index gets this fate. Undefined removes it. */
+  fail(at: number, fate: Fate | undefined): void;
+}
+
+export interface DoorsOptions {
+  /** @default 2 */
+  readonly count?: number;
+  /** True if each service has a table of its own. @default false */
+  readonly areApart?: boolean;
+  /** The URLs that the table lists. @default all */
+  readonly listed?: readonly string[];
+  /** The members of the caller's identity that the last service tells unlike the others. */
+  readonly told?: Partial<CallerIdentity>;
+}
+
+/** Returns the URL of the service at this index. */
+export const urlAt = (index: number): string => `https://${"abc"[index]}.example/api`;
+
+/** Creates several services of one table, and a client of all of them. */
+export function severalDoors({ count = 2, areApart = false, listed, told = {} }: DoorsOptions = {}): Doors {
+  const clock = new VirtualClock();
+  const urls = Array.from({ length: count }, (_, index) => urlAt(index));
+  const shared = createMemoryTable();
+  const sharedLimits = createMemoryLimits();
+  const wires = urls.map((url, index) => {
+    const table = areApart ? createMemoryTable() : shared;
+    const doors = listed ?? (areApart ? [url] : urls);
+    const store = createMemoryStore({ policy: createPolicy(), clock, table, doors });
+    const api = serviceOf({ ...store, ...(!areApart && { limits: sharedLimits }) }, clock, CALLER);
+    const health: ServiceApi["health"] = async (request, options) => {
+      const answer = await api.health(request, options);
+      if (!answer.ok || !answer.caller || index < count - 1) return answer;
+      return { ...answer, caller: { ...answer.caller, ...told } };
+    };
+    return createWire({ ...api, health }, clock);
+  });
+  const events: LockClientEvent[] = [];
+  const tell = (event: LockClientEvent): void => void events.push(event);
+  const client = (at: readonly number[]): LockClient => {
+    const { api } = failover({
+      ...{ via: "service", clock, emit: tell, random: () => 0.5 },
+      ways: at.map((index) => ({ kind: "service", door: urlAt(index), open: () => wires[index]!.api })),
+      ...{ own: { namespace: "", principal: "", format: 0, clockErrorMs: 0, retentionMs: 0 }, configured: [] },
+    });
+    return createClient({ clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes), api }, { onEvent: tell });
+  };
+  const all = urls.map((_, index) => index);
+  return {
+    ...{ clock, wires, events, locks: client(all), born: () => client(all), alone: client([0]) },
+    fail: (at, fate) => (Object.keys(wires[at]!.api) as (keyof ServiceApi)[]).forEach((operation) => wires[at]!.always(operation, fate)),
   };
 }
 

@@ -2,6 +2,8 @@
 import type { Bug } from "./bug.js";
 
 const FAILOVER = "lib/client/wire/failover.ts";
+const WAYS = "lib/client/wire/ways.ts";
+const PROOFS = "lib/client/wire/proofs.ts";
 const COMPARISON = "lib/client/wire/compare-ways.ts";
 
 /** Mistakes by which a switch of the way loses a lease, or leaves one behind. */
@@ -13,8 +15,8 @@ export const WAY_BUGS: readonly Bug[] = [
     breaks: "L3",
     edits: [
       [
-        "const way = this.#wayOf(ids);",
-        `const way = this.#wayOf(ids);
+        "const route = this.#routeOf(ids);",
+        `const route = this.#routeOf(ids);
     if (operation === "acquire" && this.#failedOn.has(ids[0])) {
       const last = ids[0].endsWith("0") ? "1" : "0";
       request = { ...request, leaseId: ids[0].slice(0, -1) + last };
@@ -41,10 +43,11 @@ export const WAY_BUGS: readonly Bug[] = [
     breaks: "L6",
     edits: [
       [
-        "api: this.#deps.onTable(identity), identity }",
-        "api: this.#deps.onTable({ ...identity, principal: this.#deps.own.principal }), identity }",
+        "way.open(this.#identity ?? this.#deps.own)",
+        "way.open({ ...(this.#identity ?? this.#deps.own), principal: this.#deps.own.principal })",
+        WAYS,
       ],
-      ["met = await this.#met(otherThan(this.#way), lease, COMPARED);", 'met = { found: lease ? "known" : "unclear", by: "lease" };'],
+      ["return this.met(other, lease, COMPARED);", 'return { found: lease ? "known" : "unclear", by: "lease" };', PROOFS],
     ],
   },
   {
@@ -57,6 +60,14 @@ export const WAY_BUGS: readonly Bug[] = [
       "is neither ready nor refused while it answers so, and is asked again with later leases",
     ],
     edits: [['"unknown" : "unclear"', '"unknown" : "known"']],
+  },
+  {
+    name: "unlisted-door-is-believed",
+    why: "a second service is used because it answers, while the first is silent: it may have another table, which grants what others hold",
+    file: PROOFS,
+    breaks: "S1",
+    noticedBy: ["test/client/transport/doors.test.ts", "is refused there with one clear error, and nothing is granted: %s"],
+    edits: [["compare.checkDoors(state, door, this.#ways.nameOf(other));", ""]],
   },
   {
     name: "run-looked-up-as-a-lock",

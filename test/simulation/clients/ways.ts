@@ -131,9 +131,13 @@ export async function checkWays(seed: number, bench: Pick<Bench, "coverage" | "f
       rateError: random.pick([-1, 1, 0]) * DEFAULTS.clockRateError,
     });
     const link: Link = { process, state: "up" };
+    const over = overNetwork(link);
     const { api, use } = failover({
-      ...{ via: "auto", clock: process, random: () => random.unit(), service: overNetwork(link) },
-      onTable: (identity) => onTable(process, identity),
+      ...{ via: "auto", clock: process, random: () => random.unit() },
+      ways: [
+        { kind: "service", open: () => over },
+        { kind: "table", open: (identity) => onTable(process, identity) },
+      ],
       own: { namespace: NAMESPACE, principal: "direct", format: 0, clockErrorMs: DEFAULTS.clockErrorMs, retentionMs: POLICY.retentionMs },
       configured: ["format", "namespace"],
       emit({ type, error }) {
