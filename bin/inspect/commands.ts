@@ -3,6 +3,7 @@ import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { BreakOptions, ResetOptions } from "../operate.js";
+import type { SweepArgs } from "../sweep.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
@@ -119,6 +120,26 @@ export function addOperateCommands(program: Command, host: CliHost): void {
     .requiredOption("--reason <text>", "why; it is logged")
     .option("-y, --yes", "don't ask before a checkpoint is dropped")
     .action(changing(async (context, key: string, options: ResetOptions) => (await import("../operate.js")).reset(key, options, context)));
+}
+
+/** Adds the command that deletes what is over. */
+export function addSweepCommand(program: Command, host: CliHost): void {
+  program
+    .command("sweep")
+    .usage("[options]")
+    .summary("delete what is over, of a table without TTL")
+    .description(
+      "Delete the keys, runs and limits that nobody has used for a day, straight on a table that has no TTL. What is in use stays: each is " +
+        "deleted on condition that nobody has used it since. With --namespace, only that namespace's.",
+    )
+    .option("--dry-run", "delete nothing: only count what is over")
+    .option("--max <n>", "end after so many (default: all)", some)
+    .addHelpText("after", example("sweep --table locks --dry-run"))
+    .action(async (options: SweepArgs) => {
+      const globals = program.opts<GlobalOptions>();
+      const { sweep } = await import("../sweep.js");
+      host.ends(await sweep(options, globals, host.processContext(globals)));
+    });
 }
 
 /** Adds the command that makes a shell complete. */

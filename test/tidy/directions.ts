@@ -76,6 +76,17 @@ const ROOMS: readonly Room[] = [
   { of: "bin/ui/", files: [ENTRY, "console/", "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander"] },
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
+  {
+    of: "bin/sweep.ts",
+    files: [
+      "bin/",
+      "console/",
+      /^lib\/core\/(time|random)\.ts$/,
+      "lib/service/clocks.ts",
+      /^lib\/store\/dynamo\/(sweep|table-access|table-clock)\.ts$/,
+    ],
+    packages: [ANY_NODE],
+  },
   { of: "bin/holdfast.ts", files: [ENTRY, "bin/", "infra/local/parent.ts"], packages: [ANY_NODE] },
   {
     of: "bin/",

@@ -80,20 +80,18 @@ export interface AllCalls extends TableCalls {
   deleteItem(input: DeleteInput): Promise<unknown>;
 }
 
+const OPERATIONS = ["updateItem", "getItem", "query", "transactWriteItems", "scan", "deleteItem"] as const satisfies (keyof AllCalls)[];
+
 /** Returns operations whose transport is made with the first request. If that fails, the next request makes it again. */
-export function deferredCalls(make: () => Promise<TableCalls>): TableCalls {
-  let made: Promise<TableCalls> | undefined;
-  const transport = (): Promise<TableCalls> =>
+export function deferredCalls<Calls extends TableCalls>(make: () => Promise<Calls>): Calls {
+  let made: Promise<Calls> | undefined;
+  const transport = (): Promise<Calls> =>
     (made ??= make().catch((error: unknown) => {
       made = undefined;
       throw error;
     }));
-  return {
-    updateItem: async (input) => (await transport()).updateItem(input),
-    getItem: async (input) => (await transport()).getItem(input),
-    query: async (input) => (await transport()).query(input),
-    transactWriteItems: async (input) => (await transport()).transactWriteItems(input),
-  };
+  const callOf = (name: keyof AllCalls) => async (input: never) => (await transport())[name as keyof Calls & keyof TableCalls](input);
+  return Object.fromEntries(OPERATIONS.map((name) => [name, callOf(name)])) as unknown as Calls;
 }
 
 /** The reason why one part of a transaction refused it. `Code` is `None` for a part that didn't. */

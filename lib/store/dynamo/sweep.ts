@@ -39,10 +39,14 @@ export interface SweepOptions {
   readonly runMs?: number;
 }
 
-/** The place where the next run goes on: a part of the table, and a key in it. Without one, a run begins at a random part. */
+/**
+ * The place where the next run goes on: a part of the table, a key in it, and the number of parts until all of the table was looked at. Without
+ * one, a run begins at a random part.
+ */
 export interface SweepPlace {
   part?: number | undefined;
   after?: Item | undefined;
+  partsLeft?: number | undefined;
 }
 
 /** The counts of a run, and how it ended. */
@@ -54,7 +58,7 @@ export interface Swept {
   readonly deleted: number;
   /** Items that were left, because somebody used them meanwhile, or another sweep deleted them. */
   readonly left: number;
-  /** True if it came round to where it began, and no bound or failure ended it before. */
+  /** True if with this run all of the table was looked at, and no bound or failure ended it before. */
   readonly isWhole: boolean;
   /** Why it ended early: StoreUnavailable, or the reason why no clock can be read. */
   readonly failure?: unknown;
@@ -77,10 +81,10 @@ export async function sweepTable(deps: SweepDeps, options: SweepOptions = {}, pl
   const counts: Counts = { pages: 0, found: 0, deleted: 0, left: 0 };
   const readers = namespace === undefined ? segments(deps) : partitions(deps, namespace);
   const beganMs = deps.clock.monotonicMs();
-  let partsLeft = readers.length;
   place.part ??= Math.floor(deps.random() * readers.length) % readers.length;
+  place.partsLeft ??= readers.length;
   try {
-    while (partsLeft > 0) {
+    while (place.partsLeft > 0) {
       if (counts.pages >= pagesMax || counts.found >= foundMax || deps.clock.monotonicMs() - beganMs >= runMs)
         return { ...counts, isWhole: false };
       const part: number = place.part;
@@ -93,9 +97,10 @@ export async function sweepTable(deps: SweepDeps, options: SweepOptions = {}, pl
       if (!isDryRun) await deleteAll(over, deps, counts);
       place.after = LastEvaluatedKey;
       if (LastEvaluatedKey) continue;
-      partsLeft--;
+      place.partsLeft--;
       place.part = (part + 1) % readers.length;
     }
+    place.partsLeft = undefined;
     return { ...counts, isWhole: true };
   } catch (failure) {
     return { ...counts, isWhole: false, failure };

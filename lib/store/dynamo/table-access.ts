@@ -6,7 +6,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../../core/time.js";
 import { builtInCalls } from "./built-in-calls.js";
-import { type TableCalls, deferredCalls } from "./calls.js";
+import { type AllCalls, type TableCalls, deferredCalls } from "./calls.js";
 import { type Environment, environmentSettings } from "./environment-settings.js";
 import type { Sdk, TableLocation } from "./sdk-access.js";
 import { type AnswerWatcher, type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
@@ -26,7 +26,14 @@ export interface AccessDeps {
   readonly env: Environment;
 }
 
-/** Returns the operations through `client`; without one, past the SDK to the location. */
+/** Returns the operations through `client`; without one all of them, past the SDK to the location. */
+export function tableCalls(client: undefined, location: TableLocation, deps: AccessDeps, watcher?: AnswerWatcher): AllCalls;
+export function tableCalls(
+  client: DynamoDBClient | undefined,
+  location: TableLocation,
+  deps: AccessDeps,
+  watcher?: AnswerWatcher,
+): TableCalls;
 export function tableCalls(
   client: DynamoDBClient | undefined,
   { region, endpoint, credentials }: TableLocation,

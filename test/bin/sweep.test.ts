@@ -1,0 +1,92 @@
+/** `sweep`: what it deletes on an engine's table, what it says for people and for programs, and its bounds. */
+import { describe, expect, it } from "vitest";
+import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
+import { systemClock } from "../../lib/core/time.js";
+import { createPolicy } from "../../lib/core/policy.js";
+import { oneClock } from "../../lib/service/clocks.js";
+import { VirtualClock } from "../../lib/testing/virtual-clock.js";
+import { engineCalls, freshTable } from "../support/engine.js";
+import { leaseIdAt } from "../support/lease-ids.js";
+import { jsonOf, run } from "./in-process.js";
+
+const DAY_MS = 86_400_000;
+const USUAL = {
+  type: "acquire",
+  principal: "P",
+  owner: "",
+  leaseMs: 10_000,
+  mode: "exclusive",
+  limit: 1,
+  permits: 1,
+  priority: 0,
+} as const;
+
+/** A table on which so many keys of each namespace were used three days ago, and one a moment ago. */
+async function usedTable(count: number, namespaces: readonly string[] = ["default"]) {
+  const { tableName, endpoint, env } = await freshTable();
+  const acquire = async (namespace: string, key: string, ms: number): Promise<void> => {
+    const clock = new VirtualClock(systemClock.wallMs() - ms);
+    const store = createDynamoStore({ calls: engineCalls(endpoint), tableName, policy: createPolicy(), clock, random: () => 0 });
+    const leaseId = leaseIdAt(clock.wallMs());
+    await store.apply({ namespace, kind: "locks", key }, { ...USUAL, key, leaseId, requestHash: "h" }, oneClock(clock));
+  };
+  for (const namespace of namespaces) {
+    await acquire(namespace, "NOW", 0);
+    await Promise.all(Array.from({ length: count }, (_, key) => acquire(namespace, `OLD_${key}`, 3 * DAY_MS)));
+  }
+  const reader = createDynamoStore({
+    calls: engineCalls(endpoint),
+    tableName,
+    policy: createPolicy(),
+    clock: systemClock,
+    random: () => 0,
+  });
+  return { tableName, env, read: (key: string) => reader.read({ namespace: namespaces[0] ?? "", kind: "locks", key }) };
+}
+
+describe("sweep", () => {
+  it("says what is over with --dry-run, and deletes it without", async () => {
+    const { tableName, env, read } = await usedTable(3);
+    const dry = await run(["sweep", "--dry-run"], env);
+    expect(dry).toEqual({ status: 0, stdout: `${tableName}: 3 items are over; none was deleted\n`, stderr: "" });
+    const done = await run(["sweep"], env);
+    expect(done).toEqual({ status: 0, stdout: `${tableName}: 3 of 3 items that were over are deleted\n`, stderr: "" });
+    expect(await jsonOf(["sweep"], env)).toEqual({ table: tableName, pages: 16, found: 0, deleted: 0, left: 0, isWhole: true });
+    expect([await read("NOW"), await read("OLD_0")]).toEqual([expect.objectContaining({}), undefined]);
+  });
+
+  it("deletes only what is of the namespace that is given", async () => {
+    const { tableName, env } = await usedTable(2, ["acme", "beta"]);
+    const { HOLDFAST_TABLE: _, ...elsewhere } = env;
+    const asked = ["--table", tableName, "--namespace", "acme", "sweep"];
+    expect(await jsonOf(asked, elsewhere)).toMatchObject({ pages: 64, found: 2, deleted: 2, isWhole: true });
+    expect(await jsonOf(["sweep"], env)).toMatchObject({ found: 2, deleted: 2 });
+  });
+
+  it("ends after --max items, and tells how far it is on the way", async () => {
+    const { tableName, env } = await usedTable(40);
+    const { deleted, isWhole } = (await jsonOf(["sweep", "--max", "5"], env)) as { deleted: number; isWhole: boolean };
+    expect(isWhole).toBe(false);
+    expect(deleted).toBeGreaterThanOrEqual(5);
+    expect(deleted).toBeLessThan(40);
+    // 64 partitions are more pages than a line of progress has.
+    const rest = await run(["--namespace", "default", "sweep"], env);
+    expect(rest).toMatchObject({
+      status: 0,
+      stdout: `${tableName}: ${40 - deleted} of ${40 - deleted} items that were over are deleted\n`,
+    });
+    expect(rest.stderr).toMatch(/^holdfast: \d+ of \d+ items that were over are deleted so far\n$/);
+  });
+
+  it("fails with the table's reason, or where a URL is given", async () => {
+    const { env } = await freshTable();
+    const gone = await run(["--table", "none", "sweep"], env);
+    expect(gone.status).not.toBe(0);
+    expect(gone.stderr).toMatch(/there is no table none/);
+    expect(await run(["--url", "http://127.0.0.1:1", "sweep"], {})).toEqual({
+      status: 64,
+      stdout: "",
+      stderr: "holdfast: sweep: works straight on a table, and a URL is given\nSay which table by --table.\n",
+    });
+  });
+});
