@@ -1,5 +1,5 @@
 /** The command that serves the API on this machine, `dev`, with its options. */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, GlobalOptions } from "../context.js";
 import { PORT_RULE, countAfterDashes, duration, isPort, port, portsFrom } from "../values.js";
@@ -8,6 +8,7 @@ interface DevOptions {
   readonly port?: number;
   readonly endpoint?: string;
   readonly likeDynamodb?: boolean;
+  readonly regions?: readonly string[];
   readonly seed?: string;
   readonly allowHost?: readonly string[];
   readonly clockSkew?: number;
@@ -36,6 +37,11 @@ export function addDevCommand(program: Command, host: CliHost): void {
     .option("-p, --port <n>", `where to listen; 0: any free port (default: ${DEV_PORT} or one of the next nine; for a command any)`, port)
     .option("--endpoint <url>", "keep the locks in the DynamoDB there, not in memory; not AWS. --table names the table")
     .option("--like-dynamodb", "give the locks in memory DynamoDB's latency, units and throttles, for a load test")
+    .option(
+      "--regions <names>",
+      "a table in memory with a service in each of 2 or 3 Regions, which can be cut off: us-east-1,us-east-2",
+      regionsOf,
+    )
     .option("--seed <file>", "begin with the locks and runs of a JSON file")
     .option("--allow-host <name>", "a name of this machine that requests may come by, beside localhost; repeat it for more", also)
     .option("--clock-skew <duration>", "set the service's clock ahead, to practise an incident: beyond 10s it decides nothing", duration)
@@ -45,19 +51,30 @@ export function addDevCommand(program: Command, host: CliHost): void {
       const command = commandOf(words, host.argv);
       const { url, table = DEFAULT_TABLE, ...globals } = program.opts<GlobalOptions>();
       if (url !== undefined) throw new CliError("usage", "--url: dev serves the API itself", { next: "Leave it out, or say --port." });
-      const { endpoint, likeDynamodb = false, seed, clockSkew: clockSkewMs, port: requestedPort, verbose = false } = options;
+      const { endpoint, likeDynamodb = false, regions, seed, clockSkew: clockSkewMs, port: requestedPort, verbose = false } = options;
       const { allowHost: allowedHosts = [] } = options;
       if (seed !== undefined && clockSkewMs !== undefined)
         throw new CliError("usage", "--seed: not with --clock-skew, which may refuse it");
       if (likeDynamodb && endpoint !== undefined)
         throw new CliError("usage", "--like-dynamodb: keeps the locks in memory, not at --endpoint");
+      if (regions && (likeDynamodb || endpoint !== undefined || clockSkewMs !== undefined))
+        throw new CliError("usage", "--regions: has a table of its own, so not with --endpoint, --like-dynamodb or --clock-skew");
       const context = host.processContext(globals);
       const { dev } = await import("./dev.js");
       const inMemory = likeDynamodb ? "like-dynamodb" : undefined;
       const storage = endpoint === undefined ? inMemory : { endpoint, tableName: table };
       const ports = portsFrom(DEV_PORT, requestedPort ?? (command.length > 0 ? 0 : undefined));
-      host.ends(await dev({ ports, table: storage, seedFile: seed, allowedHosts, clockSkewMs, verbose, command }, context));
+      host.ends(await dev({ ports, table: storage, regions, seedFile: seed, allowedHosts, clockSkewMs, verbose, command }, context));
     });
+}
+
+/** Returns the Regions in a text. @throws InvalidArgumentError if they are not 2 or 3 different names */
+function regionsOf(text: string): readonly string[] {
+  const regions = text.split(",");
+  const isRight = new Set(regions).size === regions.length && regions.every((region) => /^[a-z]+(-[a-z]+)+-\d+$/.test(region));
+  if (!isRight || regions.length < 2 || regions.length > 3)
+    throw new InvalidArgumentError("Give 2 or 3 different Regions with commas, such as us-east-1,us-east-2.");
+  return regions;
 }
 
 /** Returns the values of an option that may be repeated. */

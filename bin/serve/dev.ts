@@ -1,6 +1,7 @@
 /** `holdfast dev`: serves the API on this machine, for development and for a project's own tests. It checks nobody's identity. */
 import type { Gateway } from "../../infra/local/gateway.js";
 import { type LocalTable, startLocalService } from "../../infra/local/local-service.js";
+import { type RegionalService, REGION_PATH, startServicesInRegions } from "../../infra/local/local-regions.js";
 import { StartError } from "../../infra/local/start-error.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 import { createLockClient } from "../../lib/index.js";
@@ -26,6 +27,8 @@ export interface DevArgs {
   readonly seedFile: string | undefined;
   /** Names of this machine that requests may come by, besides those of the loopback interface. */
   readonly allowedHosts: readonly string[];
+  /** The Regions of a table in memory, each with a service of its own. @default none: one service */
+  readonly regions?: readonly string[] | undefined;
   /** The time by which the service's clock is ahead, in ms. */
   readonly clockSkewMs?: number | undefined;
   /** True to log on stderr while a command runs. */
@@ -33,6 +36,9 @@ export interface DevArgs {
   /** Empty: serve until a signal. */
   readonly command: readonly string[];
 }
+
+/** A service that is running; with its Region, if it is one of several. */
+type Serving = Gateway & Partial<Pick<RegionalService, "region">>;
 
 const SEED_OWNER = "seed";
 /** The interval of the console's polls, in ms: on one machine they cost nothing. */
@@ -42,7 +48,7 @@ const KILL_AFTER_MS = 5000;
 
 /** Serves until the command ends, or a signal comes. Returns the exit status. @throws CliError if it can't serve */
 export async function dev(args: DevArgs, context: ProcessContext): Promise<number> {
-  const { ports, table, seedFile, allowedHosts, clockSkewMs, command } = args;
+  const { ports, table, regions, seedFile, allowedHosts, clockSkewMs, command } = args;
   const seed = seedFile === undefined ? undefined : await readSeed(seedFile);
   const onFailure = (error: unknown): void => context.say(error instanceof Error ? (error.stack ?? error.message) : String(error));
   if (typeof table === "object") silenceNodeWarning();
@@ -53,24 +59,38 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
     if (isReady) print(line);
     lines.add(line);
   };
-  const start = () => startLocalService({ ports, table, allowedHosts, clockSkewMs, wakesAt: context.env, log, onFailure });
-  const service = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
+  const start = async (): Promise<readonly Serving[]> =>
+    regions
+      ? startServicesInRegions(regions, { ports, allowedHosts, log, onFailure })
+      : [await startLocalService({ ports, table, allowedHosts, clockSkewMs, wakesAt: context.env, log, onFailure })];
+  const services = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
     throw inOptions(error);
   });
-  const { url } = service;
-  const seeding = createLockClient({ url, owner: SEED_OWNER });
-  service.mount(consoleOf({ locks: seeding, where: new URL(url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
+  const clients = services.map(({ url }) => createLockClient({ url, owner: SEED_OWNER }));
+  for (const [index, service] of services.entries()) {
+    const locks = clients[index];
+    if (locks) service.mount(consoleOf({ locks, where: new URL(service.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
+  }
+  const url = services.map((service) => service.url).join(",");
+  const [seeding] = clients;
   try {
-    if (seed && seedFile !== undefined) await plant(seedFile, seed, seeding);
+    if (seed && seeding && seedFile !== undefined) await plant(seedFile, seed, seeding);
     isReady = true;
     if (command.length > 0) return await runBeside(url, command, context);
     const ended = new Promise<NodeJS.Signals>((resolve) => context.signals.handTo(resolve));
-    const ready = { event: "ready", url, pid: process.pid, version: context.version, locks: table ?? "memory" };
-    await context.print(context.asJson ? `${JSON.stringify(ready)}\n` : greeting(service, args, context));
+    const ready = {
+      event: "ready",
+      url,
+      pid: process.pid,
+      version: context.version,
+      locks: table ?? "memory",
+      ...(regions && { regions }),
+    };
+    await context.print(context.asJson ? `${JSON.stringify(ready)}\n` : greeting(services, args, context));
     return statusOfSignal(await ended);
   } finally {
     // Not awaited: a signal ends it at once, and without one the process ends when both are done.
-    void seeding.close().finally(() => service.close());
+    void Promise.all(clients.map((client) => client.close())).finally(() => Promise.all(services.map((service) => service.close())));
   }
 }
 
@@ -87,16 +107,21 @@ async function runBeside(url: string, command: readonly string[], { env, signals
   return statusOf(await supervise(work, NO_LEASE, signals));
 }
 
-function greeting({ url, port }: Gateway, { table, ports, clockSkewMs }: DevArgs, { version, screen }: ProcessContext): string {
+function greeting(services: readonly Serving[], { table, ports, clockSkewMs }: DevArgs, { version, screen }: ProcessContext): string {
   const { bold } = screen.colors;
   const [first = 0] = ports;
+  const [service, ...others] = services;
+  const { url = "", port = 0 } = service ?? {};
   const taken = first !== 0 && port !== first ? `; port ${first} is in use` : "";
   const rows = [
     [`holdfast ${version}`, `${bold(url)}  (this machine only, no authentication${taken})`],
     ["Locks", placeOf(table)],
+    ...services.flatMap((one) => (one.region === undefined ? [] : [[one.region, `${one.url}  (console: ${one.url}${CONSOLE_PATH})`]])),
     ...(clockSkewMs === undefined ? [] : [["Clock", `${formatDuration(clockSkewMs)} ahead of the gateway's`]]),
-    ["Console", `${url}${CONSOLE_PATH}`],
-    ["Set", `export HOLDFAST_URL=${url}`],
+    ...(others.length === 0
+      ? [["Console", `${url}${CONSOLE_PATH}`]]
+      : [["Cut off", `curl -X POST "${url}${REGION_PATH}?state=silent"  (back: open)`]]),
+    ["Set", `export HOLDFAST_URL=${services.map((one) => one.url).join(",")}`],
     ["Try", "npx holdfast lock demo -- sleep 5"],
   ];
   const width = Math.max(...rows.map(([name = ""]) => name.length)) + 2;

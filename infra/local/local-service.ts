@@ -98,7 +98,8 @@ async function serviceOn({ endpoint, tableName }: LocalTable, { agentEnv, clock,
   return { handler: compose({ ...env, HOLDFAST_WAKE: "1" }, { clock, log }), sweep: composeAgent(env, { log, onFailure, print: NOTHING }) };
 }
 
-async function startOnOneOf([port = 0, ...others]: readonly number[], options: Omit<GatewayOptions, "port">): Promise<Gateway> {
+/** Starts a gateway on the first of these ports that is free. @throws StartError if none is */
+export async function startOnOneOf([port = 0, ...others]: readonly number[], options: Omit<GatewayOptions, "port">): Promise<Gateway> {
   try {
     return await startGateway({ ...options, port });
   } catch (error) {

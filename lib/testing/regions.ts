@@ -66,7 +66,7 @@ interface Commit {
   readonly atMs: number;
 }
 
-/** What a door that answers nothing answers. */
+/** The answer of a door that answers nothing. */
 const NEVER = new Promise<never>(() => undefined);
 const ISOLATED = "The replica can't reach the other Regions";
 const CONFLICT = "One or more items in this request are being modified by a request in another Region";

@@ -10,7 +10,7 @@ import { createDynamoStore } from "../store/dynamo/dynamo-store.js";
 import { TABLE } from "../store/dynamo/table.js";
 import type { LockStore } from "../store/port.js";
 import { type TableRequest, type TableServiceDeps, TableService } from "./like-dynamodb.js";
-import type { Door, DoorRequest } from "./regions.js";
+import { type Door, type DoorRequest, Regions } from "./regions.js";
 import { type Input, DynamoTable } from "./table/table.js";
 
 /** The name of a table in memory. */
@@ -92,4 +92,35 @@ export function createStoreInMemory({
   const atOnce: Send = async (operation, input) => carryOut(table, operation, input as Input);
   const send = likeDynamodb ? senderTo(table, { clock, random }) : atOnce;
   return createDynamoStore({ calls: callsBy(send), tableName: TABLE_NAME, policy, clock, random });
+}
+
+/** The round trip between two Regions of a table in memory, in ms. */
+const ROUND_TRIP_MS = [25, 35] as const;
+
+/** The table in memory as it is in one Region. */
+export interface RegionalStore {
+  readonly door: Door;
+  readonly store: LockStore;
+  /** The URLs of the Region's services, which the store writes into the table. Add those that start. */
+  readonly urls: string[];
+}
+
+/** Creates a table in memory that has a door in each of these Regions, and a store at each door. */
+export function storesInRegions(regions: readonly string[], policy: LockPolicy, clock: Clock = systemClock): readonly RegionalStore[] {
+  const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => clock.wallMs());
+  const doors = new Regions(table, { clock, random: randomNumber, roundTripMs: ROUND_TRIP_MS });
+  return regions.map((region) => {
+    const [door, urls] = [doors.door(region), [] as string[]];
+    const calls = callsBy(senderThrough(door, table));
+    const store = createDynamoStore({
+      calls,
+      tableName: TABLE_NAME,
+      policy,
+      clock,
+      random: randomNumber,
+      transactions: false,
+      doors: urls,
+    });
+    return { door, store, urls };
+  });
 }

@@ -235,3 +235,52 @@ describe("a line of its log", () => {
     expect(coloured({ event: "recorded", outcome: "failed" })).toContain(red("recorded"));
   });
 });
+
+describe("holdfast dev --regions", () => {
+  const cut = (url: string, state: string): Promise<Response> => fetch(`${url}/dev/region?state=${state}`, { method: "POST" });
+
+  it("serves one table in each Region, which can be cut off and comes back", async () => {
+    const { ready } = await dev(["--regions", "us-east-1,us-east-2"]);
+    const [, urls = ""] = /export HOLDFAST_URL=(\S+)/.exec(ready) ?? [];
+    const [east = "", west = ""] = urls.split(",");
+    const [here, there] = [east, west].map((url) => createLockClient({ url }));
+    const lease = await here!.acquire("ORDER_1");
+    expect(await there!.tryAcquire("ORDER_1")).toBeNull();
+    // A set takes a table without transactions.
+    await here!.withLocks(["a", "b"], () => undefined);
+
+    expect(await (await cut(east, "isolated")).text()).toBe("us-east-1 is isolated\n");
+    await expect(here!.inspect("ORDER_1")).rejects.toMatchObject({ code: "unavailable" });
+    expect((await there!.inspect("ORDER_1")).holders).toMatchObject([{ fencingToken: lease.fencingToken }]);
+    await cut(east, "open");
+    expect((await here!.inspect("ORDER_1")).holders).toHaveLength(1);
+    await Promise.all([here!.close(), there!.close()]);
+  });
+
+  it("is told where to cut a Region off, and of a state that there is not", async () => {
+    const { ready, url } = await dev(["--regions", "us-east-1,us-east-2"]);
+    expect(ready).toContain(`curl -X POST "${url}/dev/region?state=silent"`);
+    const answer = await cut(url, "gone");
+    expect([answer.status, await answer.text()]).toEqual([400, 'state: must be one of open, silent, isolated, given "gone"\n']);
+  });
+
+  it("takes no answer from a Region that is silent, until it is back", async () => {
+    const { url } = await dev(["--regions", "us-east-1,us-east-2"]);
+    await cut(url, "silent");
+    const asked = fetch(`${url}/v1/health`, { signal: AbortSignal.timeout(300) });
+    await expect(asked).rejects.toMatchObject({ name: "TimeoutError" });
+    await cut(url, "open");
+    expect((await fetch(`${url}/v1/health`)).status).toBe(200);
+  });
+
+  it.each([
+    { options: ["--regions", "us-east-1"], says: /2 or 3 different Regions/ },
+    { options: ["--regions", "us-east-1,us-east-1"], says: /2 or 3 different Regions/ },
+    { options: ["--regions", "here,there"], says: /2 or 3 different Regions/ },
+    { options: ["--regions", "us-east-1,us-east-2", "--like-dynamodb"], says: /a table of its own/ },
+  ])("refuses $options", async ({ options, says }) => {
+    const { status, stderr } = await run(["dev", ...options], {});
+    expect(status).toBe(64);
+    expect(stderr).toMatch(says);
+  });
+});

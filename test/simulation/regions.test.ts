@@ -51,7 +51,7 @@ class Scene {
   }
 }
 
-/** What a request was answered so far: a value, or the name of an error. */
+/** The answer to a request so far: a value, or the name of an error. */
 interface Answer {
   told?: unknown;
 }

@@ -70,7 +70,7 @@ const ROOMS: readonly Room[] = [
   { of: "console/", files: [ENTRY], packages: [ANY_NODE, "esbuild"] },
   {
     of: "bin/serve/",
-    files: [ENTRY, "console/", "bin/", /^infra\/local\/(local-service|gateway|start-error)\.ts$/],
+    files: [ENTRY, "console/", "bin/", /^infra\/local\/(local-service|local-regions|gateway|start-error)\.ts$/],
     packages: [ANY_NODE, "commander"],
   },
   { of: "bin/ui/", files: [ENTRY, "console/", "bin/", "infra/local/local-server.ts"], packages: [ANY_NODE, "commander"] },

@@ -23,6 +23,7 @@ const CHECK_MS = 120_000;
 const SLACK_MS = 1000 + 1500;
 
 /** Runs the checks. */
+// Over 60 lines: one model or one server, whose parts share its state.
 export async function checkRegions(stage: Stage, dynamo: DynamoBackend, regions: SimulatedRegions): Promise<void> {
   const { world, random, oracle } = stage;
   let index = FIRST_OF_CHECK;
