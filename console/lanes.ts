@@ -36,6 +36,8 @@ export interface Lane {
   readonly wait?: Span | undefined;
   readonly hold?: Span;
   readonly end?: LaneEnd;
+  /** True for an attempt of a run that recorded a failure. */
+  readonly hasFailed?: boolean;
   readonly moments: readonly Moment[];
 }
 
@@ -67,13 +69,18 @@ export function ending({ wait, hold, end }: Lane): number {
   return end?.atMs ?? hold?.toMs ?? (hold ? Infinity : (wait?.toMs ?? Infinity));
 }
 
+/** Returns the time that a picture shows at first: `spanMs`, or `all` if no lane is in that, but some are before it. */
+export function firstSpan(lanes: readonly Lane[], spanMs: number, all: number, nowMs: number): number {
+  return lanes.length > 0 && lanes.every((lane) => ending(lane) <= nowMs - spanMs) ? all : spanMs;
+}
+
 /** The knowledge of the end of a hold that is over, and that no line ends. */
 export interface Gone {
   /** The end of its lease, if the service tells it, in epoch ms. */
   readonly lapsedAtMs?: number | undefined;
   /** The last time at which it was seen held, and the first at which it was not, in epoch ms. */
   readonly heldAtMs?: number;
-  readonly goneAtMs?: number;
+  readonly goneAtMs?: number | undefined;
 }
 
 /**
@@ -138,15 +145,26 @@ function next(lane: Lane, line: Line): Lane {
       return { ...lane, owner, wait: waited, end: { atMs, kind: "skipped", why: "" } };
     case "ended":
       return ended({ ...lane, owner }, line);
-    case "offered":
     case "changed":
-    case "breaking":
+      // The lease goes on under another token.
+      return withMoment(
+        { ...lane, owner, ...(lane.hold && fencingToken !== undefined && { hold: { ...lane.hold, fencingToken } }) },
+        line,
+        event,
+      );
     case "recorded":
-      return { ...lane, owner, moments: [...lane.moments, { atMs, kind: event }] };
+      return withMoment({ ...lane, owner, ...(line.outcome !== "succeeded" && { hasFailed: true }) }, line, event);
+    case "offered":
+    case "breaking":
+      return withMoment({ ...lane, owner }, line, event);
     case "reset":
     case "refused":
       return lane;
   }
+}
+
+function withMoment(lane: Lane, { atMs }: Line, kind: Moment["kind"]): Lane {
+  return { ...lane, moments: [...lane.moments, { atMs, kind }] };
 }
 
 function ended(lane: Lane, line: Line): Lane {

@@ -3,10 +3,11 @@ import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { formatDuration } from "../text/duration.js";
 import { plain } from "../text/plain-text.js";
 import type { History as KeyHistory, Line } from "../data.js";
+import { firstSpan } from "../lanes.js";
 import { read } from "./api.js";
 import { Events } from "./events.js";
 import { Choice, EventChoice, isOf } from "./filters.js";
-import { type OneProps, SharedContext } from "./hooks.js";
+import { type OneProps, SharedContext, useNow } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { Copyable, empty } from "./parts.js";
 import { filtersOf, useRoute } from "./route.js";
@@ -72,7 +73,9 @@ export function History(
     },
 ): Content {
   const { about, name, title, lanes, knownUntilMs, logFromMs, own, add, otherwise } = props;
-  const [spanMs, setSpan] = useState(props.firstSpanMs);
+  const [chosenMs, setSpan] = useState<number>();
+  const nowMs = useNow(1000);
+  const spanMs = chosenMs ?? firstSpan(lanes, props.firstSpanMs, FIT, nowMs);
   const hasLog = logFromMs !== undefined;
   // Without a log, it is not known that nothing happened.
   const nothing = hasLog ? "the log has no lease of this time" : "this page saw no lease in this time";

@@ -12,7 +12,19 @@ import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { History, SPANS, useOwnLines } from "./history.js";
-import { type LastHold, type SinceText, type Tone, breakCommand, keyTone, lifeOf, sentence, stateText, timeText, toneOf } from "./words.js";
+import {
+  type LastHold,
+  type SinceText,
+  type Tone,
+  breakCommand,
+  keyTone,
+  LATE_PART,
+  lifeOf,
+  sentence,
+  stateText,
+  timeText,
+  toneOf,
+} from "./words.js";
 
 export function KeyView(props: OneProps): Content {
   const { about, name } = props;
@@ -62,7 +74,9 @@ interface SeenHold {
   /** Its state by the last answer in which it was held. */
   tone: Tone;
   heldAtMs: number;
-  goneAtMs?: number;
+  goneAtMs?: number | undefined;
+  /** The time from which it is late unless it is renewed, in epoch ms. */
+  lateFromMs?: number;
   /** The end of its lease, in epoch ms. */
   lapsedAtMs?: number | undefined;
 }
@@ -93,12 +107,14 @@ function useSeen(view: Key | undefined, atMs: number | undefined) {
       const hold = holdOf(holder.fencingToken);
       hold.heldAtMs = atMs;
       hold.lapsedAtMs = undefined;
+      hold.goneAtMs = undefined;
       const lastsUntilMs = atMs + remainingMs;
       // Two answers differ by the way of the requests; a renewal moves the end by far more.
       const isRenewed = lastsUntilMs - hold.lastsUntilMs > RENEWED_MS;
       hold.tone = toneOf(holder);
       if (isRenewed && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
       if (isRenewed) hold.lastsUntilMs = lastsUntilMs;
+      hold.lateFromMs = hold.lastsUntilMs - leaseMs * (1 - LATE_PART);
     }
     for (const { fencingToken, endedAgoMs } of view.lapsed ?? []) {
       const hold = holdOf(fencingToken);

@@ -11,8 +11,9 @@ import { type Tone, timeText } from "./words.js";
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
 export interface DrawnLane extends Lane {
   readonly lastsUntilMs?: number;
-  /** The state of its present hold by the last answer. */
+  /** The state of its present hold by the last answer, and since when it is not renewed in time, in epoch ms. */
   readonly tone?: Tone;
+  readonly lateFromMs?: number | undefined;
   readonly renewedAtMs?: readonly number[];
 }
 
@@ -40,6 +41,8 @@ interface Picture {
   /** The time up to which the lanes are known, in epoch ms. */
   readonly knownMs: number;
   readonly place: PixelOf;
+  /** The time with which the picture begins, in epoch ms. */
+  readonly fromMs: number;
   readonly isUtc: boolean;
 }
 
@@ -90,7 +93,7 @@ export function Timeline(props: {
           </pattern>
         </defs>
         ${axis(ticksIn(fromMs, untilMs, (wide * (1 - FUTURE)) / TICK_PX), untilMs, height, { place, isUtc })}
-        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, isUtc }))}
+        ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, fromMs, isUtc }))}
         ${
           untilMs === nowMs &&
           html`<line class="now" x1=${place(nowMs)} x2=${place(nowMs)} y1=${AXIS_PX - 8} y2=${height} />
@@ -143,27 +146,41 @@ function laneOf(lane: DrawnLane, top: number, lanePx: number, isNarrow: boolean,
   </g>`;
 }
 
-function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place }: Picture): Content | null {
+function waitOf({ wait, hold, end }: DrawnLane, middle: number, { knownMs, place, fromMs }: Picture): Content | null {
   if (!wait) return null;
   const [x, x2] = [place(wait.fromMs), place(wait.toMs ?? knownMs)];
   const isOver = !hold && end !== undefined;
   return html`<g>
-    <rect class="wait" x=${x} y=${middle - 4} width=${Math.max(2, x2 - x)} height="8" rx="2" fill="url(#waiting)" />
-    <line class="wait" x1=${x} x2=${x} y1=${middle - 6} y2=${middle + 6} />
+    <rect
+      class="wait"
+      x=${x}
+      y=${middle - 4}
+      width=${Math.max(2, x2 - x)}
+      height="8"
+      rx=${wait.fromMs < fromMs ? 0 : 2}
+      fill="url(#waiting)"
+    />
+    ${wait.fromMs >= fromMs && html`<line class="wait" x1=${x} x2=${x} y1=${middle - 6} y2=${middle + 6} />`}
     ${isOver && cross(x2, middle, "wait")}
   </g>`;
 }
 
-function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place }: Picture): Content | null {
-  const { hold, end, lastsUntilMs, renewedAtMs = [], tone: toneNow = "held" } = lane;
+function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place, fromMs }: Picture): Content | null {
+  const { hold, end, hasFailed = false, lastsUntilMs, renewedAtMs = [], tone: toneNow = "held", lateFromMs } = lane;
   if (!hold) return null;
-  const tone = end ? (END_TONES[end.kind] ?? "held") : toneNow;
+  const whole = end ? (END_TONES[end.kind] ?? (hasFailed ? "failed" : "held")) : toneNow;
   const [x, x2] = [place(hold.fromMs), place(hold.toMs ?? knownMs)];
+  // What was in time stays so: the colour of a late hold begins when it became late.
+  const isLate = !end && lateFromMs !== undefined && (toneNow === "late" || toneNow === "over");
+  const lateX = isLate ? Math.max(x, place(lateFromMs)) : x2;
+  const tone = isLate ? "held" : whole;
   const isOpen = hold.toMs === undefined && knownMs === nowMs;
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
   return html`<g>
     ${until > x2 && html`<rect class="future" x=${x2} y=${middle - 7.5} width=${until - x2} height="15" rx="3" />`}
     <rect class=${`hold ${tone}`} x=${x} y=${middle - 8} width=${Math.max(3, x2 - x)} height="16" rx="3" />
+    ${hold.fromMs < fromMs && html`<rect class=${`hold cut ${tone}`} x=${x} y=${middle - 8} width=${Math.min(4, x2 - x)} height="16" />`}
+    ${isLate && html`<rect class="hold ${whole}" x=${lateX} y=${middle - 8} width=${Math.max(3, x2 - lateX)} height="16" rx="3" />`}
     ${renewedAtMs
       .map((atMs) => place(atMs))
       .filter((at) => at > x + 2 && at < x2)
@@ -194,7 +211,7 @@ function diamond(kind: Moment["kind"], x: number, y: number): Content {
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }
 
-function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: boolean): string {
+function describe({ owner, wait, hold, end, hasFailed = false }: DrawnLane, nowMs: number, isUtc: boolean): string {
   const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
   const between = end?.afterMs === undefined ? "" : `; it ended between ${timeText(end.afterMs, isUtc)} and ${timeText(end.atMs, isUtc)}`;
   const parts = [
@@ -202,7 +219,7 @@ function describe({ owner, wait, hold, end }: DrawnLane, nowMs: number, isUtc: b
     ...(wait ? [`waited ${formatDuration((wait.toMs ?? nowMs) - wait.fromMs)}`] : []),
     ...(held === undefined ? [] : [held + (hold?.toMs === undefined ? " so far" : "")]),
     ...(hold?.fencingToken === undefined ? [] : [`token ${hold.fencingToken}`]),
-    ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}`]),
+    ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}${hasFailed ? ", failed" : ""}`]),
     ...(end ? [endText(end.kind) + (end.why === "" ? "" : `: ${end.why}`) + between] : []),
   ];
   return parts.join(", ");
@@ -216,11 +233,14 @@ export function legend(): Content {
     [box("hold held"), "holds"],
     [box("hold late"), "not renewed"],
     [box("future"), "lease left"],
-    [[box("hold held"), html`<line class="renewal" x1="10" x2="10" y1="2" y2="10" />`], "renewed"],
+    [[box("hold held"), html`<line class="renewal" x1="10" x2="10" y1="2" y2="10" />`], "renewed, since this page was opened"],
     [box("hold lost"), "lost: the lease ran out"],
     [box("hold broken"), "broken"],
+    [box("hold failed"), "failed attempt"],
     [box("unknown", "url(#unknown)"), "not known"],
-    [diamond("offered", 10, 6), "offered, changed or recorded"],
+    [diamond("offered", 10, 6), "offered or changed"],
+    [diamond("breaking", 10, 6), "break began"],
+    [diamond("recorded", 10, 6), "outcome recorded"],
   ];
   return html`<ul class="legend" aria-hidden="true">
     ${signs.map(([sign, text]) => html`<li><svg width="20" height="12">${sign}</svg>${text}</li>`)}

@@ -8,7 +8,7 @@ import type { KeyHolder, KeyView, KeyWaiter } from "../data.js";
 export type Tone = "held" | "late" | "over" | "broken" | "free" | "waiting" | "done" | "unknown";
 
 /** The part of a lease after which a renewal is late. A client renews after a third of it. */
-const LATE_PART = 0.5;
+export const LATE_PART = 0.5;
 
 /** Returns the state of a hold at the time of the answer: its holder may have renewed since, so an answer is never aged. */
 export function toneOf({ remainingMs, leaseMs, breaking }: Pick<KeyHolder, "remainingMs" | "leaseMs" | "breaking">): Tone {

@@ -1,6 +1,7 @@
 /** The page of one key in a real Chromium, before a live service: with a connection that is cut, with a holder that died, and without a log. */
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Operator } from "../../console/handlers.js";
 import type { LockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
@@ -107,6 +108,28 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await dialog.getByRole("alert").waitFor();
     expect(await submit.isDisabled()).toBe(true);
     waits.abort();
+  });
+
+  it("draws what began before the picture with a straight edge, and a hold as late from the time at which it became so", async () => {
+    const holder = {
+      owner: "old",
+      mode: "exclusive",
+      permits: 1,
+      fencingToken: 7,
+      heldMs: 5 * MINUTE_MS,
+      remainingMs: 5000,
+      leaseMs: 30_000,
+    };
+    const view = { key: "OLD", version: 1, mode: "exclusive", fencingToken: 7, holders: [holder], waiters: [] };
+    const none = () => Promise.resolve({ namespace: "default", items: [] });
+    const health = () => locks.health();
+    const operator = { health, inspect: () => Promise.resolve(view), list: none, runs: { list: none } } as unknown as Operator;
+    const page = await consoles.open(`${await consoles.serve({ locks: operator })}#/locks/OLD`);
+    await page.locator(".lane rect.hold.late").waitFor();
+    expect(await page.locator("rect.hold.cut").count()).toBe(1);
+    const xOf = async (kind: string) => Number(await page.locator(`.lane rect.hold.${kind}`).first().getAttribute("x"));
+    expect(await xOf("late")).toBeGreaterThan((await xOf("held")) + 50);
+    await page.getByText("renewed, since this page was opened").waitFor();
   });
 
   it("claims nothing without a log: it says where the history is, and draws what the query finds", async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
-import { type Gone, arranged, beginning, ending, lanesOf, withPresent } from "../../console/lanes.js";
+import { type Gone, arranged, beginning, ending, firstSpan, lanesOf, withPresent } from "../../console/lanes.js";
 
 let seq = 0;
 /** A line at `atMs` of the lease `lease`. */
@@ -55,6 +55,34 @@ describe("lanes", () => {
     ]);
     expect(lanes[0]?.moments).toEqual([{ atMs: 3, kind: "breaking" }]);
     expect(lanes[1]?.wait).toEqual({ fromMs: 1, toMs: 4 });
+  });
+
+  it("have one hold for a lease that changed its mode, under the token that it has since", () => {
+    const lanes = lanesOf([line(0, "granted", "a", token(1)), line(5, "changed", "a", { ...token(2), mode: "shared" })]);
+    const present = [{ fencingToken: 2, owner: "a", heldMs: 10 }];
+    expect(withPresent(lanes, present, 10)).toEqual([
+      { id: "a", owner: "owner of a", hold: { fromMs: 0, fencingToken: 2 }, moments: [{ atMs: 5, kind: "changed" }] },
+    ]);
+  });
+
+  it.each([
+    ["succeeded", undefined],
+    ["failed", true],
+    ["retry", true],
+  ] as const)("say of an attempt that recorded %s if it failed", (outcome, hasFailed) => {
+    const lines = [line(0, "granted", "a", token(1)), line(5, "ended", "a", { reason: "released", heldMs: 5 })];
+    expect(lanesOf([...lines, line(5, "recorded", "a", { outcome })])[0]?.hasFailed).toBe(hasFailed);
+  });
+
+  it("are shown for a minute at first, and all of them where none is in that", () => {
+    const over = lanesOf([line(0, "granted", "a", token(1)), line(5, "ended", "a", { reason: "released", heldMs: 5 })]);
+    const held = lanesOf([line(0, "granted", "b", token(2))]);
+    const ALL = 0;
+    expect([over, held, []].map((lanes) => [64, 65].map((nowMs) => firstSpan(lanes, 60, ALL, nowMs)))).toEqual([
+      [60, ALL],
+      [60, 60],
+      [60, 60],
+    ]);
   });
 
   it("draw a hold from its end alone, where the log begins in the middle of it", () => {
