@@ -19,7 +19,8 @@ import { markdownTable } from "../report/table.js";
 export const BILLED_MS = 10;
 /** If tracing is on, X-Ray samples the first request of each second, and this part of the others. */
 export const TRACED = 0.05;
-const SECONDS_A_MONTH = 730 * 3600;
+const HOURS_A_MONTH = 730;
+const SECONDS_A_MONTH = HOURS_A_MONTH * 3600;
 
 /** One case by the API, by a function URL, and directly on a table. */
 export interface CostRow {
@@ -174,6 +175,11 @@ function idleTable(stack: DeployedStack): string {
     [`when it is used: ${metrics} metrics, as many more for each of \`metricPrefixes\``, dollars(metrics * PRICES.metrics.usd)],
     ["when it is used: X-Ray with `tracing: true`, which traces the first request of every second", `at most ${dollars(traces)}`],
     ["a million keys used in a day, 1 KB each, kept a month, with point-in-time recovery", dollars(storage())],
+    [
+      "with `regions`: a million keys of 1 KB that the sweep deletes, of two replicas; of three",
+      [2, 3].map(deletions).map(dollars).join("; "),
+    ],
+    ["with `regions`: a million keys of 1 KB in the table, which two Regions' sweeps scan once an hour", dollars(2 * scans())],
   ];
   return markdownTable([["a month", "cost"], ...rows]);
 }
@@ -181,6 +187,16 @@ function idleTable(stack: DeployedStack): string {
 /** The cost of storing a million items of 1 KB for a month. */
 function storage(): number {
   return ((1e6 * 1024) / 1024 ** 3) * (PRICES.storage.usd + PRICES.recovery.usd);
+}
+
+/** The cost of deleting a million items: a write unit in each replica. That a replicated unit costs as much as another is assumed. */
+function deletions(replicas: number): number {
+  return replicas * PRICES.writeUnits.usd;
+}
+
+/** The cost of scanning a million items of 1 KB once an hour, for a month: an eventually consistent read takes half a unit for 4 KB. */
+function scans(): number {
+  return HOURS_A_MONTH * (1024 / 4096 / 2) * PRICES.readUnits.usd;
 }
 
 /** `2`, `4.2`, `362`. */

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { tableRights } from "../../infra/access.js";
 import { createLockClient } from "../../lib/dynamodb.js";
 import { only } from "../infra/resources.js";
-import { devTemplate, newApp } from "../infra/synthesize.js";
+import { devTemplate, newApp, synthesizeOwn } from "../infra/synthesize.js";
 import { type FreshTable, freshTable } from "../support/engine.js";
 import { readPage } from "./generated.js";
 import { guide, workshop } from "./snippets.js";
@@ -125,6 +125,67 @@ describe("the table by a user's own tools", () => {
   });
 });
 
+describe("the table in several Regions by a user's own tools", () => {
+  const [, section = ""] = SECTION.split("## The table in several Regions\n");
+  const template = synthesizeOwn(() => ({ regions: { replicas: ["us-east-2"], witness: "us-west-2" } }), undefined, "us-east-1");
+  const { TableName: _, ...ofConstruct } = only(template, "AWS::DynamoDB::GlobalTable")[1].Properties as Record<string, unknown>;
+  const Replicas = (ofConstruct["Replicas"] as { readonly Region: string }[]).toSorted((a, b) => a.Region.localeCompare(b.Region));
+  const protectedIn = (Region: string): object => ({
+    Region,
+    DeletionProtectionEnabled: true,
+    PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+  });
+
+  it("is the construct's by commands", () => {
+    const scripts = [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text!.replaceAll(/\\\n\s*/g, "").trim());
+    const [[create = "", , update = ""] = [], each = ""] = [scripts[0]?.split("\n"), scripts[1]];
+    const json = (option: string): unknown => JSON.parse(new RegExp(`--${option} '(.*?)'`).exec(update)![1]!);
+    for (const option of ["attribute-definitions", "key-schema"])
+      expect(create).toContain(` --${option} ${optionOf("create-table", option).join(" ")} --`);
+    expect(create).toMatch(/--region us-east-1 .*--billing-mode PAY_PER_REQUEST --deletion-protection-enabled$/);
+    expect(ofConstruct).toMatchObject({
+      ...keys,
+      BillingMode,
+      MultiRegionConsistency: /--multi-region-consistency (\w+)/.exec(update)![1],
+    });
+    expect(json("replica-updates")).toEqual([{ Create: { RegionName: "us-east-2" } }]);
+    expect(json("global-table-witness-updates")).toEqual([{ Create: { RegionName: "us-west-2" } }]);
+    expect(ofConstruct["GlobalTableWitnesses"]).toEqual([{ Region: "us-west-2" }]);
+    expect(each.match(/--region \$REGION /g)).toHaveLength(2);
+    expect(each).toMatch(/PointInTimeRecoveryEnabled=true[\s\S]*--deletion-protection-enabled$/);
+    expect(Replicas).toEqual([protectedIn("us-east-1"), protectedIn("us-east-2")]);
+    expect(section).not.toMatch(/time-to-live|ttl \{/);
+  });
+
+  it("is the construct's by Terraform", () => {
+    const [, hcl = ""] = /```hcl\n([\s\S]*?)```/.exec(section) ?? [];
+    const [parsed] = parseToObject(hcl) as [{ resource: { aws_dynamodb_table: { holdfast: readonly [TerraformRegionalTable] } } }];
+    const [table] = parsed.resource.aws_dynamodb_table.holdfast;
+    const of = (name: string): string => table.attribute.find((one) => one.name === name)!.type;
+    const replicaOf = (Region: string, isProtected: boolean, PointInTimeRecoveryEnabled: boolean): object => ({
+      Region,
+      DeletionProtectionEnabled: isProtected,
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled },
+    });
+    expect(table.replica.map((one) => one.consistency_mode)).toEqual(["STRONG"]);
+    expect({ ...ofConstruct, Replicas }).toEqual({
+      AttributeDefinitions: [table.hash_key, table.range_key].map((name) => ({ AttributeName: name, AttributeType: of(name) })),
+      KeySchema: [
+        { AttributeName: table.hash_key, KeyType: "HASH" },
+        { AttributeName: table.range_key, KeyType: "RANGE" },
+      ],
+      BillingMode: table.billing_mode,
+      MultiRegionConsistency: "STRONG",
+      GlobalTableWitnesses: table.global_table_witness.map(({ region_name }) => ({ Region: region_name })),
+      StreamSpecification: { StreamViewType: table.stream_view_type },
+      Replicas: [
+        replicaOf("us-east-1", table.deletion_protection_enabled, table.point_in_time_recovery[0].enabled),
+        ...table.replica.map((one) => replicaOf(one.region_name, one.deletion_protection_enabled, one.point_in_time_recovery)),
+      ],
+    });
+  });
+});
+
 /** The rights that grantDirect gives to a client in the namespace `default`. */
 const rightsTo = (tableArn: string): ReturnType<typeof tableRights> => tableRights([tableArn], "default");
 
@@ -149,6 +210,17 @@ interface TerraformTable {
   readonly attribute: readonly { readonly name: string; readonly type: string }[];
   readonly ttl: readonly [{ readonly attribute_name: string; readonly enabled: boolean }];
   readonly point_in_time_recovery: readonly [{ readonly enabled: boolean }];
+}
+
+interface TerraformRegionalTable extends TerraformTable {
+  readonly stream_view_type: string;
+  readonly replica: readonly {
+    readonly region_name: string;
+    readonly consistency_mode: string;
+    readonly point_in_time_recovery: boolean;
+    readonly deletion_protection_enabled: boolean;
+  }[];
+  readonly global_table_witness: readonly { readonly region_name: string }[];
 }
 
 /** The page's policy for Terraform. */
