@@ -18,6 +18,7 @@ import { NO_LOG } from "../../lib/service/log.js";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import type { TableBehaviour } from "../../lib/testing/like-dynamodb.js";
+import type { Door } from "../../lib/testing/regions.js";
 import { TABLE_NAME } from "../../lib/testing/served-table.js";
 import { createHandler } from "../../lambda/handler.js";
 import type { HttpResult } from "../../lambda/http.js";
@@ -100,8 +101,26 @@ export class Arena {
 
   /** Returns a client in a new process. Straight on the table, its requests go through what `through` makes of the process's calls. */
   client(way: Way, options: ClientOptions = {}, through: Through = (calls) => calls): LockClient {
-    const process = new Process(this.world, { wallErrorMs: this.random.between(-this.#clockErrorMs, this.#clockErrorMs) });
+    const process = this.#process();
     const api = way === "http" ? httpApi({ url: "http://simulated", fetch: this.#fetch }) : this.#onTable(process, through);
+    return this.#clientBy(api, process, options);
+  }
+
+  /** Returns a client in a new process of a Region, straight on the table. */
+  clientIn(door: Door): LockClient {
+    const process = this.#process();
+    return this.#clientBy(
+      this.#onTable(process, (calls) => calls, door),
+      process,
+      {},
+    );
+  }
+
+  #process(): Process {
+    return new Process(this.world, { wallErrorMs: this.random.between(-this.#clockErrorMs, this.#clockErrorMs) });
+  }
+
+  #clientBy(api: ServiceApi, process: Process, options: ClientOptions): LockClient {
     const ids = new LeaseIds(process, (count) => this.random.bytes(count));
     return createClient({ api, clock: process, random: () => this.random.unit(), ids }, options);
   }
@@ -142,15 +161,15 @@ export class Arena {
     };
   }
 
-  #onTable(process: Process, through: Through): ServiceApi {
-    const { calls, time } = this.#served.callsOf(process);
+  #onTable(process: Process, through: Through, door?: Door): ServiceApi {
+    const { calls, time } = this.#served.callsOf(process, door);
     const caller = { principal: "direct", namespace: NAMESPACE, requestId: "direct" };
-    const deps = { store: this.#store(through(calls), process), log: NO_LOG, clock: process, exposeCause: true };
+    const deps = { store: this.#store(through(calls), process, !door), log: NO_LOG, clock: process, exposeCause: true };
     return lockService(deps, caller, tableClocks(process, time));
   }
 
-  #store(calls: TableCalls, clock: Process) {
-    return createDynamoStore({ calls, tableName: TABLE_NAME, policy: POLICY, clock, random: () => this.random.unit() });
+  #store(calls: TableCalls, clock: Process, transactions = true) {
+    return createDynamoStore({ calls, tableName: TABLE_NAME, policy: POLICY, clock, random: () => this.random.unit(), transactions });
   }
 
   readonly #fetch = (async (url: string, init: { method: string; body?: string; headers: Record<string, string> }) => {

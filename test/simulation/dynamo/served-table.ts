@@ -8,8 +8,9 @@ import { sendUntilAnswered, standardRetries } from "../../../lib/store/dynamo/re
 import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
 import { TABLE } from "../../../lib/store/dynamo/table.js";
 import { type TableTime, answerWatcher } from "../../../lib/store/dynamo/table-clock.js";
-import type { ServedRequest, TableBehaviour } from "../../../lib/testing/like-dynamodb.js";
-import { type Send, TABLE_NAME, callsBy, senderTo } from "../../../lib/testing/served-table.js";
+import { type ServedRequest, type TableBehaviour, LIKE_DYNAMODB } from "../../../lib/testing/like-dynamodb.js";
+import type { Door } from "../../../lib/testing/regions.js";
+import { type Send, TABLE_NAME, callsBy, senderThrough, senderTo } from "../../../lib/testing/served-table.js";
 import type { Random } from "../random.js";
 import { type World, Process } from "../world.js";
 import { DynamoTable } from "../../../lib/testing/table/table.js";
@@ -57,7 +58,9 @@ export class ServedTable {
     return { ...this.#counts };
   }
 
-  callsOf(clock: Clock): ProcessCalls {
+  /** Returns the calls of a process; through a door in its Region, if the table has several. */
+  callsOf(clock: Clock, door?: Door): ProcessCalls {
+    const serve = door ? this.#through(door) : this.#serve;
     const watcher = answerWatcher(clock);
     const retries = standardRetries(TABLE_CALLS.maxAttempts, { clock, random: () => this.#random.unit() });
     const send: Send = (operation, input) => {
@@ -65,7 +68,7 @@ export class ServedTable {
       const attempt = async (): Promise<object> => {
         const answered = watcher.sending();
         try {
-          return await this.#serve(operation, asked);
+          return await serve(operation, asked);
         } finally {
           answered(new Date(this.#world.nowMs).toUTCString());
         }
@@ -73,6 +76,20 @@ export class ServedTable {
       return sendUntilAnswered(attempt, retries, clock);
     };
     return { calls: callsBy(send), time: watcher.time };
+  }
+
+  /** Through a door, a request takes the latency within its Region beside the round trip. */
+  #through(door: Door): Send {
+    const send = senderThrough(door, this.table);
+    const way = (): Promise<void> => this.#world.sleep(this.#random.between(...LIKE_DYNAMODB.latencyMs) / 2);
+    return async (operation, input) => {
+      await way();
+      try {
+        return await send(operation, input);
+      } finally {
+        await way();
+      }
+    };
   }
 
   #count({ kind, outcome, units }: ServedRequest): void {
