@@ -12,7 +12,7 @@ export interface Part {
   readonly owner: string;
   readonly key: string;
   readonly leaseMs: number;
-  /** The lock service, and the engine with the table of the orders. */
+  /** The lock service, or several with commas, and the engine with the table of the orders. */
   readonly url: string;
   readonly endpoint: string;
   readonly tableName: string;
@@ -36,7 +36,7 @@ export type Order = "begin" | "write" | "release" | "finish";
 
 const part = JSON.parse(process.argv[2] ?? "") as Part;
 const { key, leaseMs, owner } = part;
-const locks = createLockClient({ url: part.url, owner, closeOnSigterm: true });
+const locks = createLockClient({ url: part.url.split(","), owner, closeOnSigterm: true });
 const client = engineClient(part.endpoint);
 const documents = DynamoDBDocumentClient.from(client);
 const tell = (told: Told): void => void process.send?.(told);

@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: a tour of a minute. Five scenes with real processes, drawn as they happen and live in the console, and a small flash sale.
+ * `npm run demo`: a tour of a minute. Six scenes with real processes, drawn as they happen and live in the console, and a small flash sale.
  * `--only NAME` plays one of them, `--help` prints the options. The exit status is 0 only if every scene proved what it says.
  */
 import { spawn } from "node:child_process";
@@ -74,8 +74,8 @@ async function tour(names: readonly string[], saleArgs: readonly string[]): Prom
 async function play(scene: Scene, painter: Painter, live: LiveConsole): Promise<boolean> {
   painter.title(scene.title);
   painter.aside(`${live.url}#/${scene.view}`);
-  const stage = await openStage(live.log);
-  const hide = live.show(stage.url);
+  const stage = await openStage(live.log, scene.regions);
+  const hide = live.show(stage.url.split(",").at(-1) ?? stage.url);
   const stop = painter.draw(stage);
   try {
     const proved = await scene.play(stage, (sentence) => painter.tell(sentence, stage));

@@ -8,12 +8,16 @@ export interface Scene {
   readonly title: string;
   /** The view of the console that shows it. */
   readonly view: `${"locks" | "runs"}/${string}`;
+  /** The Regions of its table, with a service in each. @default one service */
+  readonly regions?: readonly string[];
   /** Plays it, and returns the sentences that it proved. @throws AssertionError if it turned out otherwise */
   play(stage: Stage, tell: (sentence: string) => void): Promise<readonly string[]>;
 }
 
 /** A lease that is short, so that its end can be watched. */
 const LEASE_MS = 2_000;
+/** One that outlasts a few heartbeats on a busy machine. */
+const REGION_LEASE_MS = 4_000;
 /** A moment to look at what happens. */
 const LOOK_MS = 1_400;
 
@@ -148,6 +152,32 @@ export const SCENES: Readonly<Record<string, Scene>> = {
       assert(!ann.hasTold("lost"), "ann lost its lease");
       assert(first.token < second.token, "the tokens did not rise");
       return ["ann held the key through it: a lease needs the service only when it is renewed.", "bob kept its place in the queue."];
+    },
+  },
+  region: {
+    title: "A Region of the table is cut off. The holder keeps its lease by the other one, and the queue its order.",
+    view: "locks/ORDER_6",
+    regions: ["us-east-1", "us-east-2"],
+    async play(stage, tell) {
+      const part = { role: "holder", key: "ORDER_6", leaseMs: REGION_LEASE_MS } as const;
+      const [ann, bob] = await enter(stage, part, "ann", "bob");
+      ann.order("begin");
+      const first = await ann.told("holding");
+      bob.order("begin");
+      await delay(LOOK_MS);
+      tell("us-east-1 is cut off: nothing there answers");
+      await stage.cutOff("us-east-1", "silent");
+      await delay(1.5 * REGION_LEASE_MS);
+      assert(!ann.hasTold("lost"), "ann lost its lease");
+      tell(`ann still holds the key, ${((1.5 * REGION_LEASE_MS) / 1000).toFixed(1)} s later, with a lease of ${REGION_LEASE_MS / 1000} s`);
+      ann.order("release");
+      await ann.told("released");
+      const second = await bob.told("holding");
+      await stage.cutOff("us-east-1", "open");
+      tell("us-east-1 is back");
+      await delay(LOOK_MS / 2);
+      assert(first.token < second.token, "the tokens did not rise");
+      return ["ann's lease went on by us-east-2.", "bob had the key next, with a larger token."];
     },
   },
 };

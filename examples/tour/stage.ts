@@ -5,6 +5,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { engineClient } from "../../infra/local/engine-client.js";
+import { REGION_PATH } from "../../infra/local/local-regions.js";
 import type { LiveConsole } from "../../infra/local/live-console.js";
 import { startEngine } from "../../infra/local/engine.js";
 import type { Order, Part, Told } from "./actor.js";
@@ -31,7 +32,7 @@ export interface Actor {
 
 /** The stage. */
 export interface Stage {
-  /** The URL of the lock service. */
+  /** The URL of the lock service; of one in each Region, with commas. */
   readonly url: string;
   readonly lanes: readonly Lane[];
   /** The time since the scene began, in ms. */
@@ -40,18 +41,20 @@ export interface Stage {
   enter(part: Pick<Part, "role" | "key" | "leaseMs">, ...names: readonly string[]): Promise<readonly Actor[]>;
   killService(): Promise<void>;
   startService(): Promise<void>;
+  /** Cuts a Region off, or opens it again. */
+  cutOff(region: string, state: "silent" | "open"): Promise<void>;
   /** The order's item, which the processes write. */
   item(key: string): Promise<Readonly<Record<string, unknown>>>;
   close(): Promise<void>;
 }
 
 /** Opens the stage. `log` receives the lines of the service's log. @throws StartError if the engine or the service can't start */
-export async function openStage(log: LiveConsole["log"]): Promise<Stage> {
+export async function openStage(log: LiveConsole["log"], regions?: readonly string[]): Promise<Stage> {
   const engine = await startEngine({});
   const client = engineClient(engine.endpoint);
   const address = { endpoint: engine.endpoint, tableName: "tour-locks" };
   const actors: Actor[] = [];
-  let service = await serve({ ...address, port: 0 }, log);
+  let service = await serve({ ...address, port: 0, regions }, log);
   const { url } = service;
   let beganAtMs = performance.now();
   const nowMs = (): number => performance.now() - beganAtMs;
@@ -78,6 +81,10 @@ export async function openStage(log: LiveConsole["log"]): Promise<Stage> {
     },
     async startService() {
       service = await serve({ ...address, port: Number(new URL(url).port) }, log);
+    },
+    async cutOff(region, state) {
+      const at = url.split(",")[regions?.indexOf(region) ?? 0] ?? url;
+      await fetch(`${at}${REGION_PATH}?state=${state}`, { method: "POST" });
     },
     async item(key) {
       const { Item = {} } = await DynamoDBDocumentClient.from(client).send(

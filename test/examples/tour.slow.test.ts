@@ -38,6 +38,7 @@ describe("the tour", () => {
       /^ {2}bob +·+█+ +holds/m,
       "bob did not have to wait for the end of the lease of 10 s: a process that ends gives its keys back.",
     ],
+    ["region", /us-east-1 is back/, "ann's lease went on by us-east-2."],
     ["outage", /the service is started again/, "ann held the key through it: a lease needs the service only when it is renewed."],
   ])("%s proves what it says", async (name, picture, proved) => {
     const { code, stdout, stderr } = await runTour("--only", name);
@@ -51,7 +52,7 @@ describe("the tour", () => {
   });
 
   it.each([
-    [["--only", "circus"], 'demo: there is no scene "circus", only crash, zombie, payment, leader, outage, sale\n'],
+    [["--only", "circus"], 'demo: there is no scene "circus", only crash, zombie, payment, leader, outage, region, sale\n'],
     [["--fast"], "demo: unknown option --fast: see npm run demo -- --help\n"],
     [["--only", "crash", "fast"], "demo: fast: only the sale takes more options\n"],
   ])("tells in one line what it can't do: %j", async (args, said) => {
@@ -62,7 +63,7 @@ describe("the tour", () => {
     const { code, stdout, stderr } = await runTour("--help");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: npm run demo /);
-    expect(stdout).toContain("play one scene: crash, zombie, payment, leader, outage, sale\n");
+    expect(stdout).toContain("play one scene: crash, zombie, payment, leader, outage, region, sale\n");
   });
 
   it.skipIf(CHROMIUM === undefined)("is live in the console, at the address that a scene prints (skipped without Chromium)", async () => {
