@@ -5,7 +5,7 @@
 import { type OutputConfiguration, Command, Help, Option } from "commander";
 import type { CliHost } from "./context.js";
 import { addUiCommand } from "./ui/commands.js";
-import { addCompletion, addInspectCommands, addOperateCommands, addSweepCommand } from "./inspect/commands.js";
+import { addCompletion, addInspectCommands, addOperateCommands, addTableCommands } from "./inspect/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
 
@@ -60,7 +60,7 @@ export function programFor(host: CliHost, version: string, output: Pick<OutputCo
   addInspectCommands(program.commandsGroup("Look:"), host);
   addUiCommand(program, host);
   addOperateCommands(program.commandsGroup("Operate:"), host);
-  addSweepCommand(program, host);
+  addTableCommands(program, host);
   addDevCommand(program.commandsGroup("Serve:"), host);
   addCompletion(program.commandsGroup("Other:"), host);
   for (const command of program.commands) command.addHelpText("after", OF_ALL);

@@ -4,9 +4,11 @@ import type { ConnectionOptions } from "./connection.js";
 import { needing, silenceNodeWarning, TABLE_PACKAGES, whereOf } from "./connection.js";
 import type { ProcessContext } from "./context.js";
 import { plain } from "../console/text/plain-text.js";
+import { isA } from "../lib/core/brand.js";
 import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
 import { known, tableClocks } from "../lib/service/clocks.js";
+import { StoreNotConfigured } from "../lib/store/port.js";
 import { type SweepPlace, type Swept, sweepTable } from "../lib/store/dynamo/sweep.js";
 import { tableCalls } from "../lib/store/dynamo/table-access.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
@@ -44,7 +46,7 @@ export async function sweep(
     all = sum(all, swept);
     if (failure !== undefined) {
       if (all.found > 0) context.say(said(all, dryRun));
-      throw failure as Error;
+      throw new CliError(isA(failure, StoreNotConfigured) ? "config" : "unavailable", `sweep: ${(failure as Error).message}`);
     }
     if (!all.isWhole && !context.asJson) context.say(`${said(all, dryRun)} so far`);
   }

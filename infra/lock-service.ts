@@ -24,7 +24,7 @@ import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
 import { type LockServiceProps, PROPS, checkNames, checkProps, checkResources } from "./props.js";
 import { replicasOf } from "./regions.js";
-import { type LockTable, createRegionalTable, createTable, unfitness } from "./table.js";
+import { type LockTable, createRegionalTable, createTable, unfitnessOf } from "./table.js";
 import { createTableSweep } from "./table-sweep.js";
 import { createAgent } from "./waking.js";
 
@@ -122,7 +122,7 @@ export class LockService extends Construct {
     const encryptionKey = props.encryptionKey ?? table.encryptionKey;
     this.#encryptionKey = encryptionKey;
     // Validated at synth time, because a replica can be added after this constructor.
-    this.node.addValidation({ validate: () => unfitness(table, replicas) });
+    this.node.addValidation({ validate: () => [...unfitnessOf(table, replicas)] });
     for (const prefix of metricPrefixes) this.#warnUnlessParted("metricPrefixes", prefix);
     if (props.encryptionKey) letLogsUse(this, props.encryptionKey);
     const service = serviceName(this);

@@ -17,26 +17,23 @@ import {
 } from "aws-cdk-lib/aws-dynamodb";
 import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Construct } from "constructs";
+import { LAST_WRITER_WINS, unfitness } from "../lib/store/dynamo/fit-table.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 
 /** A table of this stack or another. (The CDK's types don't let a `Table` be an `ITable` under exactOptionalPropertyTypes.) */
 export type LockTable = ITable | Table | TableV2;
 
-const LAST_WRITER_WINS =
+const ONE_OR_STRONG =
   "table: must be a plain Table without replicas, or a TableV2 with multiRegionConsistency: MultiRegionConsistency.STRONG and the option regions. " +
-  'With EVENTUAL (MREC), which a TableV2 has by default, each Region decides on its own copy, and of concurrent writes the "last writer wins": ' +
-  "two Regions would both grant the same lock.";
+  `EVENTUAL is what a TableV2 has by default. ${LAST_WRITER_WINS}`;
 const NO_REGIONS =
   "regions: must be given with a table that is strongly consistent in several Regions: it has neither TTL nor transactions, so the service sweeps it, " +
   "and acquires sets in parts";
 const ONE_REGION = "regions: given, and the table is a plain Table of one Region: make it a TableV2 with MultiRegionConsistency.STRONG";
-const NO_TTL = "table: must have no TTL attribute: a table that is strongly consistent in several Regions can't have one";
 
 const NEW_IMAGES: readonly string[] = [StreamViewType.NEW_IMAGE, StreamViewType.NEW_AND_OLD_IMAGES];
 
-/** CloudFormation's type of a string attribute. */
-const STRING: string = AttributeType.STRING;
-const STRONG: string = MultiRegionConsistency.STRONG;
+const STRONG = "STRONG" satisfies `${MultiRegionConsistency}`;
 
 /**
  * Creates a table for the locks.
@@ -105,12 +102,11 @@ interface Declared {
  * Returns the reasons why `table` can't be used for locks, a sentence each. The properties of another stack's table are unknown.
  * @param regions the Regions with a replica of it, as they were given; undefined for a table of one Region
  */
-export function unfitness(table: LockTable, regions: readonly string[] | undefined): string[] {
+export function unfitnessOf(table: LockTable, regions: readonly string[] | undefined): readonly string[] {
   const resource = table.node.defaultChild;
-  if (table.node.children.some(({ node }) => node.id.startsWith("Replica") && !(resource instanceof CfnGlobalTable)))
-    return [LAST_WRITER_WINS];
-  if (!(resource instanceof CfnTable || resource instanceof CfnGlobalTable)) return [];
   const isGlobal = resource instanceof CfnGlobalTable;
+  if (!isGlobal && table.node.children.some(({ node }) => node.id.startsWith("Replica"))) return [ONE_OR_STRONG];
+  if (!isGlobal && !(resource instanceof CfnTable)) return [];
   const declared = Stack.of(resource).resolve({
     keySchema: resource.keySchema,
     attributeDefinitions: resource.attributeDefinitions,
@@ -119,34 +115,23 @@ export function unfitness(table: LockTable, regions: readonly string[] | undefin
     ...(isGlobal && { multiRegionConsistency: resource.multiRegionConsistency, replicas: resource.replicas }),
   }) as Declared;
   const isStrong = declared.multiRegionConsistency === STRONG;
-  if (isGlobal && !isStrong) return [LAST_WRITER_WINS];
-  const { keySchema = [], attributeDefinitions = [], indexes } = declared;
+  if (isGlobal && !isStrong) return [ONE_OR_STRONG];
+  const { keySchema = [], attributeDefinitions = [], timeToLiveSpecification: ttl, indexes, replicas = [] } = declared;
   const typeOf = (name: string): string => attributeDefinitions.find(({ attributeName }) => attributeName === name)?.attributeType ?? "";
-  const keys = keySchema.map(({ attributeName }) => `${attributeName}:${typeOf(attributeName)}`).join(", ");
   return [
-    ...(keys === `${TABLE.partitionKey}:${STRING}, ${TABLE.sortKey}:${STRING}`
-      ? []
-      : [`table: must have the string keys ${TABLE.partitionKey} (partition) and ${TABLE.sortKey} (sort)`]),
-    ...(isStrong ? unfitInRegions(declared, regions) : unfitInOneRegion(declared, regions)),
-    ...(indexes.some((some) => some && some.length > 0) ? ["table: must have no index: every heartbeat would be written to it too"] : []),
+    ...unfitness({
+      keys: keySchema.map(({ attributeName }) => `${attributeName}:${typeOf(attributeName)}`),
+      ttlAttribute: ttl?.enabled === true ? ttl.attributeName : undefined,
+      hasIndex: indexes.some((some) => some && some.length > 0),
+      consistency: isStrong ? STRONG : undefined,
+    }),
+    ...(isStrong ? otherRegions(replicas, regions) : regions ? [ONE_REGION] : []),
   ];
 }
 
-function unfitInOneRegion({ timeToLiveSpecification: ttl }: Declared, regions: readonly string[] | undefined): string[] {
-  return [
-    ...(regions ? [ONE_REGION] : []),
-    ...(ttl?.enabled === true && ttl.attributeName === TABLE.ttlAttribute
-      ? []
-      : [`table: must have the TTL attribute ${TABLE.ttlAttribute}: without it nothing is ever collected`]),
-  ];
-}
-
-function unfitInRegions({ timeToLiveSpecification: ttl, replicas = [] }: Declared, regions: readonly string[] | undefined): string[] {
-  const own = replicas.map(({ region }) => region);
-  const isSame = regions?.length === own.length && own.every((region) => regions.includes(region));
-  return [
-    ...(regions ? [] : [NO_REGIONS]),
-    ...(regions && !isSame ? [`regions: the table has replicas in ${own.toSorted().join(", ")}, and not in ${regions.join(", ")}`] : []),
-    ...(ttl?.enabled === true ? [NO_TTL] : []),
-  ];
+function otherRegions(replicas: NonNullable<Declared["replicas"]>, regions: readonly string[] | undefined): string[] {
+  if (!regions) return [NO_REGIONS];
+  const own = replicas.map(({ region }) => region).toSorted();
+  const isSame = regions.length === own.length && own.every((region) => regions.includes(region));
+  return isSame ? [] : [`regions: the table has replicas in ${own.join(", ")}, and not in ${regions.join(", ")}`];
 }

@@ -122,8 +122,19 @@ export function addOperateCommands(program: Command, host: CliHost): void {
     .action(changing(async (context, key: string, options: ResetOptions) => (await import("../operate.js")).reset(key, options, context)));
 }
 
-/** Adds the command that deletes what is over. */
-export function addSweepCommand(program: Command, host: CliHost): void {
+/** Adds the commands about a table itself: `doctor`, and `sweep`, which deletes what is over. */
+export function addTableCommands(program: Command, host: CliHost): void {
+  program
+    .command("doctor")
+    .usage("--table NAME")
+    .summary("say whether a table is fit for locks")
+    .description("Say whether a table is fit for locks: its keys, its TTL, no index, and no replicas that are not strongly consistent.")
+    .addHelpText("after", "\nExample:\n  $ holdfast --table locks doctor")
+    .action(async () => {
+      const globals = program.opts<GlobalOptions>();
+      const { doctor } = await import("../doctor.js");
+      host.ends(await doctor(globals, host.processContext(globals)));
+    });
   program
     .command("sweep")
     .usage("[options]")

@@ -17,7 +17,7 @@ describe("the help", () => {
     expect(groups).toMatchObject({
       Hold: ["lock", "once", "limit"],
       Look: ["ls", "show", "watch", "runs", "ticks", "limits", "ui"],
-      Operate: ["break", "reset", "sweep"],
+      Operate: ["break", "reset", "doctor", "sweep"],
       Serve: ["dev"],
       Other: ["completion", "help"],
     });

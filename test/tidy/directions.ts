@@ -77,12 +77,18 @@ const ROOMS: readonly Room[] = [
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
   {
+    of: "bin/doctor.ts",
+    files: ["bin/", "console/", /^lib\/store\/dynamo\/(fit-table|table)\.ts$/],
+    packages: [ANY_NODE, "@aws-sdk/client-dynamodb"],
+  },
+  {
     of: "bin/sweep.ts",
     files: [
       "bin/",
       "console/",
-      /^lib\/core\/(time|random)\.ts$/,
+      /^lib\/core\/(time|random|brand)\.ts$/,
       "lib/service/clocks.ts",
+      "lib/store/port.ts",
       /^lib\/store\/dynamo\/(sweep|table-access|table-clock)\.ts$/,
     ],
     packages: [ANY_NODE],
