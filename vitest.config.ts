@@ -33,7 +33,7 @@ const WAITING = [
   "test/{chaos,clients}/*.slow.test.ts",
   "test/console/*.slow.test.ts",
   "test/bin/{ending,in-terminal,lease-lost,once,silence,watch}.slow.test.ts",
-  "test/{client/transport/failover,examples/tour,infra/console-hosted}.slow.test.ts",
+  "test/{client/transport/{doors,failover},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
 /** The options by which files are compiled. */
 const TSCONFIGS = ["tsconfig.json", "examples/frameworks/tsconfig.json"];

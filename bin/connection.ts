@@ -48,11 +48,22 @@ export async function connect(
 
   const { createLockClient } = await import("../lib/index.js");
   const token = await bearerToken(options, env);
-  // The client itself refuses a URL that is none.
-  const region = token === undefined && URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
-  const sign = region === undefined ? undefined : await signer(region, url);
+  const urls = url.split(",");
+  const sign = token === undefined ? await signerOf(urls, options) : undefined;
   const { namespace } = options;
-  return createLockClient({ url: namespace === undefined ? url : ofTenant(url, namespace), token, sign, ...common });
+  return createLockClient({ url: urls.map((one) => (namespace === undefined ? one : ofTenant(one, namespace))), token, sign, ...common });
+}
+
+/** Returns a signer if one of these needs it; in several Regions, each request is signed for that of its host. The client itself refuses a URL that is none. */
+async function signerOf(urls: readonly string[], options: ConnectionOptions): Promise<Sign | undefined> {
+  const signed = urls.flatMap((url) => {
+    const region = URL.canParse(url) ? signingRegion(new URL(url), options) : undefined;
+    return region === undefined ? [] : [{ url, region }];
+  });
+  const [first, ...others] = signed;
+  if (!first) return undefined;
+  const isOneRegion = others.every(({ region }) => region === first.region);
+  return signer(isOneRegion ? first.region : OF_THE_ENVIRONMENT, first.url);
 }
 
 /** Returns the URL at which operators find a tenant's keys. Gateways decode a `%` differently, so it is written as `~25`, and `~` as `~7E`. */

@@ -16,9 +16,8 @@ import { failover } from "./client/wire/failover.js";
 import { serviceAt } from "./client/wire/doors.js";
 import { callersOf } from "./client/wire/http.js";
 import { type HttpOptions, checkUrl, HTTP_OPTIONS, urlsOf } from "./client/wire/http-options.js";
-import { checkVia } from "./client/wire/ways.js";
-import type { CallerIdentity, Via } from "./core/api/locks.js";
-import type { ServiceApi } from "./core/api/runs.js";
+import { type Way, checkVia } from "./client/wire/ways.js";
+import type { Via } from "./core/api/locks.js";
 import { DEFAULTS, RETENTION_MIN_MS } from "./core/limits.js";
 import { given } from "./core/members.js";
 import { type PolicyOptions, createPolicy } from "./core/policy.js";
@@ -30,6 +29,7 @@ import { lockService } from "./service/service.js";
 import { type Log, NO_LOG } from "./service/log.js";
 import { createDynamoStore } from "./store/dynamo/dynamo-store.js";
 import { FORMAT_VERSION } from "./store/dynamo/item.js";
+import type { TableLocation } from "./store/dynamo/sdk-access.js";
 import { tableAccess } from "./store/dynamo/table-access.js";
 
 export * from "./index.js";
@@ -65,13 +65,19 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
    * one, requests bypass the SDK for 0.6 of its CPU, and have three attempts of at most 2 s each. @default none
    */
   readonly client?: DynamoDBClient | undefined;
-  /** The table's Region. Not with `client`. @default what the AWS SDK finds: environment, profile */
+  /** The table's Region. Not with `client` or `regions`. @default what the AWS SDK finds: environment, profile */
   readonly region?: string | undefined;
   /**
-   * The URL of DynamoDB, such as a VPC endpoint's or a local engine's. Not with `client`.
+   * The Regions of a global table with strong consistency, the nearest first; but that of AWS_REGION comes first if it is one of them.
+   * Requests go to the first that answers, and leases, places in queues and runs go on through another. Sets are acquired in parts, since such a
+   * table has no transactions. Not with `client` or `region`. @default none: the table is in one Region
+   */
+  readonly regions?: readonly string[] | undefined;
+  /**
+   * The URL of DynamoDB, such as a VPC endpoint's or a local engine's. With `regions`, an object with the URL of each. Not with `client`.
    * @default what the AWS SDK finds: AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL, profile, else the Region's
    */
-  readonly endpoint?: string | undefined;
+  readonly endpoint?: string | Readonly<Record<string, string>> | undefined;
   /**
    * AWS credentials, or the AWS SDK's function that provides them; they are asked for again before they expire. Not with `client`.
    * @default what the AWS SDK finds: environment, profile, SSO, container, instance
@@ -81,12 +87,23 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
   readonly log?: Log | undefined;
 }
 
+/** The table, beside its place. */
+interface TableOptions {
+  readonly tableName: string;
+  readonly transactions?: boolean;
+  readonly doors?: readonly string[];
+}
+
 const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
   tableName: unchecked,
   namespace: unchecked,
   client: ofType("object"),
   region: unchecked,
-  endpoint: ofType("string"),
+  regions: must(
+    (regions) => Array.isArray(regions) && regions.length > 0 && regions.every((one) => typeof one === "string" && one !== ""),
+    "it must be a list of Regions, such as us-east-1",
+  ),
+  endpoint: unchecked,
   credentials: unchecked,
   log: ofType("function"),
   via: unchecked,
@@ -114,29 +131,11 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   const { via = "table" } = options;
   checkVia(via);
   const urls = urlsFor(options, via);
-  const { calls, region, time } = tableAccess(options.client, options, {
-    clock: systemClock,
-    random: randomNumber,
-    env: environment(),
-  });
   const policy: PolicyOptions = given({ clockErrorMs: options.clockErrorMs, retentionMs: options.retentionMs });
-  const clocks = tableClocks(systemClock, time);
   const { clockErrorMs, retentionMs } = createPolicy(policy);
-  const onTable = (identity: CallerIdentity): ServiceApi => {
-    const store = createDynamoStore({
-      calls,
-      region,
-      tableName,
-      clock: systemClock,
-      random: randomNumber,
-      policy: createPolicy(identity),
-    });
-    const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };
-    return lockService({ store, log: options.log ?? NO_LOG, clock: systemClock, exposeCause: true }, caller, clocks);
-  };
   const { api, use } = failover({
     via,
-    ways: [...urls.map((url) => serviceAt({ ...options, url })), { kind: "table", open: onTable }],
+    ways: [...urls.map((url) => serviceAt({ ...options, url })), ...tablesOf(options, tableName)],
     clock: systemClock,
     random: randomNumber,
     // Every principal of the HTTP API contains a slash, so "direct" differs from all of them in a shared namespace.
@@ -152,20 +151,61 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
   return createClient({ ...systemRuntime(api), callers, use, ...(via !== "service" && { transport: "dynamodb" as const }) }, options);
 }
 
+/** Returns the ways straight to the table: one for each of its Regions, the own Region first. */
+function tablesOf({ regions, endpoint, ...options }: DynamoClientOptions, tableName: string): readonly Way[] {
+  if (!regions) return [tableAt({ ...options, endpoint: endpoint as string | undefined }, { tableName })];
+  const own = fromEnvironment("AWS_REGION");
+  const nearest = [...new Set([...regions.filter((region) => region === own), ...regions])];
+  const endpointOf = (region: string): string | undefined => (typeof endpoint === "object" ? endpoint[region] : endpoint);
+  return nearest.map((region) =>
+    tableAt({ ...options, region, endpoint: endpointOf(region) }, { tableName, transactions: false, doors: [region] }),
+  );
+}
+
+/** Returns the way straight to the table at one place. */
+function tableAt(options: Omit<DynamoClientOptions, "endpoint"> & TableLocation, table: TableOptions): Way {
+  const { calls, region, time } = tableAccess(options.client, options, { clock: systemClock, random: randomNumber, env: environment() });
+  const clocks = tableClocks(systemClock, time);
+  return {
+    kind: "table",
+    door: table.doors?.[0],
+    open(identity) {
+      const deps = { ...table, calls, region, clock: systemClock, random: randomNumber, policy: createPolicy(identity) };
+      const caller = { principal: identity.principal, namespace: identity.namespace, requestId: "direct" };
+      const service = { store: createDynamoStore(deps), log: options.log ?? NO_LOG, clock: systemClock, exposeCause: true };
+      return lockService(service, caller, clocks);
+    },
+  };
+}
+
 /** Returns the URLs of services; none without one. @throws InvalidRequestError if `via` needs one, or it is invalid */
 function urlsFor({ url }: DynamoClientOptions, via: Via): readonly string[] {
   return via === "table" && url === undefined ? [] : urlsOf(url);
 }
 
 /** @throws InvalidRequestError naming the option that is invalid, or that a client of the caller's has already */
-function checkLocation({ client, region, endpoint, credentials }: DynamoClientOptions): void {
+function checkLocation({ client, region, regions, endpoint, credentials }: DynamoClientOptions): void {
   if (region !== undefined && !(typeof region === "string" && region !== ""))
     throw new InvalidRequestError("region: must be the name of a Region, such as eu-west-1", "region");
-  if (endpoint !== undefined) checkUrl("endpoint", endpoint);
+  checkEndpoint(endpoint, regions);
   if (credentials !== undefined && !isCredentials(credentials))
     throw new InvalidRequestError("credentials: must have an accessKeyId and a secretAccessKey, or be a function", "credentials");
-  const [both] = Object.entries({ region, endpoint, credentials }).find(([, value]) => client && value !== undefined) ?? [];
+  const [both] = Object.entries({ region, regions, endpoint, credentials }).find(([, value]) => client && value !== undefined) ?? [];
   if (both !== undefined) throw new InvalidRequestError(`${both}: not with client, which has its own`, both);
+  if (region !== undefined && regions !== undefined) throw new InvalidRequestError("region: not with regions", "region");
+}
+
+/** @throws InvalidRequestError unless it is a URL, or with `regions` one for each of them */
+function checkEndpoint(endpoint: unknown, regions: readonly string[] | undefined): void {
+  if (endpoint === undefined) return;
+  if (!regions) {
+    if (typeof endpoint !== "string") throw new InvalidRequestError("endpoint: must be a string", "endpoint");
+    return checkUrl("endpoint", endpoint);
+  }
+  const names = typeof endpoint === "object" && endpoint !== null ? Object.keys(endpoint) : [];
+  if (names.length !== new Set(regions).size || !regions.every((region) => names.includes(region)))
+    throw new InvalidRequestError("endpoint: must have the URL of each of the regions, and no other, as { region: url }", "endpoint");
+  for (const url of Object.values(endpoint as object)) checkUrl("endpoint", url);
 }
 
 function isCredentials(value: unknown): boolean {

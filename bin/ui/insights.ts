@@ -34,7 +34,8 @@ const CALL_MS = 10_000;
  */
 export async function deployedLog(logGroup: string, options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<DeployedLog> {
   const url = options.url ?? (env["HOLDFAST_URL"] || undefined);
-  const ofHost = url === undefined ? undefined : signingRegion(new URL(url), {});
+  const [nearest] = url?.split(",") ?? [];
+  const ofHost = nearest === undefined ? undefined : signingRegion(new URL(nearest), {});
   const region = [options.region, env["AWS_REGION"], env["AWS_DEFAULT_REGION"], ofHost].find(Boolean);
   if (region === undefined)
     throw new CliError("config", "--log-group: the region of the log is not known", { next: "Pass --region or set AWS_REGION." });

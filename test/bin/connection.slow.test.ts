@@ -38,6 +38,27 @@ afterAll(async () => {
   await service.close();
 });
 
+describe("several services with commas between their URLs", () => {
+  const NOBODY = "http://127.0.0.1:9";
+
+  it.each<[what: string, args: readonly string[], env: NodeJS.ProcessEnv]>([
+    ["in HOLDFAST_URL", [], { HOLDFAST_URL: "here" }],
+    ["in --url", ["--url", "here"], {}],
+  ])("are asked one after the other, the first that answers: %s", async (_what, args, env) => {
+    const all = `${service.url},${NOBODY}`;
+    const at = Object.fromEntries(Object.entries(env).map(([name]) => [name, all]));
+    const options = args.map((word) => (word === "here" ? all : word));
+    const { status, stdout } = await run(["lock", "k", ...options, "--", "echo", "locked"], at);
+    expect([status, stdout]).toEqual([0, "locked\n"]);
+    expect((await run(["ls", ...options], at)).status).toBe(0);
+  });
+
+  it("are signed for as one is", async () => {
+    await run(["ls", "--sign", "--region", "eu-west-1"], { ...CREDENTIALS, HOLDFAST_URL: `${url},${NOBODY}` });
+    expect(authorization).toContain("/eu-west-1/execute-api/");
+  });
+});
+
 describe("requests are signed", () => {
   const EXECUTE_API = "https://a1b2c3.execute-api.eu-central-1.amazonaws.com/prod";
 

@@ -38,6 +38,16 @@ export interface Failover {
 
 type ApiAnswer = { readonly ok: true } | Refusal;
 type WayOutcome = "answered" | "failed" | undefined;
+/** The parts of an attempt beside its request. */
+interface Attempt {
+  readonly ids: readonly string[];
+  readonly options: CallOptions | undefined;
+  /** The time for which the service may hold the request, in ms. */
+  readonly heldMs: number;
+  /** True if an answer says nothing about the table. */
+  readonly isShallow: boolean;
+}
+
 /** The time limit of a probe's request, in ms. */
 const PROBED: RequestLimits = { attemptMs: 2000, budgetMs: 2000 };
 /** The silence of a way after which an attempt goes to another one, in ms. */
@@ -87,7 +97,7 @@ class Requests {
     const { kind, key, waitMs = 0 } = request as Partial<LeaseRef> & { readonly waitMs?: number };
     const heldMs = HELD.includes(operation) ? Math.min(waitMs, HELD_MAX_MS) : 0;
     const send = (within?: CallOptions): Promise<AnswerOf<Name>> => callOf(this.#ways.on(route))(operation, request, within);
-    const answer = await this.#observed(route, { ids, heldMs, options }, send);
+    const answer = await this.#observed(route, { ids, heldMs, options, isShallow: operation === "health" }, send);
     const lease = leaseIn(operation, kind, answer);
     if (lease) this.#proofs.granted(route, lease);
     else if (operation === "take" && answer.ok) this.#proofs.took(route, key);
@@ -138,7 +148,7 @@ class Requests {
   /** Takes the outcome of an attempt from its answer, or from its end without one. */
   async #observed<A extends ApiAnswer>(
     route: Route,
-    { ids, heldMs, options }: { readonly ids: readonly string[]; readonly heldMs: number; readonly options: CallOptions | undefined },
+    { ids, heldMs, options, isShallow }: Attempt,
     send: (options?: CallOptions) => Promise<A>,
   ): Promise<A> {
     const stop = options && stopSignalOf(options);
@@ -150,7 +160,7 @@ class Requests {
       isOver = true;
       timer?.cancel();
       stop?.removeEventListener("abort", stopped);
-      this.#ended(route, ids, outcome);
+      this.#ended(route, ids, outcome, isShallow);
     };
     // A time limit has no reason. A caller that gives up has one, and says nothing about the way.
     const stopped = (): void => {
@@ -181,7 +191,7 @@ class Requests {
     }
   }
 
-  #ended(route: Route, ids: readonly string[], outcome: WayOutcome): void {
+  #ended(route: Route, ids: readonly string[], outcome: WayOutcome, isShallow: boolean): void {
     if (outcome === undefined) return;
     for (const id of ids) {
       const before = (this.#failedOn.get(id) ?? []).filter((one) => one !== route);
@@ -192,7 +202,7 @@ class Requests {
       if (this.#failedOn.size <= REMEMBERED) break;
       this.#failedOn.delete(id);
     }
-    if (route !== this.#ways.now) return;
+    if (route !== this.#ways.now || (isShallow && outcome === "answered")) return;
     if (this.#hasOther(route)) this.#step(route, outcome);
     else if (outcome === "failed") void this.#proofs.askOthers();
   }

@@ -120,6 +120,16 @@ describe("a client of two services", () => {
     await clock.settle(reading);
   });
 
+  it("doesn't take the first one's word that it is up for an answer of its table", async () => {
+    const { clock, locks, wires } = await ready();
+    wires[0]!.always("acquire", { instead: refuse("unavailable") });
+    for (let turn = 0; turn < 3; turn++) {
+      await clock.settle(locks.acquire(`k${turn}`));
+      await clock.settle(locks.health());
+    }
+    expect((await clock.settle(locks.health())).door).toBe(urlAt(1));
+  });
+
   it("doesn't refuse a second one that is not there yet: it is compared later", async () => {
     const made = severalDoors();
     const { clock, locks, fail } = made;

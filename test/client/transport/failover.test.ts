@@ -508,6 +508,15 @@ describe("the options of a client on the table", () => {
     ["no URL for both", { via: "auto" }, "url"],
     ["a URL that is none", { via: "auto", url: "localhost" }, "url"],
     ["a URL that is none, for later", { url: "localhost" }, "url"],
+    ["no Regions in a list", { regions: [] }, "regions"],
+    ["a Region that is no text", { regions: [5] }, "regions"],
+    ["Regions and a Region", { regions: ["us-east-1"], region: "us-east-1" }, "region"],
+    ["Regions and a client", { regions: ["us-east-1"], client: {} }, "regions"],
+    ["one endpoint for Regions", { regions: ["us-east-1"], endpoint: "http://127.0.0.1:1" }, "endpoint"],
+    ["no endpoint for one of its Regions", { regions: ["a", "b"], endpoint: { a: "http://127.0.0.1:1" } }, "endpoint"],
+    ["an endpoint for another Region", { regions: ["a"], endpoint: { a: "http://127.0.0.1:1", b: "http://127.0.0.1:1" } }, "endpoint"],
+    ["an endpoint of a Region that is no URL", { regions: ["a"], endpoint: { a: "localhost" } }, "endpoint"],
+    ["endpoints by Region without Regions", { endpoint: { a: "http://127.0.0.1:1" } }, "endpoint"],
     ["a signer that is no function", { via: "auto", url: "http://127.0.0.1:1", sign: "sigv4" }, "sign"],
   ])("may not have %s", (_what, given, field) => {
     expect(() => createTableClient({ ...options, ...given })).toThrow(expect.objectContaining({ name: "InvalidRequestError", field }));
