@@ -14,12 +14,12 @@ import { engineClient } from "../../infra/local/engine-client.js";
 import { type Engine, startEngine } from "../../infra/local/engine.js";
 import { Random } from "../simulation/random.js";
 import { type Child, startChild } from "../support/child.js";
-import { startFaultProxy } from "../support/fault-proxy.js";
+import { type Draw, startFaultProxy } from "../support/fault-proxy.js";
 import { drawnFaults } from "./faults.js";
 import type { ServiceOrder } from "./service.js";
 
-/** The address of the locks: a service, or a table. */
-export type LocksAddress = { readonly url: string } | { readonly endpoint: string; readonly tableName: string };
+/** The address of the locks: a service, or two as the doors of one table, or a table. */
+export type LocksAddress = { readonly url: string; readonly other?: string } | { readonly endpoint: string; readonly tableName: string };
 
 /** A worker's instructions that are the same for all kinds of workers. */
 export interface CommonOrder {
@@ -56,6 +56,11 @@ export interface Course {
   readonly healedMs: number;
   /** True: the time passes without faults. @default false */
   readonly isCalm?: boolean;
+  /**
+   * True: the table is one of several Regions. Each service is a door of its own, which is cut off too, and a worker over HTTP has the URLs of
+   * both. @default false: workers have one URL for both services
+   */
+  readonly inRegions?: boolean;
 }
 
 /** The outcome of a run, for a judge. */
@@ -95,7 +100,10 @@ interface Slot {
 
 /** Lets workers work under faults. @throws Error if a process can't start. */
 // Over 60 lines: the processes of a run, which start and end together.
-export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, healedMs, isCalm = false }: Course): Promise<Remains> {
+export async function play(
+  cast: Cast,
+  { seed, faultsMs, isEnough = () => true, healedMs, isCalm = false, inRegions = false }: Course,
+): Promise<Remains> {
   const random = new Random(seed);
   const directory = await mkdtemp(join(tmpdir(), "holdfast-chaos-"));
   const faults: Record<string, number> = {};
@@ -119,7 +127,19 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
   const toEngine = await startFaultProxy(() => engine.endpoint, drawn.draw("engine"));
   const toService = await startFaultProxy(() => urls[turn++ % SERVICES]!, drawn.draw("service"));
   const toResource = await startFaultProxy(resourceUrl, drawn.draw("resource"));
-  const proxies = [toEngine, toService, toResource];
+  const doors = await Promise.all(
+    Array.from({ length: inRegions ? SERVICES : 0 }, async (_, index) => {
+      const door = { isCut: false };
+      const draw = (place: "engine" | "service"): Draw => {
+        const drawFault = drawn.draw(place);
+        return (request) => (door.isCut ? { kind: "lose-request" } : drawFault(request));
+      };
+      const table = await startFaultProxy(() => engine.endpoint, draw("engine"));
+      const service = await startFaultProxy(() => urls[index]!, draw("service"));
+      return { door, table, service };
+    }),
+  );
+  const proxies = [toEngine, toService, toResource, ...doors.flatMap(({ table, service }) => [table, service])];
 
   const faketime = cast.clocksJump === false ? undefined : (process.env["LIBFAKETIME"] ?? installedFaketime());
   if (faketime === undefined && cast.clocksJump !== false) notices.push("libfaketime is not installed: no wall clock jumps");
@@ -135,7 +155,9 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
   const services = Array.from({ length: SERVICES }, (_, index): Slot => {
     const name = `service-${index}`;
     const machineStartMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
-    const order: ServiceOrder = { endpoint: toEngine.endpoint, tableName: TABLE_NAME, machineStartMs };
+    const region = doors[index];
+    const endpoint = (region?.table ?? toEngine).endpoint;
+    const order: ServiceOrder = { endpoint, tableName: TABLE_NAME, machineStartMs, ...(region && { ownUrl: region.service.endpoint }) };
     const start = async (): Promise<void> => {
       slot.child = startChild("service.ts", import.meta.url, order, clockOf(name));
       urls[index] = (await slot.child.reported("ready"))["url"];
@@ -152,7 +174,9 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
     let lives = 0;
     const isTable = index % 2 === 1;
     const history = join(directory, `history-${index}`);
-    const locks = isTable ? { endpoint: toEngine.endpoint, tableName: TABLE_NAME } : { url: toService.endpoint };
+    const [first, second] = index % 4 === 0 ? doors : doors.toReversed();
+    const services = first && second ? { url: first.service.endpoint, other: second.service.endpoint } : { url: toService.endpoint };
+    const locks = isTable ? { endpoint: toEngine.endpoint, tableName: TABLE_NAME } : services;
     const start = async (): Promise<void> => {
       const name = `${isTable ? "table" : "http"}-${index}-${++lives}`;
       const common: CommonOrder = {
@@ -183,6 +207,13 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
     await start();
   };
   const jumps = async ({ name }: Slot): Promise<void> => jump(name, random.whole(-JUMP_SEC, JUMP_SEC));
+  const doorSlots = doors.map((_, index): Slot => ({ name: `region-${index}`, start: async () => undefined, isBusy: false }));
+  const cutOff = async (slot: Slot): Promise<void> => {
+    const { door } = doors[doorSlots.indexOf(slot)]!;
+    door.isCut = true;
+    await delay(random.whole(100, random.pick(FREEZES_MS)));
+    door.isCut = false;
+  };
   const engineSlot: Slot = { name: "engine", start: async () => undefined, isBusy: false };
   const freezeEngine = async (): Promise<void> => {
     process.kill(-engine.groupId!, "SIGSTOP");
@@ -195,11 +226,13 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
     await delay(random.whole(0, 1000));
     engine = await startEngine({ dataFile });
   };
+  const regionCutOff = ["Region cut off", doorSlots, cutOff] as const;
   const acts: readonly (readonly [what: string, among: readonly Slot[], act: (slot: Slot) => Promise<void>])[] = [
     ["worker frozen", workers, freeze],
     ["worker killed", workers, kill],
     ["service frozen", services, freeze],
     ["service killed", services, kill],
+    ...(inRegions ? [regionCutOff] : []),
     ...(engine.groupId === undefined ? [] : [["engine frozen", [engineSlot], freezeEngine] as const]),
     ...(isPersistent ? [["engine restarted", [engineSlot], restartEngine] as const] : []),
     ...(faketime === undefined ? [] : [["wall clock jumped", [...workers, ...services], jumps] as const]),
@@ -214,7 +247,8 @@ export async function play(cast: Cast, { seed, faultsMs, isEnough = () => true, 
       if (next % 6 === 0 && !isCalm) drawn.mix();
       await delay(random.whole(...PAUSE_MS));
       if (isCalm) continue;
-      const [what, among, act] = random.pick(acts);
+      // Every run has at least one Region that is cut off.
+      const [what, among, act] = inRegions && next === 0 ? regionCutOff : random.pick(acts);
       const slot = random.pick(among);
       if (slot.isBusy) continue;
       count(what);

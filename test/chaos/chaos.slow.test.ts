@@ -20,6 +20,12 @@ describe("real processes under faults", () => {
     expect(Math.min(...struck)).toBeGreaterThan(0);
   });
 
+  it("break no property in two Regions, of which one or the other is cut off", { timeout: LIMIT_MS }, async () => {
+    const report = await chaos({ seed: 2, faultsMs: 20 * SECOND_MS, writes: 50, healedMs: 15 * SECOND_MS, inRegions: true });
+    expect(report.violations).toEqual([]);
+    expect(countOf(report, "Region cut off")).toBeGreaterThan(0);
+  });
+
   it("control: without the lock, updates are lost", { timeout: LIMIT_MS }, async () => {
     const { violations } = await chaos({ seed: 1, faultsMs: 0, writes: 100, healedMs: 0, without: "lock" });
     expect(violations.map(({ what }) => what)).toContainEqual(expect.stringMatching(/^no order of the increments explains/));

@@ -15,6 +15,8 @@ export interface ChaosOptions {
   readonly healedMs: number;
   /** The control: workers that take no lock, or a resource that compares no tokens. */
   readonly without?: "lock" | "token" | undefined;
+  /** True for a table in two Regions, which are cut off too. @default false */
+  readonly inRegions?: boolean | undefined;
 }
 
 /** The outcome of a run. */
@@ -30,14 +32,14 @@ const KEYS = Array.from({ length: 8 }, (_, order) => `ORDER_${order}`);
 const WORKERS = 6;
 
 /** Runs workers under faults, and judges what they did. @throws Error if a process can't start. */
-export async function chaos({ seed, faultsMs, writes = 0, healedMs, without }: ChaosOptions): Promise<ChaosReport> {
+export async function chaos({ seed, faultsMs, writes = 0, healedMs, without, inRegions = false }: ChaosOptions): Promise<ChaosReport> {
   const resourceOrder: ResourceOrder = { comparesTokens: without !== "token" };
   const { faults, notices, crashes, healedAt, data, lines } = await play(
     {
       ...{ workers: WORKERS, workerScript: "worker.ts", resourceScript: "resource.ts", resourceOrder },
       orderOf: (common): WorkerOrder => ({ ...common, keys: KEYS, takesLock: without !== "lock" }),
     },
-    { seed, faultsMs, isEnough: (sofar) => written(sofar as Resource) >= writes, healedMs },
+    { seed, faultsMs, isEnough: (sofar) => written(sofar as Resource) >= writes, healedMs, inRegions },
   );
   const resource = data as Resource;
   const verdict = judge(

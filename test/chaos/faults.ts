@@ -42,6 +42,7 @@ export const PLACES = {
     ProvisionedThroughputExceededException: () => answer(400, "ProvisionedThroughputExceededException"),
     RequestLimitExceeded: () => answer(400, "RequestLimitExceeded"),
     TransactionConflictException: () => answer(400, "TransactionConflictException"),
+    ReplicatedWriteConflictException: () => answer(400, "ReplicatedWriteConflictException"),
     TransactionInProgressException: () => answer(400, "TransactionInProgressException"),
     "expired signature": () => answer(400, "InvalidSignatureException", EXPIRED),
     "expired token": () => answer(400, "ExpiredTokenException"),

@@ -1,7 +1,7 @@
 /**
- * `npm run chaos -- --minutes M [--seed S] [--without-lock | --without-token]`: real processes under faults. Prints what
+ * `npm run chaos -- --minutes M [--seed S] [--without-lock | --without-token] [--regions]`: real processes under faults. Prints what
  * happened, and exits 1 with the key's log if a property was broken. Without the lock, or without the comparison of
- * tokens at the resource, one must be.
+ * tokens at the resource, one must be. With `--regions` the two services are those of two Regions, which are cut off.
  *
  * With `--limits [--calm | --without-limiter | --without-sharing]`: processes that call partners under limits. Calm, they
  * meet no fault, and must use at least 90 % of what the rates allow. Without a limiter, or with one for each process, a
@@ -30,6 +30,7 @@ function options() {
         seed: { type: "string", default: "1" },
         "without-lock": { type: "boolean", default: false },
         "without-token": { type: "boolean", default: false },
+        regions: { type: "boolean", default: false },
         limits: { type: "boolean", default: false },
         calm: { type: "boolean", default: false },
         "without-limiter": { type: "boolean", default: false },
@@ -54,7 +55,13 @@ function listOf(counts: Readonly<Record<string, number>>): string {
 /** Locks under faults. Returns the number of broken properties. */
 async function attackLocks({ seed, faultsMs, ...values }: ReturnType<typeof options>): Promise<number> {
   const without = values["without-lock"] ? "lock" : values["without-token"] ? "token" : undefined;
-  const { violations, counts, faults, notices, resource } = await chaos({ seed, faultsMs, healedMs: HEALED_MS, without });
+  const { violations, counts, faults, notices, resource } = await chaos({
+    seed,
+    faultsMs,
+    healedMs: HEALED_MS,
+    without,
+    inRegions: values.regions,
+  });
   for (const notice of notices) console.log(`NOTICE: ${notice}`);
   console.log(`workers:\n${listOf(counts)}\nfaults:\n${listOf(faults)}`);
   for (const { key, what } of violations) console.log(`BROKEN: ${key}: ${what}`);

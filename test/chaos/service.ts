@@ -15,13 +15,16 @@ export interface ServiceOrder {
   readonly tableName: string;
   /** The wall clock at the start of the machine's monotonic clock, in epoch ms: the gateway's clock doesn't jump. */
   readonly machineStartMs: number;
+  /** The URL of this service, on a table of several Regions. @default a table of one Region */
+  readonly ownUrl?: string;
   /** @default any free port */
   readonly port?: number;
 }
 
-const { endpoint, tableName, machineStartMs, port = 0 } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
+const { endpoint, tableName, machineStartMs, ownUrl, port = 0 } = JSON.parse(process.argv[2] ?? "") as ServiceOrder;
 const clock = { ...systemClock, wallMs: () => Math.floor(machineStartMs + Number(process.hrtime.bigint()) / 1e6) };
-const handler = compose({ ...engineEnvironment(endpoint), HOLDFAST_TABLE: tableName }, { log: () => undefined });
+const inRegions = ownUrl !== undefined && { HOLDFAST_OWN_URL: ownUrl, HOLDFAST_REGIONS: "us-east-1,us-east-2" };
+const handler = compose({ ...engineEnvironment(endpoint), ...inRegions, HOLDFAST_TABLE: tableName }, { log: () => undefined });
 const { url } = await startGateway({ handler, port, clock });
 let reports = 0;
 process.on("SIGUSR2", () => writeSync(1, `${JSON.stringify({ event: `report ${++reports}`, rssBytes: process.memoryUsage().rss })}\n`));

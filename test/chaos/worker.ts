@@ -61,7 +61,10 @@ await locks.close();
 
 function open(): LockClient {
   const owner = order.name;
-  if ("url" in order.locks) return createLockClient({ url: order.locks.url, owner });
+  if ("url" in order.locks) {
+    const { url, other } = order.locks;
+    return createLockClient({ url: other === undefined ? url : [url, other], owner });
+  }
   const { endpoint, tableName } = order.locks;
   return createTableClient({ ...engineLocation(endpoint), tableName, owner });
 }
