@@ -4,7 +4,7 @@ import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact
 import type { About, Exhausted, KeyHolder, Line, LocksData } from "../data.js";
 import { read } from "./api.js";
 import { serviceNowMs } from "./clock.js";
-import { poll } from "./poll.js";
+import { type Polled, poll } from "./poll.js";
 import { isSilent } from "./status.js";
 import { timeText } from "./words.js";
 
@@ -40,21 +40,6 @@ export interface ViewProps {
 /** The properties of the view of one key or run. */
 export interface OneProps extends ViewProps {
   readonly name: string;
-}
-
-/** The latest answer, the time at which it arrived, and the failure since, if any. */
-export interface Polled<T> {
-  readonly data?: T;
-  readonly atMs?: number;
-  readonly error?: Error;
-  /** The time since which it polls without a pause, in epoch ms. */
-  readonly sinceMs: number;
-  /** The time between two polls, in ms. */
-  readonly everyMs: number;
-  /** The time since which a request is under way, in epoch ms; undefined between two. */
-  readonly asked: { readonly current: number | undefined };
-  /** Asks again now. */
-  readonly again: () => void;
 }
 
 /** Returns what tells the user of a change, and asks for the data that it changed. */

@@ -18,6 +18,21 @@ export interface PollOptions<T> {
   readonly later: (ms: number, run: () => void) => () => void;
 }
 
+/** The latest answer, the time at which it arrived, and the failure since, if any. */
+export interface Polled<T> {
+  readonly data?: T;
+  readonly atMs?: number;
+  readonly error?: Error;
+  /** The time since which it polls without a pause, in epoch ms. */
+  readonly sinceMs: number;
+  /** The time between two polls, in ms. */
+  readonly everyMs: number;
+  /** The time since which a request is under way, in epoch ms; undefined between two. */
+  readonly asked: { readonly current: number | undefined };
+  /** Asks again now. */
+  readonly again: () => void;
+}
+
 /** The interval at which every view asks for the state of the service, in ms. */
 export const ABOUT_POLL_MS = 15_000;
 /** The largest interval at which the view of one key or run asks for it, in ms. */

@@ -1,8 +1,7 @@
-/** What the header says: the state of the last request of the view, in words. Pure. */
+/** The words of the header: the state of the last request of the view. Pure. */
 import { formatSeconds } from "../text/duration.js";
 import { ApiError } from "./api.js";
-import type { Polled } from "./hooks.js";
-import { isOld, patienceMs, requestsOf } from "./poll.js";
+import { type Polled, isOld, patienceMs, requestsOf } from "./poll.js";
 import type { Tone } from "./words.js";
 
 /** A state with its colour, and since when. */

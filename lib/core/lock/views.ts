@@ -150,7 +150,7 @@ export interface Inspection {
   readonly recent?: readonly EndedView[];
   /** The holds whose lease is over and that nobody has taken over since, the oldest grant first. Absent: none, and from lists. */
   readonly lapsed?: readonly LapsedView[];
-  /** What a break of each hold would do, the oldest grant first. Absent: nobody holds the key, and from lists. */
+  /** The outcome of a break of each hold, the oldest grant first. Absent: nobody holds the key, and from lists. */
   readonly ifBroken?: readonly BreakView[];
 }
 
@@ -164,7 +164,7 @@ export interface LapsedView {
   readonly endedAgoMs: number;
 }
 
-/** What a break of a hold would do to the key as it is. */
+/** The outcome of a break of a hold, for the key as it is. */
 export interface BreakView {
   readonly fencingToken: number;
   /** The time in ms after which the hold is over at the latest, if it is broken without force. */
