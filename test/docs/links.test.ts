@@ -1,6 +1,7 @@
 /** Links of the documents: each leads to a file of the repository, and to a heading that the file has; and the tests that they cite. */
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { anchorOf } from "../../docs/site/slug.js";
 import { type SourceText, allFiles } from "../tidy/tree.js";
 import { citedTests, isThere } from "./cited-tests.js";
 import { mayLinkTo } from "./generated.js";
@@ -9,16 +10,10 @@ import { mayLinkTo } from "./generated.js";
 const TEMPLATES = ["test/docs/sdk-page.md", "test/docs/http-api-page.md"];
 const DOCUMENTS = allFiles().filter(({ path }) => path.endsWith(".md") && !TEMPLATES.includes(path));
 
-/** The anchors that GitHub makes of a page's headings. */
+/** The anchors of a page's headings. */
 function anchorsOf(page: string): readonly string[] {
   const headings = [...page.replaceAll(/^```[\s\S]*?^```$/gm, "").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => heading);
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
-      .replaceAll(/[^\w\s-]/g, "")
-      .replaceAll(" ", "-"),
-  );
+  return headings.map((heading) => anchorOf(heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")));
 }
 
 function deadLinksIn({ path, text }: SourceText): readonly string[] {
@@ -37,6 +32,11 @@ function deadLinksIn({ path, text }: SourceText): readonly string[] {
 }
 
 describe("links in documents", () => {
+  it("name what they lead to, not its file", () => {
+    const pages = DOCUMENTS.filter(({ path }) => path.startsWith("docs/") && !path.startsWith("docs/decisions/"));
+    expect(pages.flatMap(({ path, text }) => [...text.matchAll(/\[[\w/-]+\.md\]\(/g)].map(([link]) => `${path}: ${link}`))).toEqual([]);
+  });
+
   it("lead to a file, and to a heading of it", () => {
     expect(DOCUMENTS.length).toBeGreaterThan(30);
     expect(DOCUMENTS.flatMap(deadLinksIn)).toEqual([]);

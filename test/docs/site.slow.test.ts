@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -29,6 +29,19 @@ async function searchIndex(): Promise<MiniSearch> {
     default: Loader;
   };
   return loader.loadJSON(json, { fields: ["title", "titles", "text"], storeFields: ["title", "titles"] });
+}
+
+/** Returns the contrast of two colours, by WCAG 2. */
+function contrast(one: string, other: string): number {
+  const light = (color: string): number => {
+    const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
+      const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [bright = 0, dark = 0] = [light(one), light(other)].sort((a, b) => b - a);
+  return (bright + 0.05) / (dark + 0.05);
 }
 
 describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` installed its builder", () => {
@@ -75,11 +88,51 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     expect(first).toContain(`/${page}#`);
   });
 
+  it("finds exactly once among the first five on docs/idempotency", () => {
+    expect(search("exactly once").slice(0, 5).join(" ")).toContain("/docs/idempotency#");
+  });
+
   it.each([
-    ["exactly once", "docs/idempotency"],
+    ["migrate", "docs/recipes/migrate-once"],
+    ["stale lock", "docs/operating"],
+    ["lambda timeout", "docs/heartbeats-and-lambda"],
+    ["force unlock", "docs/operating"],
+    ["kubernetes", "docs/shutting-down"],
+    ["vercel", "docs/web-frameworks"],
+    ["nextjs", "docs/web-frameworks"],
+    ["unauthorized", "docs/errors"],
+    ["AccessDenied", "docs/errors"],
+    ["uninstall", "docs/operating"],
+    ["localstack", "docs/testing"],
+    ["local development", "docs/start-here"],
+    ["deadlock", "docs/choosing-a-lock"],
+    ["terraform", "docs/without-the-cdk"],
+    ["python", "docs/python"],
+    ["leader", "docs/recipes/one-leader"],
+    ["webhook twice", "docs/idempotency"],
+    ["cron once", "docs/recipes/one-cron"],
     ["rate limit", "docs/limits"],
-  ])("finds %s among the first five on %s", (words, page) => {
-    expect(search(words).slice(0, 5).join(" ")).toContain(`/${page}#`);
+    ["throttled", "docs/operating"],
+    ["cost", "docs/costs"],
+    ["fencing", "docs/fencing-tokens"],
+    ["queue", "docs/waiting"],
+    ["semaphore", "docs/choosing-a-lock"],
+    ["multi region", "docs/surviving-a-region"],
+    ["unit test", "docs/testing"],
+    ["java", "docs/java"],
+    ["express", "docs/web-frameworks"],
+    ["heartbeat", "docs/heartbeats-and-lambda"],
+    ["idempotency", "docs/idempotency"],
+    ["step functions", "docs/step-functions"],
+    ["tenants", "docs/choosing-keys"],
+  ])("finds for the job %s, among the first three, %s", (words, page) => {
+    expect(search(words).slice(0, 3).join(" ")).toContain(`/${page}#`);
+  });
+
+  it("takes no word of six letters for another one, as `cause` for `close`; control: a long one with one wrong letter is found", () => {
+    const { fuzzy } = SEARCH_OPTIONS;
+    expect(["close", "queues"].map(fuzzy)).toEqual([false, false]);
+    expect(search("idempotancy").join(" ")).toContain("/docs/idempotency#");
   });
 
   it.each(["namespace", "CommonJS", "Python"])("finds no page for those who work on holdfast, for %s", (words) => {
@@ -122,6 +175,50 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
       "HTTP",
     ]);
     expect(other).not.toContain("vp-code-group");
+  });
+
+  describe("as it is built", () => {
+    let built: ReadonlyMap<string, string>;
+    beforeAll(async () => {
+      const files = (await readdir(DIST, { recursive: true })).filter((file) => file.endsWith(".html"));
+      built = new Map(await Promise.all(files.map(async (file) => [`/${file}`, await readFile(join(DIST, file), "utf8")] as const)));
+    });
+    const faults = (of: (html: string, page: string) => readonly string[]): readonly string[] =>
+      [...built].flatMap(([page, html]) => of(html, page).map((fault) => `${page}: ${fault}`));
+
+    it("has the heading of each link to one", () => {
+      const idsOf = (page: string): ReadonlySet<string> =>
+        new Set([...(built.get(page) ?? "").matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id));
+      const dead = faults((html, from) =>
+        [...html.matchAll(/href="([^"#:]*)#([^"]+)"/g)].flatMap(([, path = "", anchor = ""]) => {
+          const target = path === "" ? from : `${posix.join(posix.dirname(from), path)}.html`;
+          return anchor === "VPContent" || idsOf(target).has(decodeURIComponent(anchor)) ? [] : [`${path}#${anchor}`];
+        }),
+      );
+      expect(dead).toEqual([]);
+    });
+
+    it("has no header of a table without a name, and one main landmark on each page", () => {
+      expect(faults((html) => html.match(/<th[^>]*><\/th>/g) ?? [])).toEqual([]);
+      expect(
+        faults((html) => ((html.match(/<main\b|role="main"/g) ?? []).length === 1 ? [] : ["main"])).filter(
+          (one) => !one.startsWith("/404"),
+        ),
+      ).toEqual([]);
+    });
+
+    it("has code of a contrast of 4.5 at least on the blocks' background, light and dark", () => {
+      const BACKGROUND = { light: "#f6f6f7", dark: "#161618" } as const;
+      for (const look of ["light", "dark"] as const) {
+        const colors = new Set(
+          [...built.values()].flatMap((html) =>
+            [...html.matchAll(new RegExp(`--shiki-${look}:(#[0-9A-Fa-f]{6})`, "g"))].map(([, color = ""]) => color),
+          ),
+        );
+        expect(colors.size).toBeGreaterThan(4);
+        expect([...colors].filter((color) => contrast(color, BACKGROUND[look]) < 4.5)).toEqual([]);
+      }
+    });
   });
 
   it("runs no script from elsewhere", async () => {

@@ -10,6 +10,7 @@ import type { DefaultTheme, MarkdownRenderer, SiteConfig } from "vitepress";
 import { defineConfig } from "vitepress";
 import { diagramName } from "../diagram-name.ts";
 import { SEARCH_OPTIONS } from "../search.ts";
+import { anchorOf } from "../slug.ts";
 import { exported } from "../symbols.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -47,7 +48,14 @@ export default defineConfig({
   rewrites: { [`${SITE}/home.md`]: "index.md", [`${SITE}/sdk/:symbol.md`]: "docs/sdk/:symbol.md" },
   cleanUrls: true,
   head: [["link", { rel: "icon", href: `data:image/svg+xml;base64,${ICON}` }]],
-  markdown: { config: (markdown) => [dropTestLinks, linkPagesOnly, drawDiagrams, groupForms].forEach((change) => change(markdown)) },
+  markdown: {
+    anchor: { slugify: anchorOf },
+    // Each colour of the code has a contrast of 4.5 at least.
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    languageAlias: { crontab: "sh" },
+    config: (markdown) => [dropTestLinks, linkPagesOnly, drawDiagrams, groupForms, nameHeaders].forEach((change) => change(markdown)),
+  },
+  transformHtml: (html) => html.replace('<div class="VPHome"', '<div class="VPHome" role="main"'),
   themeConfig: {
     nav: MENU.map(({ text, items }) => ({ text: text!, link: items![0]!.link! })),
     sidebar: [...MENU, exports()],
@@ -151,6 +159,15 @@ function drawDiagrams(markdown: MarkdownRenderer): void {
     };
     return ["light", "dark"].map(picture).join("");
   };
+}
+
+/** An empty cell in the first row of a table is no header: it names nothing. */
+function nameHeaders(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push("name-headers", ({ tokens }) => {
+    for (const [at, token] of tokens.entries()) {
+      if (token.type === "th_open" && tokens[at + 1]?.content.trim() === "") token.tag = tokens[at + 2]!.tag = "td";
+    }
+  });
 }
 
 /**
