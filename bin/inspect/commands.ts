@@ -129,7 +129,7 @@ export function addTableCommands(program: Command, host: CliHost): void {
     .usage("--table NAME")
     .summary("say whether a table is fit for locks")
     .description("Say whether a table is fit for locks: its keys, its TTL, no index, and no replicas that are not strongly consistent.")
-    .addHelpText("after", "\nExample:\n  $ holdfast --table locks doctor")
+    .addHelpText("after", example("doctor --table locks"))
     .action(async () => {
       const globals = program.opts<GlobalOptions>();
       const { doctor } = await import("../doctor.js");

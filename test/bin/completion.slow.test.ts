@@ -48,7 +48,24 @@ async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly s
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-const COMMANDS = ["lock", "once", "limit", "ls", "show", "watch", "runs", "ticks", "limits", "ui", "break", "reset", "dev", "completion"];
+const COMMANDS = [
+  "lock",
+  "once",
+  "limit",
+  "ls",
+  "show",
+  "watch",
+  "runs",
+  "ticks",
+  "limits",
+  "ui",
+  "break",
+  "reset",
+  "doctor",
+  "sweep",
+  "dev",
+  "completion",
+];
 
 describe("bash", () => {
   it("accepts the script", async () => {

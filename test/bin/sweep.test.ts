@@ -80,7 +80,7 @@ describe("sweep", () => {
 
   it("fails with the table's reason, or where a URL is given", async () => {
     const { env } = await freshTable();
-    const gone = await run(["--table", "none", "sweep"], env);
+    const gone = await run(["sweep", "--table", "none"], env);
     expect(gone).toMatchObject({ status: 78, stderr: expect.stringMatching(/^holdfast: sweep: .*there is no table none/) as string });
     expect(await run(["--url", "http://127.0.0.1:1", "sweep"], {})).toEqual({
       status: 64,
