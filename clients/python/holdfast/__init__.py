@@ -313,6 +313,47 @@ class _Pause(_Step):
         return True
 
 
+#: The failures in a row after which a door rests, and for how long, in seconds. It is asked again with the next request after that.
+DOOR_FAILURES, DOOR_RESTS_SEC = 3, 60.0
+#: The time, in seconds, after which a door is asked anew whose table didn't list the first door.
+REFUSED_SEC = 10.0
+
+
+#: Signs a request: takes its method, its address, its body and its headers, and returns the headers to send.
+Sign = Callable[[str, str, Optional[bytes], Dict[str, str]], Dict[str, str]]
+
+
+@dataclass(eq=False)
+class _Door:
+    """A service of the table, and what this client knows of it."""
+
+    url: str
+    sign: Optional[Sign]
+    #: True if it is known to lead to the table of the first door.
+    is_proven: bool
+    failures: int = 0
+    rests_until: float = 0.0
+    refused_until: float = 0.0
+
+    @property
+    def rests(self) -> bool:
+        return time.monotonic() < self.rests_until
+
+    @property
+    def may_be_asked(self) -> bool:
+        return not self.rests and (self.is_proven or time.monotonic() >= self.refused_until)
+
+    def fail(self) -> None:
+        self.failures += 1
+        if self.failures >= DOOR_FAILURES:
+            # So the next failure lets it rest again.
+            self.failures = DOOR_FAILURES - 1
+            self.rests_until = time.monotonic() + DOOR_RESTS_SEC * random.uniform(0.8, 1.2)
+
+    def refuse(self) -> None:
+        self.refused_until = time.monotonic() + REFUSED_SEC
+
+
 @dataclass(frozen=True)
 class _Work(_Step):
     """Does the work of a run."""
@@ -409,27 +450,41 @@ class _Calls(Generic[L]):
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         *,
         sign: Optional[bool] = None,
         token: str | Callable[[], str] | None = None,
         owner: str | None = None,
         timeout: float = 10,
     ) -> None:
-        """`url` is HOLDFAST_URL by default. On AWS either `sign` (signature version 4, by botocore) or `token` (a JWT, or what returns one).
+        """`url` is HOLDFAST_URL by default. A list, or commas in the text, names several services of one table, the nearest first: requests go
+        to the first that answers. On AWS either `sign` (signature version 4, by botocore) or `token` (a JWT, or what returns one).
         `sign` is True by default for the URL of an API or a function in AWS, if there is no token; give it for a domain of your own.
         `timeout`: the limit of each request in seconds, and of sending it again without an answer."""
-        url = url or os.environ.get("HOLDFAST_URL")
-        if not url:
+        url = url or os.environ.get("HOLDFAST_URL") or ""
+        urls = [one.rstrip("/") for one in (url.split(",") if isinstance(url, str) else url)]
+        if not urls or not all(urls):
             raise ValueError("url: name the service, or set HOLDFAST_URL")
-        self.url = url.rstrip("/")
         self._owner = owner
         #: How far the service's clock is ahead of this one, if it refused an id for its time.
         self.offset_ms = 0
         self.timeout = timeout
         self._token = token
-        service, region = _aws_host(self.url)
-        self._sign = _signer(self.url, service or "execute-api", region) if (service and not token if sign is None else sign) else None
+        self._doors = [_Door(one, self._signer_of(one, sign), is_proven=at == 0) for at, one in enumerate(urls)]
+
+    @property
+    def url(self) -> str:
+        """The URL of the first service."""
+        return self._doors[0].url
+
+    @url.setter
+    def url(self, url: str) -> None:
+        self._doors[0].url = url
+
+    def _signer_of(self, url: str, sign: Optional[bool]) -> Optional[Sign]:
+        service, region = _aws_host(url)
+        is_signed = (service and not self._token) if sign is None else sign
+        return _signer(url, service or "execute-api", region) if is_signed else None
 
     @property
     def owner(self) -> str:
@@ -556,25 +611,61 @@ class _Calls(Generic[L]):
         Raises `Problem`; with status 0 if there was no answer. An answer that `proves` nothing is none."""
         end = time.monotonic() + (self.timeout if timeout is None else timeout)
         tries, definite = 0, True
+        failed: list[_Door] = []
         while True:
+            door = self._next(failed)
+            others = [other for other in self._doors if other is not door and other not in failed and other.may_be_asked]
             try:
                 left = max(0.1, end - time.monotonic())
-                status, answer = yield _Request(lambda: self._send(method, path, body, wait, left, prefer))  # noqa: B023
+                left = min(left, SILENT_SEC) if others and again else left
+                status, answer = yield _Request(lambda: self._send(method, path, body, wait, left, prefer, door))  # noqa: B023
                 if not proves(answer):
                     raise Problem(0, {**NO_ANSWER, "detail": f"{method}: the answer {status} is none to this request"})
+                door.failures = 0
                 return status, {**answer, "repeated": not definite}
             except Problem as problem:
                 definite = problem.definite = definite and problem.definite
                 problem.name = _named(path)
-                pause = problem.retry_after + min(PAUSE_SEC, 0.05 * 2 ** min(tries, 9)) * random.uniform(0.5, 1)
-                if not again or not until(problem) or time.monotonic() + pause >= end:
+                pause = min(PAUSE_SEC, 0.05 * 2 ** min(tries, 9)) * random.uniform(0.5, 1)
+                elsewhere = False
+                if problem.code in ("unavailable", "internal") and others:
+                    failed = [one for one in failed if one is not door] + [door]
+                    door.fail()
+                    elsewhere = again and (yield from self._prove(others))
+                # What a door says of its return is no reason to wait for another, or not to ask it.
+                pause += 0 if elsewhere else problem.retry_after
+                if not again or not (elsewhere or until(problem)) or time.monotonic() + pause >= end:
                     raise
             tries += 1
             yield _Pause(pause)
 
+    def _next(self, failed: Sequence[_Door]) -> _Door:
+        """Returns the first door that may be used: one where this call has not failed and that doesn't rest, if there is one."""
+        proven = [door for door in self._doors if door.is_proven]
+        fresh = [door for door in proven if door not in failed]
+        awake = [door for door in fresh if not door.rests]
+        return (awake or fresh or [door for door in failed if door.is_proven] or proven)[0]
+
+    def _prove(self, doors: Sequence[_Door]) -> Steps[bool]:
+        """True if one of these leads to the table of the first: the table there lists the URL of the first, which only its service writes."""
+        for door in doors:
+            if not door.is_proven:
+                try:
+                    told = (yield _Request(lambda: self._send("GET", "/v1/health?caller=1", None, 0, SILENT_SEC, False, door)))[1]  # noqa: B023
+                except Problem:
+                    continue
+                listed = told.get("doors")
+                if not any(f"{self.url}/".startswith(f"{str(one).rstrip('/')}/") for one in (listed if isinstance(listed, list) else [])):
+                    door.refuse()
+                    continue
+                door.is_proven = True
+            return True
+        return False
+
     def _send(
-        self, method: str, path: str, body: Any, wait: int, timeout: float, prefer: bool = False
+        self, method: str, path: str, body: Any, wait: int, timeout: float, prefer: bool = False, door: Optional[_Door] = None
     ) -> tuple[int, dict[str, Any]]:
+        door = door or self._doors[0]
         headers: Dict[str, str] = {}
         try:
             data = None if body is None else json.dumps(body).encode()
@@ -588,9 +679,9 @@ class _Calls(Generic[L]):
                     detail = "the token has a character that no header has"
                     raise Problem(0, {"code": "not-configured", "detail": detail, "definite": True, "retry": "never"})
                 headers["authorization"] = f"Bearer {token}"
-            if self._sign:
-                headers = self._sign(method, self.url + path, data, headers)
-            request = urllib.request.Request(self.url + path, data, headers, method=method)
+            if door.sign:
+                headers = door.sign(method, door.url + path, data, headers)
+            request = urllib.request.Request(door.url + path, data, headers, method=method)
             # The service may hold it open for as long as it was asked to.
             with OPENER.open(request, timeout=min(self.timeout, timeout) + (0 if prefer else wait)) as answer:
                 text = answer.read(2_000_000)
@@ -605,7 +696,7 @@ class _Calls(Generic[L]):
         except Exception as error:
             # Not the message: it may quote the path, which has the lease id, or the token.
             cause = error.reason if isinstance(error, urllib.error.URLError) else error
-            detail = f"{method} {self.url}: no answer ({type(cause).__name__})"
+            detail = f"{method} {door.url}: no answer ({type(cause).__name__})"
             raise Problem(0, {**NO_ANSWER, "detail": detail}) from None
 
     def _problem(self, error: urllib.error.HTTPError, headers: Mapping[str, str]) -> Problem:
@@ -627,6 +718,8 @@ class _Calls(Generic[L]):
         return Problem(error.code, {"code": code, "detail": detail, "retry": retry, "definite": error.code in GATEWAY})
 
 
+#: The silence of a door, in seconds, after which another one is asked.
+SILENT_SEC = 1.0
 NO_ANSWER: Mapping[str, Any] = {"code": "unavailable", "retry": "same", "definite": False}
 #: The code and the advice of what a gateway answers by itself, before the service.
 GATEWAY = {

@@ -5,6 +5,7 @@ import http.server
 import inspect
 import json
 import os
+import socket
 import threading
 import time
 import unittest
@@ -43,6 +44,21 @@ class LosesAnswers(Client):
             return answer
         self.lost.add(method + path)
         raise Problem(0, {"code": "unavailable", "retry": "same", "definite": False})
+
+
+class TwoDoors(Client):
+    """The first door fails, and the table of the second lists these. Notes what is sent to each."""
+
+    def __init__(self, first: str, listed: list[str]) -> None:
+        super().__init__([first, URL], timeout=1.5)
+        self.listed = listed
+        self.sent: list[tuple[str, str]] = []
+
+    def _send(self, method: str, path: str, *rest: Any) -> tuple[int, dict[str, Any]]:
+        door = rest[-1]
+        self.sent.append(("first" if door.url == self.url else "second", path.split("/")[2].split("?")[0]))
+        status, answer = super()._send(method, path, *rest)
+        return status, {**answer, "doors": self.listed} if path.startswith("/v1/health") else answer
 
 
 class Held(AsyncClient):
@@ -543,7 +559,7 @@ class Signed(unittest.TestCase):
             ("execute-api", "https://abc.execute-api.eu-central-1.amazonaws.com"),
             ("lambda", "https://abc.lambda-url.eu-central-1.on.aws"),
         ]:
-            sign = Client(url)._sign
+            sign = Client(url)._doors[0].sign
             assert sign is not None
             headers = sign("PUT", f"{url}/v1/locks/a", b"{}", {"content-type": "application/json"})
             scope = f"eu-central-1/{service}/aws4_request"
@@ -562,7 +578,7 @@ class Signed(unittest.TestCase):
             with mock.patch.dict(os.environ, {**alone, **environment}, clear=True), self.assertRaisesRegex(ValueError, lacks):
                 Client(url, sign=True)
         with mock.patch.dict(os.environ, {**alone, **keys, "AWS_REGION": "eu-west-1"}, clear=True):
-            sign = Client(own, sign=True)._sign
+            sign = Client(own, sign=True)._doors[0].sign
             assert sign is not None
             self.assertIn("/eu-west-1/execute-api/", sign("GET", own, None, {})["Authorization"])
 
@@ -573,8 +589,8 @@ class Signed(unittest.TestCase):
 
     def test_signs_by_itself_for_the_hosts_of_aws_alone_and_never_beside_a_token(self) -> None:
         for url in [URL, "https://locks.example.com", "https://execute-api.example.com", "https://a.execute-api.b.amazonaws.com.example.org"]:
-            self.assertIsNone(Client(url)._sign)
-        self.assertIsNone(Client("https://abc.execute-api.eu-central-1.amazonaws.com", token="jwt")._sign)
+            self.assertIsNone(Client(url)._doors[0].sign)
+        self.assertIsNone(Client("https://abc.execute-api.eu-central-1.amazonaws.com", token="jwt")._doors[0].sign)
 
     def test_sends_a_token_and_reads_what_a_gateway_answers_by_itself(self) -> None:
         seen: list[str] = []
@@ -595,6 +611,50 @@ class Signed(unittest.TestCase):
         server.shutdown()
         server.server_close()
         self.assertEqual((refused.exception.status, refused.exception.definite, seen), (403, True, ["Bearer jwt"]))
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+class Doors(unittest.TestCase):
+    def test_goes_on_at_the_second_door_whose_table_lists_the_first_and_lets_the_first_rest(self) -> None:
+        for listed in [NOBODY, f"{NOBODY}/"]:
+            locks = TwoDoors(NOBODY, [listed, URL])
+            for _ in range(5):
+                with locks.lock(fresh("DOOR")) as lock:
+                    self.assertTrue(lock.owned())
+            self.assertEqual(locks.run_once(fresh("DOOR"), lambda run: "done"), "done")
+            name = fresh("DOOR")
+            for _ in range(2):
+                locks.take(name, [Rate(2, per=3600, burst=2)])
+            with self.assertRaises(Problem):
+                locks.take(name, [Rate(2, per=3600, burst=2)])
+            self.assertEqual([door for door, _ in locks.sent].count("first"), holdfast.DOOR_FAILURES)
+            self.assertEqual(locks.sent.count(("second", "health")), 1)
+
+    def test_a_silent_door_costs_one_short_attempt_a_call(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            first = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            locks = TwoDoors(first, [first])
+            locks._doors[1].is_proven = True
+            with mock.patch.object(holdfast, "SILENT_SEC", 0.1), locks.lock(fresh("DOOR")):
+                pass
+        self.assertEqual([door for door, path in locks.sent if path == "locks"], ["first", "second", "first", "second"])
+
+    def test_never_asks_a_door_for_a_lock_whose_table_does_not_list_the_first(self) -> None:
+        for listed in [[], [URL], [f"{NOBODY}9"]]:
+            locks = TwoDoors(NOBODY, listed)
+            with self.assertRaises(Problem) as refused:
+                locks.lock(fresh("DOOR")).acquire(blocking=False)
+            self.assertEqual(refused.exception.code, "unavailable")
+            self.assertEqual({path for door, path in locks.sent if door == "second"}, {"health"})
+
+    def test_takes_a_list_or_commas_and_no_empty_url(self) -> None:
+        for url in ["http://a,http://b/", ["http://a", "http://b/"]]:
+            self.assertEqual([door.url for door in Client(url)._doors], ["http://a", "http://b"])
+        for url in [["http://a", ""], "http://a,", ","]:
+            with self.assertRaisesRegex(ValueError, "url: name the service"):
+                Client(url)
 
 
 if __name__ == "__main__":
