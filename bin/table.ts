@@ -70,8 +70,8 @@ function padded<T>(cell: string, width: number, { cut, align }: Column<T>, paint
   return align === "right" ? space + paint(text) : paint(text) + space;
 }
 
-/** Returns a key in at most `columns`: its beginning and its end, because keys can differ in either. */
-export function cutKey(key: string, columns: number): string {
-  const head = startOf(key, Math.ceil((columns - 1) / 2));
-  return `${head}…${endOf(key, columns - 1 - widthOf(head))}`;
+/** Returns a name in at most `columns`: its beginning and its end, because names can differ in either. */
+export function cutMiddle(name: string, columns: number): string {
+  const head = startOf(name, Math.ceil((columns - 1) / 2));
+  return `${head}…${endOf(name, columns - 1 - widthOf(head))}`;
 }

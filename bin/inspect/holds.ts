@@ -3,8 +3,7 @@ import type { Inspection } from "../../lib/index.js";
 import { partsOf } from "../../console/key-parts.js";
 import { shortToken, toneOf, WORDS } from "../../console/page/words.js";
 import { formatDuration } from "../../console/text/duration.js";
-import { type Column, cutKey } from "../table.js";
-import { cutEnd } from "../terminal.js";
+import { type Column, cutMiddle } from "../table.js";
 
 /** A hold with its key. */
 export type HoldView = Inspection["holders"][number] & {
@@ -40,7 +39,7 @@ function holdState(hold: HoldView): string {
 
 const paint: NonNullable<Column<HoldView>["paint"]> = (hold, colors) => (holdState(hold) === "" ? String : colors.yellow);
 
-const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey }, paint };
+const KEY: Column<HoldView> = { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutMiddle }, paint };
 const WAITING: Column<HoldView> = {
   title: "WAITING",
   cell: ({ waiting }) => String(waiting),
@@ -52,7 +51,7 @@ const WAITING: Column<HoldView> = {
 export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldView>[] {
   const hasState = holds.some((hold) => holdState(hold) !== "");
   return [
-    { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutEnd }, paint },
+    { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutMiddle }, paint },
     { title: "MODE", cell: kindOf, isSpare: holds.every((hold) => kindOf(hold) === "exclusive"), paint },
     {
       title: "TOKEN",

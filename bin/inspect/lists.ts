@@ -3,10 +3,10 @@ import type { Inspection, LimitView, RunInspection } from "../../lib/index.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
 import { plainJson } from "../../console/text/plain-text.js";
-import { type Column, cutKey, tableOf } from "../table.js";
+import { type Column, cutMiddle, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import type { LimitInUse } from "../../console/data.js";
-import { limitsInUse } from "../../console/overview.js";
+import { limitsInUse, sortedBy } from "../../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../../console/text/duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "../../console/pages.js";
@@ -53,11 +53,11 @@ const ATTEMPT_COLUMNS: readonly Column<RunInspection>[] = [
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
   { title: "STARTED", cell: (run) => agoText(startedAgoMs(run)), align: "right" },
   { title: "TOOK", cell: ({ tookMs }) => (tookMs === undefined ? "-" : formatDuration(tookMs)), align: "right" },
-  { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutMiddle } },
 ];
 
 const RUN_COLUMNS: readonly Column<RunInspection>[] = [
-  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutKey } },
+  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 20, to: cutMiddle } },
   ...ATTEMPT_COLUMNS,
   { title: "KEPT FOR", cell: keptText, isSpare: true },
 ];
@@ -69,7 +69,7 @@ const TICK_COLUMNS: readonly Column<OccurrenceRow>[] = [
 ];
 
 const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
-  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutKey } },
+  { title: "KEY", cell: ({ key }) => withParts(key), cut: { columns: 16, to: cutMiddle } },
   {
     title: "LIMITS",
     cell: ({ rates = [], permits }) => [...rates.map(rateText), ...(permits ? [`${permits.of} at once`] : [])].join(", "),
@@ -112,7 +112,7 @@ function nextInOf({ rates = [], remaining = [], fullInMs, permits }: LimitInUse)
 /** The advice for runs that have used up their attempts. */
 const OUT_OF_ATTEMPTS = `a run out of attempts is refused until it is reset, unless its caller allows more than ${DEFAULT_ATTEMPTS}: holdfast reset KEY --reason TEXT`;
 
-/** Lists held keys in order, and says their namespace if it is not the default one. */
+/** Lists held keys, the longest wait first and then by name, and says their namespace if it is not the default one. As JSON they are by name. */
 export async function ls({ prefix, max, ...query }: LsArgs, context: CommandContext): Promise<number> {
   let namespace: string | undefined;
   const { items, more } = await firstOf<Inspection>(max, async (page) => {
@@ -120,7 +120,7 @@ export async function ls({ prefix, max, ...query }: LsArgs, context: CommandCont
     ({ namespace } = listed);
     return listed;
   });
-  const rows = holdsOf(items);
+  const rows = holdsOf(sortedBy(items, "wait"));
   const none = `nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`;
   if (!context.asJson && isTenants(namespace)) context.say(`namespace ${namespace}`);
   return printList({ columns: keyColumns(rows), rows, none }, { namespace, items, more }, context);

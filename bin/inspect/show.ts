@@ -8,16 +8,15 @@ import { jsonOf, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js
 import { isScheduleOf } from "../../console/schedules.js";
 import { OTHER_TENANTS, tenantOf } from "./tenants.js";
 import type { CommandContext } from "../context.js";
-import { type Column, tableOf } from "../table.js";
+import { type Column, cutMiddle, tableOf } from "../table.js";
 import { plain, plainJson } from "../../console/text/plain-text.js";
-import { cutEnd } from "../terminal.js";
 
 type WaiterRow = Inspection["waiters"][number];
 
 /** The columns of waiters for a key, or for a semaphore of `limit` permits. */
 const waiterColumns = (limit: number | undefined): readonly Column<WaiterRow>[] => [
   { title: "PLACE", cell: ({ position }) => String(position), align: "right" },
-  { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutEnd } },
+  { title: "WAITER", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutMiddle } },
   { title: "MODE", cell: ({ mode, permits = 1 }) => kindOf({ mode, permits, limit }) },
   { title: "PRIORITY", cell: ({ priority }) => String(priority), align: "right" },
   { title: "WAITING FOR", cell: ({ waitingMs }) => formatDuration(waitingMs), align: "right" },

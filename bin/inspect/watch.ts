@@ -6,6 +6,7 @@ import { clearScreenDown, cursorTo } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import type { WriteStream } from "node:tty";
 import { type Inspection, type LockClient, LockError } from "../../lib/index.js";
+import { sortedBy } from "../../console/overview.js";
 import { formatDuration, formatSeconds } from "../../console/text/duration.js";
 import { statusOfSignal } from "../exit-codes.js";
 import { failureOf } from "../format-failure.js";
@@ -82,7 +83,7 @@ async function pollHolds(
       if (isOver()) return;
       [failures, news, readAtMs] = [0, "", performance.now()];
       const holds = holdsOf(items);
-      if (display) display.draw(linesOf(holds, more, prefix, intervalMs, screen));
+      if (display) display.draw(linesOf(holdsOf(sortedBy(items, "wait")), more, prefix, intervalMs, screen));
       else {
         for (const change of changesBetween(before ?? [], holds)) {
           const reported = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;

@@ -4,7 +4,7 @@ import { formatToTenths } from "../../console/text/duration.js";
 import { endOf, factsOf, saying, wordOf } from "../../console/text/held-text.js";
 import { plain } from "../../console/text/plain-text.js";
 import { shortToken } from "../../console/page/words.js";
-import { cutKey } from "../table.js";
+import { cutMiddle } from "../table.js";
 import { type Screen, cutEnd, widthOf } from "../terminal.js";
 
 /** The widths of the columns; a longer text moves those behind it. With these, the usual lines have at most 80 characters. */
@@ -29,7 +29,7 @@ const COLOURS: Readonly<Record<string, Colour>> = {
 
 /** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */
 const CUTS = [
-  { columns: 16, to: cutKey },
+  { columns: 16, to: cutMiddle },
   { columns: 6, to: cutEnd },
   { columns: 10, to: cutEnd },
 ];

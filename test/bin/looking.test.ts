@@ -46,6 +46,21 @@ describe("ls", () => {
     expect(words((await holdfast("ls", "ls:", "--owner", "me")).stdout)).toHaveLength(2);
   });
 
+  it("has the key first that is waited for longest, as the console has, and as JSON by name", async () => {
+    const { locks } = service;
+    await using _a = await locks.acquire("busy:a", { leaseMs: LONG_MS });
+    await using _b = await locks.acquire("busy:b", { leaseMs: LONG_MS });
+    const giveUp = new AbortController();
+    const waits = locks.scope("the one who waits").acquire("busy:b", { waitMs: LONG_MS, signal: giveUp.signal });
+    const gaveUp = waits.catch(() => undefined);
+    await vi.waitUntil(async () => (await locks.inspect("busy:b")).waiters.length === 1);
+    const { stdout } = await holdfast("ls", "busy:");
+    expect(words(stdout).map(([key]) => key)).toEqual(["KEY", "busy:b", "busy:a"]);
+    expect(await json("ls", "busy:")).toMatchObject({ items: [{ key: "busy:a" }, { key: "busy:b" }] });
+    giveUp.abort();
+    await gaveUp;
+  });
+
   it("and the other commands print an owner as JSON without what a terminal obeys", async () => {
     const owner = "a\u009B31m\u007F\u2028b";
     await using lease = await service.locks.acquire("hostile", { owner, leaseMs: LONG_MS });

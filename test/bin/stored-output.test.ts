@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RESULT_BYTES, OutputBuffer, replayOf } from "../../bin/exec/stored-output.js";
 import { firstOf } from "../../console/pages.js";
-import { cutKey } from "../../bin/table.js";
+import { cutMiddle } from "../../bin/table.js";
 import { widthOf } from "../../bin/terminal.js";
 
 function kept(chunks: readonly Uint8Array[], exitCode: number) {
@@ -82,7 +82,7 @@ describe("a key that is cut", () => {
     const parts = fc.array(fc.constantFrom("会", "計", "🎉", "é", "e\u0301", "👨‍👩‍👧", "x", "~", "ﾊ", "한"), { minLength: 20 });
     fc.assert(
       fc.property(parts, fc.integer({ min: 5, max: 19 }), (characters, columns) => {
-        expect(widthOf(cutKey(characters.join(""), columns))).toBeLessThanOrEqual(columns);
+        expect(widthOf(cutMiddle(characters.join(""), columns))).toBeLessThanOrEqual(columns);
       }),
     );
   });
@@ -91,7 +91,7 @@ describe("a key that is cut", () => {
     const anyKey = fc.stringMatching(/^[\w.:~-]{30,200}$/);
     fc.assert(
       fc.property(anyKey, fc.integer({ min: 5, max: 29 }), (key, columns) => {
-        const cut = cutKey(key, columns);
+        const cut = cutMiddle(key, columns);
         const [head = "", tail = ""] = cut.split("…");
         expect(cut).toHaveLength(columns);
         expect(key.startsWith(head) && key.endsWith(tail)).toBe(true);
