@@ -7,5 +7,5 @@ export const BYTES_MAX = {
   /** A handler with `holdfast/middy` and `holdfast/sigv4`, minified, without the AWS SDK. */
   handler: 120_000,
   /** The installed package. */
-  installed: 3_000_000,
+  installed: 3_300_000,
 } as const;
