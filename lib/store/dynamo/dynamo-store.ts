@@ -78,11 +78,10 @@ class DynamoStore implements LockStore {
   readonly #hasTransactions: boolean;
   #tenancy: Promise<TableTenancy> | undefined;
 
-  constructor({ calls: sent, tableName, region, transactions = true, doors = [], ...deps }: DynamoStoreDeps) {
+  constructor({ calls, tableName, region, transactions = true, doors = [], ...deps }: DynamoStoreDeps) {
     const { clockErrorMs, retentionMs } = deps.policy;
     this.parameters = { format: FORMAT_VERSION, clockErrorMs, retentionMs };
-    const calls = repeatingConflicts(sent, deps);
-    this.#calls = calls;
+    this.#calls = repeatingConflicts(calls, deps);
     this.#hasTransactions = transactions;
     this.#table = { TableName: tableName };
     this.#place = { tableName, region };

@@ -17,7 +17,7 @@ import type { Item } from "./layout.js";
 import { type StoredLimit, CANDIDATES, RESET_WRITE, limitOf, takeWrite } from "./limit-write.js";
 import type { Write } from "./predicates.js";
 import { listShards } from "./shards.js";
-import { type TablePlace, readFrom, tableUnavailable } from "./unavailable.js";
+import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** The dependencies of the limits of a table. */
 export interface DynamoLimitsDeps extends TablePlace {
@@ -41,9 +41,9 @@ interface Remembered {
   readonly at: Instant;
 }
 
-/** The outcome of a write: the limit after it, or the one that refused it; absent if there is none. */
+/** The outcome of a write: the limit after it, or the one that refused it; absent if there is none, or after a conflict. */
 interface Written {
-  readonly outcome: "written" | "refused";
+  readonly outcome: "written" | "refused" | "conflict";
   readonly limit?: StoredLimit | undefined;
 }
 
@@ -76,6 +76,7 @@ export class DynamoLimits implements LimitStore {
 
   async reset(name: LimitName): Promise<LimitRecord | undefined> {
     const { outcome, limit } = await this.#write(name, RESET_WRITE);
+    if (outcome === "conflict") throw new KeyContended("another write of this limit was under way");
     return outcome === "written" ? limit?.record : undefined;
   }
 
@@ -109,7 +110,7 @@ export class DynamoLimits implements LimitStore {
   /** Sends one conditional write, and remembers the limit after it, or the one that refused it. */
   async #write(name: LimitName, write: Write): Promise<Written> {
     const written = await this.#send(name, write);
-    this.#remember(name, written.limit);
+    if (written.outcome !== "conflict") this.#remember(name, written.limit);
     return written;
   }
 
@@ -128,6 +129,8 @@ export class DynamoLimits implements LimitStore {
       return { outcome: "written", limit: limitOf(Attributes) };
     } catch (error) {
       if (isConditionFailed(error)) return { outcome: "refused", limit: limitOf(error.Item && plainItem(error.Item)) };
+      // It is not sent again as it is: a take is charged by the time at which it was decided (S17).
+      if (isWriteConflict(error)) return { outcome: "conflict" };
       throw await tableUnavailable(error, this.#deps);
     }
   }

@@ -54,6 +54,14 @@ export const REGION_BUGS: readonly Bug[] = [
     ],
   },
   {
+    name: "take-sent-again-as-decided",
+    why: "a take that met a write of another Region is sent again by the time at which it was decided: it is charged for the past",
+    file: "lib/store/dynamo/dynamo-store.ts",
+    inRegions: true,
+    breaks: "S17",
+    edits: [["new DynamoLimits({ calls, ", "new DynamoLimits({ calls: this.#calls, "]],
+  },
+  {
     name: "roll-back-of-a-confirmed-set",
     why: "a refused request for a set releases its parts, although a repeat of it has confirmed them and told its caller so",
     file: "lib/store/set-in-parts.ts",
