@@ -70,7 +70,8 @@ export interface DynamoClientOptions extends ClientOptions, PolicyOptions, Omit<
   /**
    * The Regions of a global table with strong consistency, the nearest first; but that of AWS_REGION comes first if it is one of them.
    * Requests go to the first that answers, and leases, places in queues and runs go on through another. Sets are acquired in parts, since such a
-   * table has no transactions. Not with `client` or `region`. @default none: the table is in one Region
+   * table has no transactions. Not with `client` or `region`. @default HOLDFAST_REGIONS, separated by commas, if neither is given; else the
+   * table is in one Region
    */
   readonly regions?: readonly string[] | undefined;
   /**
@@ -152,7 +153,9 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
 }
 
 /** Returns the ways straight to the table: one for each of its Regions, the own Region first. */
-function tablesOf({ regions, endpoint, ...options }: DynamoClientOptions, tableName: string): readonly Way[] {
+function tablesOf({ regions: listed, endpoint, ...options }: DynamoClientOptions, tableName: string): readonly Way[] {
+  const isElsewhere = options.client !== undefined || options.region !== undefined;
+  const regions = listed ?? (isElsewhere ? undefined : fromEnvironment("HOLDFAST_REGIONS")?.split(","));
   if (!regions) return [tableAt({ ...options, endpoint: endpoint as string | undefined }, { tableName })];
   const own = fromEnvironment("AWS_REGION");
   const nearest = [...new Set([...regions.filter((region) => region === own), ...regions])];

@@ -3,7 +3,13 @@ import { InvalidRequestError } from "./errors.js";
 
 /** The variables that can replace an option. */
 export type Variable =
-  "HOLDFAST_URL" | "HOLDFAST_TABLE" | "HOLDFAST_NAMESPACE" | "AWS_REGION" | "AWS_DEFAULT_REGION" | "AWS_LAMBDA_FUNCTION_NAME";
+  | "HOLDFAST_URL"
+  | "HOLDFAST_TABLE"
+  | "HOLDFAST_NAMESPACE"
+  | "HOLDFAST_REGIONS"
+  | "AWS_REGION"
+  | "AWS_DEFAULT_REGION"
+  | "AWS_LAMBDA_FUNCTION_NAME";
 
 type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -3,7 +3,7 @@
  * two Regions. A client of both keeps its lease, its place, its run and its limit; a client of the first alone, as a control, loses them. Time is
  * real, and nothing here asserts one.
  */
-import { type TestContext, describe, it } from "vitest";
+import { type TestContext, afterEach, describe, it, vi } from "vitest";
 import { startGateway } from "../../../infra/local/gateway.js";
 import { engineLocation } from "../../../infra/local/engine-client.js";
 import { compose } from "../../../lambda/compose.js";
@@ -174,5 +174,22 @@ describe.concurrent.each(WORLDS)("%s", (_what, start) => {
       const born = world.client([0]).acquire("born", { waitMs: 2000 });
       await expect(born).rejects.toMatchObject({ code: expect.stringMatching(/^(unavailable|not-configured)$/) });
     });
+  });
+});
+
+describe("the Regions of a table", { concurrent: false }, () => {
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it("are those of HOLDFAST_REGIONS, as the construct gives them to whom it grants the table", async ({ expect }) => {
+    const { tableName, endpoint } = await freshTable();
+    const { credentials } = engineLocation(endpoint);
+    vi.stubEnv("HOLDFAST_REGIONS", REGIONS.join(","));
+    vi.stubEnv("AWS_REGION", REGIONS[1]);
+    const door = async (options: object): Promise<string | undefined> => {
+      await using locks = createTableClient({ tableName, credentials, endpoint, ...options });
+      await locks.withLocks(["a", "b"], () => undefined);
+      return (await locks.health()).door;
+    };
+    expect([await door({}), await door({ region: REGIONS[0] })]).toEqual([REGIONS[1], undefined]);
   });
 });
