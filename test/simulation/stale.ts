@@ -8,6 +8,4 @@ export const STALE: readonly string[] = [
   "compaction-of-any-prefix",
   "one-clock-for-both",
   "full-bucket-charged-from-the-past",
-  "first-way-counts-as-definite",
-  "table-under-its-own-principal",
 ];
