@@ -4,7 +4,7 @@
  *     npx vitest run test/docs/surviving-a-region -u
  */
 import { expect, it } from "vitest";
-import { regionsTable } from "../../bench/regions.js";
+import { regionsTable, rulesTable } from "../../bench/regions.js";
 import { readPage } from "./generated.js";
 import { expectMade } from "./made-page.js";
 
@@ -12,5 +12,5 @@ const PATH = "docs/surviving-a-region.md";
 
 it("the page has the figures of today's code", { timeout: 600_000 }, async () => {
   expect(readPage(PATH)).toContain("<!-- made from");
-  await expectMade(PATH, { "the times": await regionsTable() });
+  await expectMade(PATH, { "the times": await regionsTable(), "the rules": await rulesTable() });
 });

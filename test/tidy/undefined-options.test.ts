@@ -58,6 +58,7 @@ const TAKES = {
   NestAsyncOptions: true satisfies Takes<Nest.NestAsyncOptions<object>>,
   TracedOptions: true satisfies Takes<Otel.TracedOptions>,
   JwtOptions: true satisfies Takes<Cdk.JwtOptions>,
+  RegionsOptions: true satisfies Takes<Cdk.RegionsOptions>,
   LockServiceProps: true satisfies Takes<Cdk.LockServiceProps>,
   LockedSectionProps: true satisfies Takes<StepFunctions.LockedSectionProps>,
   WakeOptions: true satisfies Takes<Cdk.WakeOptions>,
