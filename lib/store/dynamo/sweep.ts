@@ -5,10 +5,10 @@
  *  2. each is deleted on condition that its time to live is the one that was read, and that it has passed. So nobody has used it since
  *  3. refused, or met by a write in another Region: it was used, or another sweep deleted it. It is left, and the sweep goes on
  *
- * A time has passed if both clocks say so: by a clock that is ahead, what lives would be over. Each half of the condition is enough while the
- * clocks are right. The first holds if they jump ahead between the read and the deletion, the second if they were ahead at the read. So no
- * order of several sweeps does harm, and none of a sweep and a caller. The floor of fencing tokens is the clock, and an item is kept for at least an hour (`retentionMs`), so tokens
- * rise over a deletion.
+ * A time has passed if both clocks say so: by a clock that is ahead, what lives would be over. Each half of the condition is enough while
+ * the clocks are right. The first holds if they jump ahead between the read and the deletion, the second if they were ahead at the read. So
+ * no order of several sweeps does harm, and none of a sweep and a caller. The floor of fencing tokens is the clock, and an item is kept for
+ * at least an hour (`retentionMs`), so tokens rise over a deletion.
  */
 import type { Clock } from "../../core/time.js";
 import type { ReadClocks } from "../port.js";
