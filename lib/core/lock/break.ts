@@ -33,17 +33,22 @@ export function breakHold(record: LockRecord | undefined, command: Break, readin
 /** Returns what a break of each hold would do, the oldest grant first: by the rule of the break itself, on the record as it is. */
 export function breaksOf(record: LockRecord, reading: ClockReading): readonly BreakView[] {
   const tokens = new Set(standing(record, reading).map(([, { fencingToken }]) => fencingToken));
+  const waiters = liveWaiters(record, reading);
+  const nextAfter = (holds: readonly HoldEntry[], fencingToken: number): readonly number[] => {
+    const { offers } = advanceIfQueued(ended(record, holds, { fencingToken, drainMs: 0 }, reading).broken, reading).record;
+    const isOffered = ({ leaseId }: Offer | Waiter): boolean => offers.some((offer) => offer.leaseId === leaseId);
+    return waiters.flatMap((waiter, place) => (!("offeredAtMs" in waiter) && isOffered(waiter) ? [place + 1] : []));
+  };
+  // The queue moves alike for all holders of an equal share, of whom a semaphore has many.
+  const nextBy = new Map<string, readonly number[]>();
   return [...tokens]
     .sort((a, b) => a - b)
     .map((fencingToken) => {
       const holds = holdsUnder(record, fencingToken);
-      const { breakInMs } = ended(record, holds, { fencingToken }, reading);
-      const { offers } = advanceIfQueued(ended(record, holds, { fencingToken, drainMs: 0 }, reading).broken, reading).record;
-      const isOffered = ({ leaseId }: Offer | Waiter): boolean => offers.some((offer) => offer.leaseId === leaseId);
-      const next = liveWaiters(record, reading).flatMap((waiter, place) =>
-        !("offeredAtMs" in waiter) && isOffered(waiter) ? [place + 1] : [],
-      );
-      return { fencingToken, breakInMs, next };
+      const share = JSON.stringify(holds.map(([, { mode, permits, scope }]) => [mode, permits, scope]));
+      const next = nextBy.get(share) ?? nextAfter(holds, fencingToken);
+      nextBy.set(share, next);
+      return { fencingToken, breakInMs: ended(record, holds, { fencingToken }, reading).breakInMs, next };
     });
 }
 
