@@ -71,6 +71,7 @@ describe("a lock", () => {
       ...{ key, mode: "exclusive", fencingToken },
       holders: [{ owner: "a", mode: "exclusive", permits: 1, fencingToken, heldMs: 0, leaseMs: LEASE_MS, remainingMs: LEASE_MS }],
       waiters: [{ owner: "b", mode: "exclusive", priority: 0, position: 1, waitingMs: 0 }],
+      ifBroken: [{ fencingToken, breakInMs: LEASE_MS + takeoverMarginMs(LEASE_MS), next: [1] }],
     });
     const unused = freshKey();
     const free = await get(`/v1/locks/${unused}`);
