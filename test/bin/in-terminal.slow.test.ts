@@ -62,7 +62,7 @@ describe("a table on a screen", () => {
     const lines = await linesOf(["ls", "REPORT_"], 80);
     expect(lines).toHaveLength(2);
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(80);
-    expect(lines[1]).toMatch(new RegExp(`^REPORT_x+…x*_2026 +o+… +…${String(lease.fencingToken).slice(-6)} +`));
+    expect(lines[1]).toMatch(new RegExp(`^REPORT_x+…x*_2026 +o+…o*@build-7 +…${String(lease.fencingToken).slice(-6)} +`));
     expect((await run(["ls", "REPORT_"], service.env)).stdout).toContain(`${key}  ${"o".repeat(50)}@build-7  exclusive`);
   });
 
@@ -100,7 +100,11 @@ describe("break asks a person first", () => {
   const asking = async (key: string) => {
     const lease = await service.locks.acquire(key, { owner: "me" });
     const terminal = inTerminal(["break", key, "--reason", "stuck", "--drain", "0s"], service.env);
-    await terminal.showed(new RegExp(`Break the hold of me \\(token ${lease.fencingToken}, held for .*\\) on ${key}\\? \\[y/N\\] `));
+    await terminal.showed(
+      new RegExp(
+        `Break the hold of me \\(token ${lease.fencingToken}, held for .*\\) on ${key}\\? Then the key is free at once\\. \\[y/N\\] `,
+      ),
+    );
     return { lease, terminal };
   };
 

@@ -7,7 +7,6 @@ import type { TableCalls } from "../../lib/store/dynamo/calls.js";
 import { FORMAT_VERSION, itemKey } from "../../lib/store/dynamo/item.js";
 import type { LimitStore } from "../../lib/store/port.js";
 import { type FreshTable, freshTable } from "../support/engine.js";
-import { serviceError } from "../../lib/testing/table/errors.js";
 import { dynamoStoreOn, POLICY, START_MS } from "./fixture.js";
 
 const TEN = { rates: [{ count: 10, perMs: 1000, burst: 10 }], cost: 1, waitMs: 0 };
@@ -47,28 +46,6 @@ async function counting(work: () => Promise<unknown>): Promise<typeof requests> 
   await work();
   return requests;
 }
-
-describe("a take that met another write", () => {
-  it("is decided again by the clocks of that moment, and the limit is still known", async () => {
-    const scene = new Scene();
-    let isMet = false;
-    const meeting: TableCalls = {
-      ...table.calls,
-      async updateItem(input) {
-        if (!isMet) return table.calls.updateItem(input);
-        isMet = false;
-        scene.ms += 400;
-        throw serviceError("ReplicatedWriteConflictException", "another Region writes");
-      },
-    };
-    const by = dynamoStoreOn({ calls: meeting, tableName: table.tableName }).limits;
-    await scene.take(by, { cost: 10 });
-    isMet = true;
-    const taken = await scene.take(by, { cost: 5, waitMs: 1000 });
-    // A full second brings ten. 400 ms have passed, so one more is missing for 100 ms.
-    expect(taken).toMatchObject({ ok: true, startInMs: 100 });
-  });
-});
 
 describe("the requests of a take", () => {
   it("are one write, of a limit that is full: also by a process that has never seen it", async () => {

@@ -57,7 +57,7 @@ export const REGION_BUGS: readonly Bug[] = [
     name: "take-sent-again-as-decided",
     why: "a take that met a write of another Region is sent again by the time at which it was decided: it is charged for the past",
     file: "lib/store/dynamo/dynamo-store.ts",
-    noticedBy: ["test/store/limits.test.ts", "is decided again by the clocks of that moment, and the limit is still known"],
+    noticedBy: ["test/store/conflicts.test.ts", "is decided again by the clocks of that moment, and the limit is still known"],
     breaks: "S17",
     edits: [["new DynamoLimits({ calls, ", "new DynamoLimits({ calls: this.#calls, "]],
   },
