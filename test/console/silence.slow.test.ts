@@ -122,7 +122,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.route("**/console/api/**", STATES.hung);
       await page.clock.runFor(12_000);
       await page.locator(".lane rect.unknown").first().waitFor();
-      expect(await page.locator(".lane rect.hold.held").count()).toBe(1);
+      expect(await page.locator(".lane rect.hold.held:not(.cut)").count()).toBe(1);
       await page.getByLabel("Queue").getByText("not known since").waitFor();
     });
 
