@@ -19,7 +19,7 @@ import {
 } from "../../lib/core/lock/views.js";
 import type { Ending, LockRecord, Offer } from "../../lib/core/record.js";
 import { leaseIdAt } from "../support/lease-ids.js";
-import { IN_S, permits, READER } from "./kinds-key.js";
+import { ID, IN_S, permits, READER } from "./kinds-key.js";
 import { QueueKey } from "./queue-key.js";
 import { at, BY_OTHER, DAY_MS, hold, LEASE_MS, MARGIN_MS, ME, NOW_MS, OTHER, over, record, run } from "./run-parts.js";
 
@@ -142,6 +142,16 @@ describe("an inspection", () => {
       "leases of one scope, which end together",
       [(key) => key.acquire("A", IN_S), (key) => key.acquire("B", IN_S), (key) => key.ask("C", writer)],
       [["w"]],
+    ],
+    [
+      "readers of whom one waits to become the writer, waited for by a reader",
+      [
+        (key) => key.acquire("A", READER),
+        (key) => key.acquire("B", READER),
+        (key) => key.send({ type: "mode", key: "k", leaseId: ID("B"), principal: "P", mode: "exclusive", fencingToken: key.tokenOf("B") }),
+        (key) => key.ask("C", { ...READER, owner: "r" }),
+      ],
+      [[], ["r"]],
     ],
     ["nobody", [(key) => key.acquire("A"), (key) => key.release("A")], []],
   ])("tells what a break would do, which a break and the polls after it then do, of %s", (_, steps, breaks) => {

@@ -39,13 +39,13 @@ export function breaksOf(record: LockRecord, reading: ClockReading): readonly Br
     const isOffered = ({ leaseId }: Offer | Waiter): boolean => offers.some((offer) => offer.leaseId === leaseId);
     return waiters.flatMap((waiter, place) => (!("offeredAtMs" in waiter) && isOffered(waiter) ? [place + 1] : []));
   };
-  // The queue moves alike for all holders of an equal share, of whom a semaphore has many.
+  // The queue moves alike for all holders of an equal share, of whom a semaphore has many; but for the one who waits to become the writer.
   const nextBy = new Map<string, readonly number[]>();
   return [...tokens]
     .sort((a, b) => a - b)
     .map((fencingToken) => {
       const holds = holdsUnder(record, fencingToken);
-      const share = JSON.stringify(holds.map(([, { mode, permits, scope }]) => [mode, permits, scope]));
+      const share = JSON.stringify(holds.map(([id, { mode, permits, scope }]) => [mode, permits, scope, id === record.upgrading?.leaseId]));
       const next = nextBy.get(share) ?? nextAfter(holds, fencingToken);
       nextBy.set(share, next);
       return { fencingToken, breakInMs: ended(record, holds, { fencingToken }, reading).breakInMs, next };
