@@ -95,15 +95,17 @@ interface TableOptions {
   readonly doors?: readonly string[];
 }
 
+const checkRegions = must(
+  (regions) => Array.isArray(regions) && regions.length > 0 && regions.every((one) => typeof one === "string" && one !== ""),
+  "it must be a list of Regions, such as us-east-1",
+);
+
 const OPTIONS: Checks<Omit<DynamoClientOptions, keyof ClientOptions>> = {
   tableName: unchecked,
   namespace: unchecked,
   client: ofType("object"),
   region: unchecked,
-  regions: must(
-    (regions) => Array.isArray(regions) && regions.length > 0 && regions.every((one) => typeof one === "string" && one !== ""),
-    "it must be a list of Regions, such as us-east-1",
-  ),
+  regions: checkRegions,
   endpoint: unchecked,
   credentials: unchecked,
   log: ofType("function"),
@@ -156,6 +158,7 @@ export function createLockClient(options: DynamoClientOptions = {}): LockClient 
 function tablesOf({ regions: listed, endpoint, ...options }: DynamoClientOptions, tableName: string): readonly Way[] {
   const isElsewhere = options.client !== undefined || options.region !== undefined;
   const regions = listed ?? (isElsewhere ? undefined : fromEnvironment("HOLDFAST_REGIONS")?.split(","));
+  if (!listed && regions) checkRegions("HOLDFAST_REGIONS", regions);
   if (!regions) return [tableAt({ ...options, endpoint: endpoint as string | undefined }, { tableName })];
   const own = fromEnvironment("AWS_REGION");
   const nearest = [...new Set([...regions.filter((region) => region === own), ...regions])];

@@ -36,12 +36,12 @@ export interface RegionsDeps {
   readonly rule?: ConflictRule;
 }
 
-/** A request of one item, or of none. */
+/** A request through a door. */
 export interface DoorRequest<Answer> {
   /** A read is strong, and a query isn't. */
   readonly kind: "read" | "query" | "write" | "transaction";
-  /** The name of its item; `""` for a query. */
-  readonly item: string;
+  /** The names of its items: one for a read and a write, none for a query. */
+  readonly items: readonly string[];
   /** Carries it out at once on this table: the state, or for a query the door's own copy. It throws as DynamoDB does. */
   readonly carryOut: (table: DynamoTable) => Answer;
 }
@@ -106,7 +106,7 @@ export class Regions {
   }
 
   /** Sends a request off. Returns what carries it out where the state is, once it has arrived there, and what tells that it is answered. */
-  send<Answer>(door: string, { kind, item, carryOut }: DoorRequest<Answer>): Sent<Answer> {
+  send<Answer>(door: string, { kind, items: [item = ""], carryOut }: DoorRequest<Answer>): Sent<Answer> {
     if (kind === "read") return { arrived: () => carryOut(this.table), answered: () => undefined };
     const flights = this.#flights.get(item) ?? new Set<Flight>();
     this.#flights.set(item, flights);

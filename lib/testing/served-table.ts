@@ -9,7 +9,7 @@ import type { AllCalls } from "../store/dynamo/calls.js";
 import { createDynamoStore } from "../store/dynamo/dynamo-store.js";
 import { TABLE } from "../store/dynamo/table.js";
 import type { LockStore } from "../store/port.js";
-import { type TableRequest, type TableServiceDeps, TableService } from "./like-dynamodb.js";
+import { type TableServiceDeps, TableService } from "./like-dynamodb.js";
 import { type Door, type DoorRequest, Regions } from "./regions.js";
 import { type Input, DynamoTable } from "./table/table.js";
 
@@ -29,11 +29,18 @@ const METHODS = {
   TransactWriteItems: "transactWrite",
 } as const;
 
-/** The kinds of the operations for a door. Another one is a transaction. */
-export const KINDS: Readonly<Record<string, DoorRequest<object>["kind"]>> = {
-  ...{ GetItem: "read", Query: "query", Scan: "query" },
-  ...{ UpdateItem: "write", PutItem: "write", DeleteItem: "write" },
-};
+/** An operation as the doors and the units of a table see it: its kind, and the names of its items; none for a page. */
+interface Target {
+  readonly kind: DoorRequest<object>["kind"];
+  readonly items: readonly string[];
+}
+
+/** Returns what an operation is about. */
+export function targetOf(table: DynamoTable, operation: string, input: Input): Target {
+  if (operation === "Query" || operation === "Scan") return { kind: "query", items: [] };
+  if (operation === "TransactWriteItems") return { kind: "transaction", items: table.idsOf(input) };
+  return { kind: operation === "GetItem" ? "read" : "write", items: [table.idOf(input)] };
+}
 
 /** Carries out one operation of DynamoDB, on values of JavaScript. */
 export function carryOut(table: DynamoTable, operation: string, input: Input): object {
@@ -44,22 +51,16 @@ export function carryOut(table: DynamoTable, operation: string, input: Input): o
 /** Returns a sender to `table`, which is served like DynamoDB. */
 export function senderTo(table: DynamoTable, deps: Omit<TableServiceDeps, "bytesOf">): Send {
   const service = new TableService({ ...deps, bytesOf: (item) => table.bytesOf(item) });
-  const target = (operation: string, input: Input): Pick<TableRequest<object>, "kind" | "items"> => {
-    if (operation === "Query" || operation === "Scan") return { kind: "read", items: [] };
-    if (operation === "TransactWriteItems") return { kind: "transaction", items: table.idsOf(input) };
-    return { kind: operation === "GetItem" ? "read" : "write", items: [table.idOf(input)] };
+  return (operation, input) => {
+    const { kind, items } = targetOf(table, operation, input as Input);
+    return service.serve({ kind: kind === "query" ? "read" : kind, items, carryOut: () => carryOut(table, operation, input as Input) });
   };
-  return (operation, input) =>
-    service.serve({ ...target(operation, input as Input), carryOut: () => carryOut(table, operation, input as Input) });
 }
 
 /** Returns a sender to `table` through the door of a Region. */
 export function senderThrough(door: Door, table: DynamoTable): Send {
-  return (operation, input) => {
-    const kind = KINDS[operation] ?? "transaction";
-    const item = kind === "query" || kind === "transaction" ? "" : table.idOf(input as Input);
-    return door.serve({ kind, item, carryOut: (on) => carryOut(on, operation, input as Input) });
-  };
+  return (operation, input) =>
+    door.serve({ ...targetOf(table, operation, input as Input), carryOut: (on) => carryOut(on, operation, input as Input) });
 }
 
 /** Returns the operations of a store, each of them sent by `send`. */

@@ -32,22 +32,22 @@ class Scene {
       ExpressionAttributeValues: { ":zero": 0, ":one": 1, ":not": not },
     };
     const carryOut = (table: DynamoTable): unknown => table.update(input).Attributes?.["n"];
-    return answerOf(this.#regions.door(region).serve({ kind: "write", item: this.#item, carryOut }));
+    return answerOf(this.#regions.door(region).serve({ kind: "write", items: [this.#item], carryOut }));
   }
 
   read(region: string): Answer {
     const carryOut = (table: DynamoTable): unknown => table.get({ TableName: "t", Key, ConsistentRead: true }).Item?.["n"];
-    return answerOf(this.#regions.door(region).serve({ kind: "read", item: this.#item, carryOut }));
+    return answerOf(this.#regions.door(region).serve({ kind: "read", items: [this.#item], carryOut }));
   }
 
   query(region: string): Answer {
     const input = { TableName: "t", KeyConditionExpression: `${TABLE.partitionKey} = :p`, ExpressionAttributeValues: { ":p": "part" } };
     const carryOut = (table: DynamoTable): unknown => table.query(input).Items[0]?.["n"];
-    return answerOf(this.#regions.door(region).serve({ kind: "query", item: "", carryOut }));
+    return answerOf(this.#regions.door(region).serve({ kind: "query", items: [], carryOut }));
   }
 
   transact(region: string): Answer {
-    return answerOf(this.#regions.door(region).serve({ kind: "transaction", item: "", carryOut: () => "written" }));
+    return answerOf(this.#regions.door(region).serve({ kind: "transaction", items: [], carryOut: () => "written" }));
   }
 }
 

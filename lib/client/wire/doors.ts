@@ -5,7 +5,6 @@
 import { type Call, callOf } from "../../core/api/call.js";
 import { randomNumber } from "../../core/random.js";
 import { systemClock } from "../../core/time.js";
-
 import { type LockClientEvent, emitQuietly } from "./events.js";
 import { failover } from "./failover.js";
 import { httpApi } from "./http.js";

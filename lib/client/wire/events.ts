@@ -8,8 +8,9 @@ export interface LockClientEvent {
    * and `proceeded` report a call whose locks could not be reached, according to its `whenUnavailable`. `self-wait` reports a call
    * that begins to wait, or finds the key held, though a call around it seems to hold the key itself: by its async context, which can be
    * another caller's. Of a client
-   * with two ways (`holdfast/dynamodb`): `failover` reports that new requests go straight to the table, `fallback` that they go to the
-   * service again, and `failover-refused` that they never will go to the table, because it would not know this client's leases.
+   * with several ways (the URLs of several services, a service and the table, several Regions): `failover` reports that new requests go to a
+   * later one in its list, `fallback` that they go to an earlier one again, and `failover-refused` that they don't go to another one, because
+   * nothing shows that it knows this client's leases, or something shows that it doesn't: `error` says which and why.
    */
   readonly type:
     | ("acquired" | "released" | "lost" | "renew-failed" | "release-failed")

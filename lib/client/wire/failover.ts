@@ -182,7 +182,7 @@ class Requests {
       const outcome = outcomeOf(answer);
       end(outcome);
       if (outcome !== "failed" || answer.ok || !(await this.#findsOther(route, ids))) return answer;
-      // What this way says of its return is no reason to wait for another, or not to ask it.
+      // When this way may be back is no reason to wait for another one, or not to ask it.
       return { ...answer, retryAfterMs: undefined, retry: "same" };
     } catch (error) {
       end(isA(error, NoResponse) && error.isStale ? undefined : "failed");

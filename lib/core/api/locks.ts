@@ -184,8 +184,8 @@ export interface Health {
   /** The URL of the service that answered, or the Region in which the table did. Only of a client with several ways. */
   readonly door?: string;
   /**
-   * The state of another way than that in use, of a client with several: `pending` until a lease was found there, `refused` if it is not used, and why. `ready` if
-   * at least one is; `why` then tells of one that isn't.
+   * The state of the ways that are not in use, of a client with several. `ready`: at least one may take over. `pending`: no lease was found at
+   * another one yet. `refused`: none is used, and why. Beside `ready` and `pending`, `why` tells of one that is not used.
    */
   readonly failover?: { readonly state: "pending" | "ready" | "refused"; readonly why?: string };
 }

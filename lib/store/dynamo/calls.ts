@@ -80,18 +80,24 @@ export interface AllCalls extends TableCalls {
   deleteItem(input: DeleteInput): Promise<unknown>;
 }
 
-const OPERATIONS = ["updateItem", "getItem", "query", "transactWriteItems", "scan", "deleteItem"] as const satisfies (keyof AllCalls)[];
-
-/** Returns operations whose transport is made with the first request. If that fails, the next request makes it again. */
-export function deferredCalls<Calls extends TableCalls>(make: () => Promise<Calls>): Calls {
+/** Returns what makes a transport with the first call, and returns it from then on. If that fails, the next call makes it again. */
+export function madeOnce<Calls>(make: () => Promise<Calls>): () => Promise<Calls> {
   let made: Promise<Calls> | undefined;
-  const transport = (): Promise<Calls> =>
+  return () =>
     (made ??= make().catch((error: unknown) => {
       made = undefined;
       throw error;
     }));
-  const callOf = (name: keyof AllCalls) => async (input: never) => (await transport())[name as keyof Calls & keyof TableCalls](input);
-  return Object.fromEntries(OPERATIONS.map((name) => [name, callOf(name)])) as unknown as Calls;
+}
+
+/** Returns operations whose transport is made with the first request. */
+export function deferredCalls(transport: () => Promise<TableCalls>): TableCalls {
+  return {
+    updateItem: async (input) => (await transport()).updateItem(input),
+    getItem: async (input) => (await transport()).getItem(input),
+    query: async (input) => (await transport()).query(input),
+    transactWriteItems: async (input) => (await transport()).transactWriteItems(input),
+  };
 }
 
 /** The reason why one part of a transaction refused it. `Code` is `None` for a part that didn't. */

@@ -174,11 +174,18 @@ class DynamoStore implements LockStore {
 
   async #recordedTenancy(mine: TableTenancy): Promise<TableTenancy> {
     try {
-      const found = await this.#tableItem();
-      if (found) {
-        await this.#writeDoors(found);
-        return tenancyIn(found);
-      }
+      const item = (await this.#tableItem()) ?? (await this.#recordTenancy(mine));
+      const tenancy = tenancyIn(item);
+      await this.#writeDoors(item);
+      return tenancy;
+    } catch (error) {
+      throw await tableUnavailable(error, this.#place);
+    }
+  }
+
+  /** Records the tenancy, and returns the table's item; that of another client, if it came first. */
+  async #recordTenancy(mine: TableTenancy): Promise<Item> {
+    try {
       await this.#calls.updateItem({
         ...this.#table,
         Key: TENANCY_KEY,
@@ -187,11 +194,10 @@ class DynamoStore implements LockStore {
         ExpressionAttributeValues: { ":mine": mine, ":format": FORMAT_VERSION },
         ReturnValuesOnConditionCheckFailure: "ALL_OLD",
       });
-      await this.#writeDoors({});
-      return mine;
+      return { [TENANCY]: mine, fv: FORMAT_VERSION };
     } catch (error) {
-      if (!isConditionFailed(error)) throw await tableUnavailable(error, this.#place);
-      return tenancyIn(plainItem(error.Item ?? {})); // Another client recorded it first.
+      if (!isConditionFailed(error)) throw error;
+      return plainItem(error.Item ?? {});
     }
   }
 
@@ -217,8 +223,9 @@ class DynamoStore implements LockStore {
   async doors(): Promise<readonly string[]> {
     return readFrom(this.#place, async () => {
       const found = await this.#tableItem();
-      const item = found && (await this.#writeDoors(found)) ? await this.#tableItem() : found;
-      return item?.[DOORS] === undefined ? [] : doorsIn(item);
+      if (!found) return [];
+      const listed = doorsIn(found);
+      return (await this.#writeDoors(found)) ? doorsIn((await this.#tableItem()) ?? found) : listed;
     });
   }
 

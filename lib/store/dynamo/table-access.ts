@@ -6,7 +6,7 @@
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import type { Clock } from "../../core/time.js";
 import { builtInCalls } from "./built-in-calls.js";
-import { type AllCalls, type TableCalls, deferredCalls } from "./calls.js";
+import { type AllCalls, type TableCalls, deferredCalls, madeOnce } from "./calls.js";
 import { type Environment, environmentSettings } from "./environment-settings.js";
 import type { Sdk, TableLocation } from "./sdk-access.js";
 import { type AnswerWatcher, type TableTime, answerWatcher, watchTableClock } from "./table-clock.js";
@@ -40,13 +40,18 @@ export function tableCalls(
   deps: AccessDeps,
   watcher?: AnswerWatcher,
 ): TableCalls {
-  const settings = client ? "a client of it is given" : environmentSettings(deps.env, deps, { region, endpoint, credentials });
+  if (client) return deferredCalls(madeOnce(async () => (await sdkFor("a client of it is given")).calls(client)));
+  const location = { region, endpoint, credentials };
   const watched = watcher && { watcher };
+  const settings = environmentSettings(deps.env, deps, location);
   if (typeof settings === "object") return builtInCalls({ ...settings, ...watched });
-  return deferredCalls(async () => {
-    const sdk = await sdkFor(settings);
-    return client ? sdk.calls(client) : builtInCalls({ ...(await sdk.settings({ region, endpoint, credentials })), ...watched });
-  });
+  const transport = madeOnce(async () => builtInCalls({ ...(await (await sdkFor(settings)).settings(location)), ...watched }));
+  const all: AllCalls = {
+    ...deferredCalls(transport),
+    scan: async (input) => (await transport()).scan(input),
+    deleteItem: async (input) => (await transport()).deleteItem(input),
+  };
+  return all;
 }
 
 /** Returns the access through `client`; without one, to the location. */

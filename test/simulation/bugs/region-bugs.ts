@@ -28,7 +28,7 @@ export const REGION_BUGS: readonly Bug[] = [
     file: "lib/testing/served-table.ts",
     inRegions: true,
     breaks: "S19",
-    edits: [['GetItem: "read", Query', 'GetItem: "query", Query']],
+    edits: [['operation === "GetItem" ? "read" : "write"', 'operation === "GetItem" ? "query" : "write"']],
   },
   {
     name: "conflict-taken-for-written",

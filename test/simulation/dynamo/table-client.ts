@@ -7,7 +7,7 @@ import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
 import type { Process, World } from "../world.js";
-import { KINDS } from "../../../lib/testing/served-table.js";
+import { targetOf } from "../../../lib/testing/served-table.js";
 import { serviceError, transactionCanceled } from "../../../lib/testing/table/errors.js";
 import type { Door } from "../../../lib/testing/regions.js";
 import type { DynamoTable, Input } from "../../../lib/testing/table/table.js";
@@ -134,9 +134,7 @@ export class TableClient {
     const carryOut = (on: DynamoTable): object => this.#on(on, operation, input, decidedAtMs);
     try {
       if (this.door) {
-        const kind = KINDS[operation] ?? "transaction";
-        const item = kind === "read" || kind === "write" ? table.idOf(input) : "";
-        return this.#answer(await this.door.serve({ kind, item, carryOut }));
+        return this.#answer(await this.door.serve({ ...targetOf(table, operation, input), carryOut }));
       }
       return this.#answer(operation === "TransactWriteItems" ? await this.#transact(input, decidedAtMs) : carryOut(table));
     } catch (error) {
