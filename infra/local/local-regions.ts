@@ -35,7 +35,8 @@ export async function startServicesInRegions(
   for (const { door, store, urls } of stores) {
     const handler = createHandler({ store, clock: systemClock, log, onFailure, serverWaitMs: LIMITS.serverWaitMs });
     const gateway = await startOnOneOf(free, { handler, allowedHosts, onError: onFailure });
-    free = free.filter((port) => port === 0 || port > gateway.port);
+    // The next one, unless any free port may be taken.
+    free = free.includes(0) ? free : [gateway.port + 1, ...free.filter((port) => port > gateway.port + 1)];
     urls.push(gateway.url);
     const service: RegionalService = {
       ...gateway,

@@ -257,6 +257,15 @@ describe("holdfast dev --regions", () => {
     await Promise.all([here!.close(), there!.close()]);
   });
 
+  it("has its services on ports that follow each other, where one is given", async () => {
+    // Below those that the system hands out for 0, so that no other test has it.
+    const port = 20_000 + (process.pid % 10_000);
+    const started = start(["dev", "--regions", "us-east-1,us-east-2", "--port", String(port)], {});
+    running.push(started);
+    const ready = await started.printed(/Lock activity:\n/);
+    expect(ready).toContain(`export HOLDFAST_URL=http://127.0.0.1:${port},http://127.0.0.1:${port + 1}\n`);
+  });
+
   it("is told where to cut a Region off, and of a state that there is not", async () => {
     const { ready, url } = await dev(["--regions", "us-east-1,us-east-2"]);
     expect(ready).toContain(`curl -X POST "${url}/dev/region?state=silent"`);
