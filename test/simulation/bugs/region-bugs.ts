@@ -54,6 +54,16 @@ export const REGION_BUGS: readonly Bug[] = [
     ],
   },
   {
+    name: "key-of-a-lost-region-kept",
+    why: "a lease that is over keeps others out for a minute more: who was lost with a Region is waited for",
+    file: "lib/core/lock/expiry.ts",
+    inRegions: true,
+    breaks: "L10",
+    edits: [
+      ["hold.expiresAtMs + hold.marginMs <= reading.earliestMs;", "hold.expiresAtMs + hold.marginMs + 60_000 <= reading.earliestMs;"],
+    ],
+  },
+  {
     name: "take-sent-again-as-decided",
     why: "a take that met a write of another Region is sent again by the time at which it was decided: it is charged for the past",
     file: "lib/store/dynamo/dynamo-store.ts",

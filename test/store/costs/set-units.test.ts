@@ -6,7 +6,7 @@ import { DEFAULTS } from "../../../lib/core/limits.js";
 import { freshTable } from "../../support/engine.js";
 import { type FaultProxy, startFaultProxy } from "../../support/fault-proxy.js";
 import { isThorough } from "../../support/tier.js";
-import { A, B, C, dynamoStoreOn } from "../fixture.js";
+import { A, B, C, D, dynamoStoreOn } from "../fixture.js";
 import { SetScene } from "../sets-fixture.js";
 
 let proxy: FaultProxy;
@@ -45,6 +45,8 @@ it("a set on a table without transactions: as many units, and no read", async ()
   const sets = new SetScene(dynamoStoreOn({ calls, tableName }, () => 0, false));
   const keys = ["a", "b", "c"];
   expect(await cost(() => sets.acquire(A, keys))).toEqual([6, 0]);
+  // One key is no set.
+  expect(await cost(() => sets.acquire(D, ["w"]))).toEqual([1, 0]);
   // One that a key refuses: a take and its release for each of the others, and a read of the key that this process saw held.
   await sets.key("z").acquire(B);
   expect(await cost(() => sets.acquire(C, ["x", "y", "z"]))).toEqual([4, 1]);
