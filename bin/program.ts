@@ -5,7 +5,8 @@
 import { type OutputConfiguration, Command, Help, Option } from "commander";
 import type { CliHost } from "./context.js";
 import { addUiCommand } from "./ui/commands.js";
-import { addCompletion, addInspectCommands, addOperateCommands, addTableCommands } from "./inspect/commands.js";
+import { addCompletion, addInspectCommands, addOperateCommands } from "./inspect/commands.js";
+import { addTableCommands } from "./upkeep/commands.js";
 import { addRunCommands } from "./exec/commands.js";
 import { addDevCommand } from "./serve/commands.js";
 

@@ -3,7 +3,6 @@ import { Argument, Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { BreakOptions, ResetOptions } from "../operate.js";
-import type { SweepArgs } from "../sweep.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
@@ -122,37 +121,6 @@ export function addOperateCommands(program: Command, host: CliHost): void {
     .action(changing(async (context, key: string, options: ResetOptions) => (await import("../operate.js")).reset(key, options, context)));
 }
 
-/** Adds the commands about a table itself: `doctor`, and `sweep`, which deletes what is over. */
-export function addTableCommands(program: Command, host: CliHost): void {
-  program
-    .command("doctor")
-    .usage("--table NAME")
-    .summary("say whether a table is fit for locks")
-    .description("Say whether a table is fit for locks: its keys, its TTL, no index, and no replicas that are not strongly consistent.")
-    .addHelpText("after", example("doctor --table locks"))
-    .action(async () => {
-      const globals = program.opts<GlobalOptions>();
-      const { doctor } = await import("../doctor.js");
-      host.ends(await doctor(globals, host.processContext(globals)));
-    });
-  program
-    .command("sweep")
-    .usage("[options]")
-    .summary("delete what is over, of a table without TTL")
-    .description(
-      "Delete the keys, runs and limits that nobody has used for a day, straight on a table that has no TTL. What is in use stays: each is " +
-        "deleted on condition that nobody has used it since. With --namespace, only that namespace's.",
-    )
-    .option("--dry-run", "delete nothing: only count what is over")
-    .option("--max <n>", "end after so many (default: all)", some)
-    .addHelpText("after", example("sweep --table locks --dry-run"))
-    .action(async (options: SweepArgs) => {
-      const globals = program.opts<GlobalOptions>();
-      const { sweep } = await import("../sweep.js");
-      host.ends(await sweep(options, globals, host.processContext(globals)));
-    });
-}
-
 /** Adds the command that makes a shell complete. */
 export function addCompletion(program: Command, host: CliHost): void {
   program
@@ -182,6 +150,7 @@ function onKey(command: Command, options: string, line: string): Command {
   return command.argument("<key>").usage(`KEY ${options}`).addHelpText("after", example(line));
 }
 
-function example(line: string): string {
+/** Returns the end of a command's help, with one line of it. */
+export function example(line: string): string {
   return `\nExample:\n  $ holdfast ${line}`;
 }

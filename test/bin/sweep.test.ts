@@ -1,47 +1,19 @@
 /** `sweep`: what it deletes on an engine's table, what it says for people and for programs, and its bounds. */
 import { describe, expect, it } from "vitest";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { systemClock } from "../../lib/core/time.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import { oneClock } from "../../lib/service/clocks.js";
-import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { engineCalls, freshTable } from "../support/engine.js";
-import { leaseIdAt } from "../support/lease-ids.js";
+import { DAY_MS, usedAgo } from "../store/used-ago.js";
+import { freshTable } from "../support/engine.js";
 import { jsonOf, run } from "./in-process.js";
-
-const DAY_MS = 86_400_000;
-const USUAL = {
-  type: "acquire",
-  principal: "P",
-  owner: "",
-  leaseMs: 10_000,
-  mode: "exclusive",
-  limit: 1,
-  permits: 1,
-  priority: 0,
-} as const;
 
 /** A table on which so many keys of each namespace were used three days ago, and one a moment ago. */
 async function usedTable(count: number, namespaces: readonly string[] = ["default"]) {
-  const { tableName, endpoint, env } = await freshTable();
-  const acquire = async (namespace: string, key: string, ms: number): Promise<void> => {
-    const clock = new VirtualClock(systemClock.wallMs() - ms);
-    const store = createDynamoStore({ calls: engineCalls(endpoint), tableName, policy: createPolicy(), clock, random: () => 0 });
-    const leaseId = leaseIdAt(clock.wallMs());
-    await store.apply({ namespace, kind: "locks", key }, { ...USUAL, key, leaseId, requestHash: "h" }, oneClock(clock));
-  };
+  const table = await freshTable();
+  const readers = new Map<string, () => Promise<unknown>>();
   for (const namespace of namespaces) {
-    await acquire(namespace, "NOW", 0);
-    await Promise.all(Array.from({ length: count }, (_, key) => acquire(namespace, `OLD_${key}`, 3 * DAY_MS)));
+    const use = async (key: string, agoMs: number): Promise<unknown> => readers.set(key, await usedAgo(table, { namespace, key }, agoMs));
+    await use("NOW", 0);
+    await Promise.all(Array.from({ length: count }, (_, key) => use(`OLD_${key}`, 3 * DAY_MS)));
   }
-  const reader = createDynamoStore({
-    calls: engineCalls(endpoint),
-    tableName,
-    policy: createPolicy(),
-    clock: systemClock,
-    random: () => 0,
-  });
-  return { tableName, env, read: (key: string) => reader.read({ namespace: namespaces[0] ?? "", kind: "locks", key }) };
+  return { tableName: table.tableName, env: table.env, read: (key: string) => readers.get(key)?.() };
 }
 
 describe("sweep", () => {

@@ -1,39 +1,13 @@
 /** The function that deletes what is over, of a table without TTL: on an engine, whose table it knows by its environment alone. */
 import { expect, it } from "vitest";
 import { composeTableSweep } from "../../lambda/agent.js";
-import { systemClock } from "../../lib/core/time.js";
-import { createPolicy } from "../../lib/core/policy.js";
-import { oneClock } from "../../lib/service/clocks.js";
-import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
-import { VirtualClock } from "../../lib/testing/virtual-clock.js";
-import { engineCalls, freshTable } from "../support/engine.js";
-import { leaseIdAt } from "../support/lease-ids.js";
-
-const ADDRESS = { namespace: "default", kind: "locks" } as const;
-
-/** Acquires a key so many days ago. */
-async function acquiredAgo(days: number, key: string, { tableName, endpoint }: Awaited<ReturnType<typeof freshTable>>) {
-  const clock = new VirtualClock(systemClock.wallMs() - days * 86_400_000);
-  const store = createDynamoStore({ calls: engineCalls(endpoint), tableName, policy: createPolicy(), clock, random: () => 0 });
-  const usual = {
-    type: "acquire",
-    principal: "P",
-    owner: "",
-    leaseMs: 10_000,
-    mode: "exclusive",
-    limit: 1,
-    permits: 1,
-    priority: 0,
-  } as const;
-  const leaseId = leaseIdAt(clock.wallMs());
-  await store.apply({ ...ADDRESS, key }, { ...usual, key, leaseId, requestHash: "h" }, oneClock(clock));
-  return () => store.read({ ...ADDRESS, key });
-}
+import { DAY_MS, usedAgo } from "../store/used-ago.js";
+import { freshTable } from "../support/engine.js";
 
 it("deletes what was used last more than a day ago, leaves the rest, and prints the counts", async () => {
   const table = await freshTable();
-  const old = await acquiredAgo(3, "OLD", table);
-  const recent = await acquiredAgo(0, "RECENT", table);
+  const old = await usedAgo(table, { key: "OLD" }, 3 * DAY_MS);
+  const recent = await usedAgo(table, { key: "RECENT" }, 0);
   const lines: object[] = [];
   const run = composeTableSweep(table.env, { print: (line) => void lines.push(line) });
   const swept = { pages: 16, found: 1, deleted: 1, left: 0, isWhole: true };

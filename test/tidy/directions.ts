@@ -77,12 +77,12 @@ const ROOMS: readonly Room[] = [
   // The watchdog's process measures time as a lease does.
   { of: /^bin\/exec\/guard(-main)?\.ts$/, files: ["bin/exec/", "lib/core/time.ts"], packages: [ANY_NODE] },
   {
-    of: "bin/doctor.ts",
+    of: "bin/upkeep/doctor.ts",
     files: ["bin/", "console/", /^lib\/store\/dynamo\/(fit-table|table)\.ts$/],
     packages: [ANY_NODE, "@aws-sdk/client-dynamodb"],
   },
   {
-    of: "bin/sweep.ts",
+    of: "bin/upkeep/sweep.ts",
     files: [
       "bin/",
       "console/",

@@ -1,11 +1,11 @@
 /** `holdfast doctor`: says whether a table is fit for locks, as far as the caller may know. It changes nothing. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
-import { plain, plainJson } from "../console/text/plain-text.js";
-import { type TableShape, unfitness } from "../lib/store/dynamo/fit-table.js";
-import { TABLE } from "../lib/store/dynamo/table.js";
-import { CliError } from "./cli-error.js";
-import { type ConnectionOptions, AWS_SETTINGS, needing, silenceNodeWarning, whereOf } from "./connection.js";
-import type { ProcessContext } from "./context.js";
+import { plain, plainJson } from "../../console/text/plain-text.js";
+import { type TableShape, unfitness } from "../../lib/store/dynamo/fit-table.js";
+import { TABLE } from "../../lib/store/dynamo/table.js";
+import { CliError } from "../cli-error.js";
+import { type ConnectionOptions, AWS_SETTINGS, needing, silenceNodeWarning, whereOf } from "../connection.js";
+import type { ProcessContext } from "../context.js";
 
 /** Its answer to a caller without the right to ask. */
 const DENIED = "AccessDeniedException";

@@ -1,17 +1,17 @@
 /** `holdfast sweep`: deletes what is over, straight on a table that has no TTL and no agent that does it. */
-import { CliError } from "./cli-error.js";
-import type { ConnectionOptions } from "./connection.js";
-import { needing, silenceNodeWarning, TABLE_PACKAGES, whereOf } from "./connection.js";
-import type { ProcessContext } from "./context.js";
-import { plain } from "../console/text/plain-text.js";
-import { isA } from "../lib/core/brand.js";
-import { randomNumber } from "../lib/core/random.js";
-import { systemClock } from "../lib/core/time.js";
-import { known, tableClocks } from "../lib/service/clocks.js";
-import { StoreNotConfigured } from "../lib/store/port.js";
-import { type SweepPlace, type Swept, sweepTable } from "../lib/store/dynamo/sweep.js";
-import { tableCalls } from "../lib/store/dynamo/table-access.js";
-import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
+import { CliError } from "../cli-error.js";
+import type { ConnectionOptions } from "../connection.js";
+import { needing, silenceNodeWarning, TABLE_PACKAGES, whereOf } from "../connection.js";
+import type { ProcessContext } from "../context.js";
+import { plain } from "../../console/text/plain-text.js";
+import { isA } from "../../lib/core/brand.js";
+import { randomNumber } from "../../lib/core/random.js";
+import { systemClock } from "../../lib/core/time.js";
+import { known, tableClocks } from "../../lib/service/clocks.js";
+import { StoreNotConfigured } from "../../lib/store/port.js";
+import { type SweepPlace, type Swept, sweepTable } from "../../lib/store/dynamo/sweep.js";
+import { tableCalls } from "../../lib/store/dynamo/table-access.js";
+import { answerWatcher } from "../../lib/store/dynamo/table-clock.js";
 
 /** The options of `sweep`. */
 export interface SweepArgs {
