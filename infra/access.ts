@@ -76,8 +76,8 @@ function underPrefix(path: string, prefix: string): string[] {
 
 /**
  * Returns the permissions of a client directly on the table: the items of one namespace, and the item that records whether the table has
- * tenants, which a tenant's client may only read. A table in several Regions has an ARN in each. `ForAllValues` is also true for a request without any key (a Scan), hence the `Null`
- * condition.
+ * tenants, which a tenant's client may only read. A table in several Regions has an ARN in each. `ForAllValues` is also true for a request
+ * without any key (a Scan), hence the `Null` condition.
  * @throws Error if the namespace is invalid.
  */
 export function tableRights(tableArns: readonly string[], namespace: string): readonly [items: Right, tenancy: Right] {

@@ -90,8 +90,9 @@ export function madeOnce<Calls>(make: () => Promise<Calls>): () => Promise<Calls
     }));
 }
 
-/** Returns operations whose transport is made with the first request. */
-export function deferredCalls(transport: () => Promise<TableCalls>): TableCalls {
+/** Returns operations whose transport is made with the first request. If that fails, the next request makes it again. */
+export function deferredCalls(make: () => Promise<TableCalls>): TableCalls {
+  const transport = madeOnce(make);
   return {
     updateItem: async (input) => (await transport()).updateItem(input),
     getItem: async (input) => (await transport()).getItem(input),

@@ -40,7 +40,7 @@ export function tableCalls(
   deps: AccessDeps,
   watcher?: AnswerWatcher,
 ): TableCalls {
-  if (client) return deferredCalls(madeOnce(async () => (await sdkFor("a client of it is given")).calls(client)));
+  if (client) return deferredCalls(async () => (await sdkFor("a client of it is given")).calls(client));
   const location = { region, endpoint, credentials };
   const watched = watcher && { watcher };
   const settings = environmentSettings(deps.env, deps, location);
