@@ -6,6 +6,7 @@
 import { brand } from "../core/brand.js";
 import { type Refusal, refuse } from "../core/errors.js";
 import { isSkewed, refuseBySkew } from "../core/lock/expiry.js";
+import { CLOCKS_APART_MS } from "../core/rate.js";
 import { type Clock, type ClockReading, elapsedMs, instantOf } from "../core/time.js";
 import type { ReadClocks } from "../store/port.js";
 
@@ -41,15 +42,21 @@ export function gatewayClocks(clock: Clock, gatewayTimeMs: unknown): RequestCloc
 /**
  * Makes the clocks of a direct client: its own, and the table's from its responses. They are stale before the first
  * response, and after a long silence or a freeze. Nothing is written by stale clocks. Without a response that had a time they have no reading.
+ * While they agree, the later one doesn't go back as the table's bounds narrow: the last take of a burst would find its first one dated later
+ * than now, and be refused.
  */
 export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefined): RequestClocks {
   const isStale = (): boolean => {
     const bounds = tableTime();
     return !bounds || bounds.highMs - bounds.lowMs > STALE_MS;
   };
+  let latestMs = 0;
   const read = (): ClockReading | undefined => {
     const bounds = tableTime();
-    return bounds && readingOf(clock.wallMs(), bounds);
+    if (!bounds) return undefined;
+    const reading = readingOf(clock.wallMs(), bounds);
+    latestMs = Math.max(reading.latestMs, Math.min(latestMs, reading.earliestMs + CLOCKS_APART_MS));
+    return { ...reading, latestMs };
   };
   return Object.assign(read, { isStale });
 }

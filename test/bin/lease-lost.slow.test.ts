@@ -15,8 +15,8 @@ const LONG = "sleep 60 & echo $! $$; wait";
 const DEAF = `trap '' TERM; ${LONG}`;
 /** Exits by itself on SIGTERM. */
 const TIDY = "trap 'echo tidied; exit 0' TERM; echo 0 $$; while :; do sleep 0.05; done";
-/** The same, but prints a line for each SIGUSR2, which its child ignores. */
-const HEARS = "trap 'echo heard' USR2; (trap '' USR2; exec sleep 60) & echo $! $$; while kill -0 $!; do wait $!; done";
+/** The same, but prints a line for each SIGUSR2, which its child ignores from its first moment. */
+const HEARS = "trap '' USR2; sleep 60 & trap 'echo heard' USR2; echo $! $$; while kill -0 $!; do wait $!; done";
 /** Makes a program stand still for 3.5 s after each renewal of a run. It then reads what came meanwhile before its timers run. */
 const STANDS_AFTER_RENEWAL = `--import=data:text/javascript,${encodeURIComponent(`
   import { subscribe } from "node:diagnostics_channel";

@@ -31,7 +31,8 @@ function dateAt(ms: number): string | undefined {
 // Over 60 lines: the parts of one machine, which share its clocks.
 function directMode({ wallBy = 0, dateOf = dateAt } = {}) {
   const truth = new VirtualClock();
-  const machine = { wallBy, stoppedMs: 0 };
+  /** An answer of the table takes `answerMs`. */
+  const machine = { wallBy, stoppedMs: 0, answerMs: 0 };
   const clock: Clock = {
     wallMs: () => truth.monotonicMs() + machine.wallBy,
     monotonicMs: () => truth.monotonicMs() - machine.stoppedMs,
@@ -54,14 +55,16 @@ function directMode({ wallBy = 0, dateOf = dateAt } = {}) {
     let result: T | undefined;
     await listener(async () => {
       result = await operation();
-      return { response: { headers: { "x-amzn-requestid": "R1", date: dateOf(truth.monotonicMs()) } } };
+      const date = dateOf(truth.monotonicMs());
+      await truth.advance(machine.answerMs);
+      return { response: { headers: { "x-amzn-requestid": "R1", date } } };
     })({});
     return result as T;
   }
   let recorded: ReturnType<LockStore["tenancy"]> | undefined;
   const store: LockStore = {
     parameters: counted.parameters,
-    limits: counted.limits,
+    limits: { ...counted.limits, take: (address, take, clocks) => dated(() => counted.limits.take(address, take, clocks)) },
     tenancy: (mine) => (recorded ??= dated(() => (told.looks++, counted.tenancy(mine)))),
     doors: () => dated(() => counted.doors()),
     apply: (address, command, clocks) => dated(() => counted.apply(address, command, clocks)),
@@ -208,5 +211,28 @@ describe("a process that asks now and then", () => {
       await truth.advance(60_000);
     }
     expect(told.looks).toBe(0);
+  });
+});
+
+describe("a process that learns the table's time more exactly", () => {
+  it("gets its whole burst at once: what it took by the wider bounds lies in no future of the narrower ones", async () => {
+    const { service, machine } = directMode();
+    const take = (key = "partner") => service.take({ key, rates: [{ count: 3, perMs: HOUR_MS, burst: 3 }] });
+    machine.answerMs = 300;
+    await take("another");
+    machine.answerMs = 0;
+    expect([await take(), await take(), await take()]).toMatchObject(
+      [2, 1, 0].map((left) => ({ ok: true, startInMs: 0, remaining: [left] })),
+    );
+    expect(await take()).toMatchObject({ code: "rate-limited" });
+  });
+
+  it("goes back by itself with a clock that was put right: what it has told is at most 2 s after the earlier clock", async () => {
+    const { service, machine, truth } = directMode({ wallBy: 4000 });
+    expect(await service.health({})).toMatchObject({ serverTimeMs: truth.monotonicMs() + 4000 });
+    machine.wallBy = 0;
+    expect(await service.health({})).toMatchObject({ serverTimeMs: truth.monotonicMs() + 2000 });
+    await truth.advance(2000);
+    expect(await service.health({})).toMatchObject({ serverTimeMs: truth.monotonicMs() + 1000 });
   });
 });
