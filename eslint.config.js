@@ -133,7 +133,10 @@ export default defineConfig(
     files: ["**/*.ts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
     languageOptions: {
-      parserOptions: { project: ["tsconfig.json", "examples/frameworks/tsconfig.json"], tsconfigRootDir: import.meta.dirname },
+      parserOptions: {
+        project: ["tsconfig.json", "examples/frameworks/tsconfig.json", "examples/plugs/tsconfig.json"],
+        tsconfigRootDir: import.meta.dirname,
+      },
     },
     rules: {
       eqeqeq: "error",

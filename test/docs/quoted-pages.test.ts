@@ -3,4 +3,6 @@ import { describe } from "vitest";
 import { readPage } from "./generated.js";
 import { describeQuotes } from "./quotes.js";
 
-describe.each(["docs/choosing-a-lock.md", "docs/do-you-need-a-lock.md"])("%s", (path) => describeQuotes(path, readPage(path)));
+describe.each(["docs/choosing-a-lock.md", "docs/do-you-need-a-lock.md", "docs/plugs.md"])("%s", (path) =>
+  describeQuotes(path, readPage(path)),
+);
