@@ -33,6 +33,7 @@ run() {
   template=$made/node_modules/holdfast/dist/template/holdfast.template.json
   npx tsx infra/template.ts "${template%/*}"
   "$dir/bin/cfn-lint" --ignore-checks $KNOWN --template "$template"
+  "$dir/bin/cfn-lint" --ignore-checks $KNOWN --template "${template%/*}/holdfast-in-region.template.json"
   "$dir/bin/python" -m zipfile --test "${template%/*}/function.zip"
 
   block yaml > "$made/sam.yaml"

@@ -28,6 +28,7 @@ const REGIONS = 3;
 /** Returns the Regions with a replica, the stack's own first. @throws Error naming the rule of AWS that `regions` breaks */
 export function replicasOf(scope: Construct, { replicas, witness }: RegionsOptions): readonly string[] {
   const { region } = Stack.of(scope);
+  if (replicas.some((one) => Token.isUnresolved(one))) return [region, ...replicas]; // A parameter of the template.
   if (Token.isUnresolved(region)) throw new Error('regions: the stack must say its own Region, as in env: { region: "us-east-1" }');
   const own = [region, ...replicas];
   const all = witness === undefined ? own : [...own, witness];

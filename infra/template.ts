@@ -1,11 +1,12 @@
 /**
- * The CloudFormation template for accounts without the CDK, and the functions' zip: made from the stack that `cdk synth` makes, so they are
- * never another service. What differs is listed at {@link plainTemplate}. `npm run template` writes both into `dist/template/`.
+ * The CloudFormation templates for accounts without the CDK, and the functions' zip: made from the stack that `cdk synth` makes, so they are
+ * never another service. What differs is listed at {@link plainTemplate}. `npm run template` writes all into `dist/template/`.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type CfnParameterProps, type Stack, App, CfnParameter, Fn } from "aws-cdk-lib";
+import { type CfnParameterProps, type Stack, Annotations, App, CfnParameter, Fn } from "aws-cdk-lib";
+import { TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { ADMIN_SCOPE } from "./api.js";
@@ -54,6 +55,26 @@ interface Part {
   /** Returns the options of a service with this part; `options` are those with the parts before it. */
   add(options: LockServiceProps, parameter: Parameterize, scope: Stack): LockServiceProps;
 }
+
+/** Returns the options of a service on its own table. */
+export const ownTable: Part["add"] = (options) => options;
+
+/** Returns the options of the service of one Region, on a table that is there in several: as `LockService.inRegion` makes it. */
+export const givenTable: Part["add"] = (options, parameter, scope) => {
+  const tableName = parameter("Table", {
+    default: undefined,
+    allowedPattern: "[A-Za-z0-9_.-]{3,255}",
+    description: "The table: a global one with multi-Region strong consistency, and a replica in this Region",
+  });
+  const replicas = parameter("Replicas", {
+    default: undefined,
+    allowedPattern: "[a-z]+(-[a-z]+)+-[0-9](,[a-z]+(-[a-z]+)+-[0-9])?",
+    description: "The other Regions with a replica of it, with a comma and no spaces",
+  });
+  // CloudFormation doesn't tell the stream of a replica that is there already.
+  Annotations.of(scope).acknowledgeWarning("holdfast:wake");
+  return { ...options, table: TableV2.fromTableName(scope, "Given", tableName), regions: { replicas: [replicas] } };
+};
 
 /** The parts that a user may turn on. Each makes a difference at places of its own, or inside of what another one adds. */
 const PARTS: readonly Part[] = [
@@ -111,14 +132,15 @@ const PARTS: readonly Part[] = [
 ];
 
 /**
- * Returns the stack's template without the CDK:
+ * Returns the stack's template without the CDK, of a service on this table:
  *
  * - no bootstrap: no `BootstrapVersion`, and the code is in `CodeBucket` at `CodeKey`;
  * - the stack's own name is in the names of the API, the alarms, the dashboard, the query and the metrics, so that two don't collide;
  * - parameters for the retention of the logs and the memory, and for each of the {@link PARTS};
  * - no metadata.
  */
-export function plainTemplate(): PlainTemplate {
+export function plainTemplate(table: Part["add"] = ownTable): PlainTemplate {
+  const synthesize = (parts: readonly Part[]): PlainTemplate => synthesized([{ add: table }, ...parts]);
   const whole = synthesize(PARTS);
   const { BootstrapVersion: _bootstrap, ...ours } = whole.Parameters;
   const Resources = PARTS.reduce((merged, part) => {
@@ -153,7 +175,7 @@ function ruleIf(RuleCondition: Json, Assert: Json, AssertDescription: string): J
 const LOG_RETENTIONS = Object.values(RetentionDays).filter((days) => typeof days === "number" && days !== RetentionDays.INFINITE);
 
 /** Synthesizes the stack with parameters for these parts, and returns its template with the names and the code of this one, and without metadata. */
-function synthesize(parts: readonly Part[]): PlainTemplate {
+function synthesized(parts: readonly Pick<Part, "add">[]): PlainTemplate {
   const { context } = JSON.parse(readFileSync(join(ROOT, "cdk.json"), "utf8")) as { context: Record<string, unknown> };
   // What is checked is the merged template, by cfn-lint.
   const app = new App({ context, builtinCloudFormationValidation: false, treeMetadata: false, stackTraces: false });
@@ -265,15 +287,21 @@ function isPlain(json: Json): json is Readonly<Record<string, Json>> {
 
 /** The files in {@link writeTemplate}'s directory. */
 export const TEMPLATE_FILE = "holdfast.template.json";
+/** The service of one Region, on a table that is there in several. */
+export const REGION_TEMPLATE_FILE = "holdfast-in-region.template.json";
 /** The functions' code. */
 export const ZIP_FILE = "function.zip";
 
-/** Writes the template and the zip into `directory`. Built twice from the same sources, they have the same bytes. */
+/** Writes the templates and the zip into `directory`. Built twice from the same sources, they have the same bytes. */
 export async function writeTemplate(directory: string): Promise<void> {
   await bundleFunction();
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, ZIP_FILE), zipOf(filesIn(FUNCTION_DIRECTORY)));
-  writeFileSync(join(directory, TEMPLATE_FILE), `${JSON.stringify(plainTemplate())}\n`);
+  for (const [file, table] of [
+    [TEMPLATE_FILE, ownTable],
+    [REGION_TEMPLATE_FILE, givenTable],
+  ] as const)
+    writeFileSync(join(directory, file), `${JSON.stringify(plainTemplate(table))}\n`);
 }
 
 /** Returns the files of a bundle, by their paths in the zip. */

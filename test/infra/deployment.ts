@@ -47,7 +47,7 @@ export async function engineVariables(): Promise<Readonly<Record<string, string>
 
 /** The part of Lambda's runtime that is needed here. */
 const RUNTIME = `
-  const { handler } = await import(process.argv[1]);
+  const { [process.argv[2]]: handler } = await import(process.argv[1]);
   process.on("message", async ({ id, event }) => process.send({ id, result: await handler(event) }));
   process.on("disconnect", () => process.exit());
   process.send({ ready: true });`;
@@ -69,6 +69,14 @@ export async function deployHere(
   return deployTemplate(template, variables, (key) => join(assembly, assets.files[key.replace(/\.zip$/, "")]!.source.path), checkToken);
 }
 
+/** Returns the patterns of the log that a template counts, by the name of the metric. */
+function countedIn(Resources: Template["Resources"]): ReadonlyMap<string, string> {
+  const filters = Object.values(Resources).filter(({ Type }) => Type === "AWS::Logs::MetricFilter");
+  return new Map(
+    filters.map(({ Properties }) => [Properties.MetricTransformations[0].MetricName as string, Properties.FilterPattern as string]),
+  );
+}
+
 /** Runs the stack of a template. `codeAt` returns the directory with the code of this key. */
 export async function deployTemplate(
   { Resources }: Template,
@@ -77,26 +85,8 @@ export async function deployTemplate(
   checkToken?: TokenCheck,
 ): Promise<Deployment> {
   const log: string[] = [];
-  const counted = new Map(
-    Object.values(Resources)
-      .filter(({ Type }) => Type === "AWS::Logs::MetricFilter")
-      .map(({ Properties }) => [Properties.MetricTransformations[0].MetricName as string, Properties.FilterPattern as string]),
-  );
   const answered = new Map<string, number>();
   const functions = new Map<string, LocalFunction>();
-  for (const [id, { Type, Properties }] of Object.entries(Resources)) {
-    if (Type !== "AWS::Lambda::Function") continue;
-    const directory = codeAt(Properties.Code.S3Key as string);
-    const [module] = (Properties.Handler as string).split(".") as [string];
-    const code = join(directory, `${module}.mjs`);
-    const env = Object.fromEntries(
-      Object.entries((Properties.Environment?.Variables ?? {}) as Record<string, unknown>).map(([variable, value]) => [
-        variable,
-        typeof value === "string" ? value : variables[Resources[(value as { Ref: string }).Ref]!.Type]!,
-      ]),
-    );
-    functions.set(id, await startFunction(code, { ...variables, ...env }, directory, (line) => void log.push(line)));
-  }
   const routes = routesIn(Resources);
   const gateway = await startGateway({
     port: 0,
@@ -114,11 +104,26 @@ export async function deployTemplate(
     },
     onError: (error) => void log.push(String(error)),
   });
+  /** The only attribute that is asked for is the URL of the API. */
+  const valueOf = (value: unknown): string => {
+    if (typeof value === "string") return value;
+    const { Ref: id } = value as { readonly Ref?: string };
+    return id === undefined ? gateway.url : variables[Resources[id]!.Type]!;
+  };
+  for (const [id, { Type, Properties }] of Object.entries(Resources)) {
+    if (Type !== "AWS::Lambda::Function") continue;
+    const directory = codeAt(Properties.Code.S3Key as string);
+    const [module, name] = (Properties.Handler as string).split(".") as [string, string];
+    const code = [pathToFileURL(join(directory, `${module}.mjs`)).href, name] as const;
+    const given = Object.entries((Properties.Environment?.Variables ?? {}) as Record<string, unknown>);
+    const env = Object.fromEntries(given.map(([variable, value]) => [variable, valueOf(value)]));
+    functions.set(id, await startFunction(code, { ...variables, ...env }, directory, (line) => void log.push(line)));
+  }
   return {
     url: gateway.url,
     answered,
     log,
-    counted,
+    counted: countedIn(Resources),
     invoke: (id, event) => [...functions].find(([other]) => other.startsWith(id))![1].invoke(event),
     async close() {
       await gateway.close();
@@ -162,12 +167,12 @@ interface LocalFunction {
 }
 
 async function startFunction(
-  code: string,
+  code: readonly [url: string, name: string],
   env: Readonly<Record<string, string>>,
   cwd: string,
   onLine: (line: string) => void,
 ): Promise<LocalFunction> {
-  const child: ChildProcess = spawn(process.execPath, ["--input-type=module", "-e", RUNTIME, pathToFileURL(code).href], {
+  const child: ChildProcess = spawn(process.execPath, ["--input-type=module", "-e", RUNTIME, ...code], {
     cwd,
     env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],

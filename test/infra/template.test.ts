@@ -1,13 +1,14 @@
-/** The template without the CDK is the stack of `cdk synth`, but for what its header names; and its page says what it takes. */
-import type { Stack } from "aws-cdk-lib";
+/** The templates without the CDK are the stack of `cdk synth`, but for what their header names; and their page says what they take. */
+import { type Stack, Annotations } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
+import { TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { describe, expect, it } from "vitest";
 import type { LockServiceProps } from "../../infra/props.js";
 import { serviceName } from "../../infra/lock-service.js";
 import { HoldfastStack } from "../../infra/stack.js";
-import { plainTemplate, STACK_NAME } from "../../infra/template.js";
+import { type Json, givenTable, ownTable, plainTemplate, STACK_NAME } from "../../infra/template.js";
 import { zipOf } from "../../infra/zip.js";
 import { dutyOf, ROUTE_KEYS } from "../../lambda/routes.js";
 import { guide } from "../docs/snippets.js";
@@ -19,16 +20,21 @@ import { newApp } from "./synthesize.js";
 const INLINE_BYTES = 51_200;
 const CODE: Values = { CodeBucket: "artifacts", CodeKey: "holdfast.zip" };
 
-const template = plainTemplate();
-const text = JSON.stringify(template);
+const template = plainTemplate(ownTable);
+const regional = plainTemplate(givenTable);
+const OF_A_REGION: Values = { Table: "locks", Replicas: "us-east-2" };
 
 /** The stack of `cdk synth`: its resources without metadata, and the names that the plain template takes from the stack. */
-function synthesized(props: (stack: Stack) => LockServiceProps = () => ({})): {
+function synthesized(
+  props: (stack: Stack) => LockServiceProps = () => ({}),
+  region?: string,
+): {
   resources: Readonly<Record<string, PlainResource>>;
   values: Values;
 } {
   const app = newApp();
-  const stack = new HoldfastStack(app, STACK_NAME, {}, props);
+  const stack = new HoldfastStack(app, STACK_NAME, region === undefined ? {} : { env: { region } }, props);
+  Annotations.of(stack).acknowledgeWarning("holdfast:wake");
   app.synth();
   const { Resources } = Template.fromStack(stack).toJSON() as { readonly Resources: Readonly<Record<string, PlainResource>> };
   const resources = Object.entries(Resources).map(([id, { Metadata: _metadata, ...resource }]) => [id, resource] as const);
@@ -36,7 +42,7 @@ function synthesized(props: (stack: Stack) => LockServiceProps = () => ({})): {
 }
 
 /** The resources with the code of each function, and the name of the API, replaced: the template has its own. */
-function withoutCode(resources: Readonly<Record<string, PlainResource>>): unknown {
+function withoutCode(resources: Readonly<Record<string, PlainResource>>): Json {
   const own: Readonly<Record<string, object>> = {
     "AWS::Lambda::Function": { Code: "…", Handler: "…" },
     "AWS::ApiGatewayV2::Api": { Name: "…" },
@@ -47,6 +53,22 @@ function withoutCode(resources: Readonly<Record<string, PlainResource>>): unknow
       { ...rest, Properties: { ...(Properties as object), ...own[rest["Type"] as string] } },
     ]),
   );
+}
+
+/** The resources with these values in place of references to them, as the CDK puts in those of a stack whose Region is known. */
+function withKnown(json: Json, known: Values): Json {
+  if (Array.isArray(json)) return (json as readonly Json[]).map((item) => withKnown(item, known));
+  if (typeof json !== "object" || json === null) return json;
+  const { Ref: name, "Fn::Join": join } = json as Readonly<Record<string, Json>>;
+  if (typeof name === "string" && name in known) return known[name]!;
+  if (!join) return Object.fromEntries(Object.entries(json).map(([member, value]) => [member, withKnown(value, known)]));
+  const [separator, parts] = withKnown(join, known) as readonly [string, readonly Json[]];
+  const merged = parts.reduce<readonly Json[]>((before, part) => {
+    const last = before.at(-1);
+    const isText = separator === "" && typeof last === "string" && typeof part === "string";
+    return isText ? [...before.slice(0, -1), last + part] : [...before, part];
+  }, []);
+  return merged.length === 1 ? merged[0]! : { "Fn::Join": [separator, merged] };
 }
 
 describe("the template without the CDK", () => {
@@ -93,6 +115,25 @@ describe("the template without the CDK", () => {
     expect(withoutCode(resourcesOf(template, { ...values, ...given }))).toEqual(withoutCode(resources));
   });
 
+  it.each<[what: string, given: Values, props: LockServiceProps]>([
+    ["a service", {}, {}],
+    ["an agent and tenants", { Wake: "true", Tenant: "role" }, { wake: true, tenant: "role" }],
+  ])("in the one for a Region, makes those of %s on a table that is there in several Regions", (_what, given, props) => {
+    const region = "us-east-1";
+    const { resources, values } = synthesized(
+      (stack) => ({
+        ...props,
+        table: TableV2.fromTableName(stack, "Mine", "locks"),
+        regions: { replicas: ["us-east-2"], witness: "us-west-2" },
+      }),
+      region,
+    );
+    const made = resourcesOf(regional, { ...values, ...OF_A_REGION, ...given });
+    const here = { "AWS::Region": region, "AWS::Partition": "aws" };
+    expect(withKnown(withoutCode(made), here)).toEqual(withKnown(withoutCode(resources), here));
+    expect(JSON.stringify(made)).not.toMatch(/AWS::DynamoDB::/);
+  });
+
   it("takes its code from the bucket and key that are given, the agent's from a directory of the same zip", () => {
     const codes = Object.values(resourcesOf(template, { ...CODE, Wake: "true" })).flatMap(({ Type, Properties }) => {
       const { Code, Handler } = Properties as { readonly Code: unknown; readonly Handler: unknown };
@@ -103,8 +144,12 @@ describe("the template without the CDK", () => {
     expect(codes).toEqual(handlers.map((Handler) => ({ Code, Handler })));
   });
 
-  it("fits into a request with a tenth to spare for what users add, and needs nothing of the CDK", () => {
-    expect(Buffer.byteLength(text)).toBeLessThan(0.9 * INLINE_BYTES);
+  it.each([
+    ["the template", template],
+    ["the one for a Region", regional],
+  ])("in %s, fits into a request with a twelfth to spare for what users add, and needs nothing of the CDK", (_which, made) => {
+    const text = JSON.stringify(made);
+    expect(Buffer.byteLength(text)).toBeLessThan((11 / 12) * INLINE_BYTES);
     expect(text).not.toMatch(/cdk|Bootstrap|"Metadata"|assets/i);
   });
 
@@ -134,8 +179,10 @@ describe("the template without the CDK", () => {
   it.each([
     ["JwtAudience", ["orders", "orders,billing", ""], ["orders,", "orders,,billing", "orders, billing", ","]],
     ["Tenant", ["", "account", "role", "claim:https://id.example/team"], ["accounts", "claim:", "team"]],
+    ["Replicas", ["us-east-2", "ap-northeast-2,ap-northeast-3"], ["", "us-east-2, us-west-2", "ohio", "a-b-1,a-b-2,a-b-3"]],
+    ["Table", ["locks", "locks-eu_1.x"], ["", "lo", "arn:aws:dynamodb:us-east-1:111122223333:table/locks"]],
   ])("takes for %s only what the construct takes", (name, right, wrong) => {
-    const { AllowedPattern } = template.Parameters[name] as unknown as { readonly AllowedPattern: string };
+    const { AllowedPattern } = regional.Parameters[name] as unknown as { readonly AllowedPattern: string };
     const isAllowed = (value: string): boolean => new RegExp(`^(?:${AllowedPattern})$`).test(value);
     expect([right.filter(isAllowed), wrong.filter(isAllowed)]).toEqual([right, []]);
   });
@@ -146,7 +193,12 @@ describe("the page about it", () => {
 
   it("has every parameter with its default", () => {
     const rows = [...page.text.matchAll(/\| `(\w+)` +\| (?:`([^`]*)`)? *\|/g)].map(([, name = "", value = ""]) => [name, value]);
-    const parameters = Object.entries(template.Parameters) as [string, { readonly Default?: string | number }][];
+    const own = Object.keys(regional.Parameters).filter((name) => !(name in template.Parameters));
+    expect(own).toEqual(Object.keys(OF_A_REGION));
+    const parameters = Object.entries({ ...template.Parameters, ...regional.Parameters }) as [
+      string,
+      { readonly Default?: string | number },
+    ][];
     expect(rows).toEqual(parameters.map(([name, { Default = "" }]) => [name, String(Default)]));
   });
 

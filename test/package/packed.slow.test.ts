@@ -46,7 +46,9 @@ describe("the package", () => {
     const loaded = /^dist\/cjs\/(?:(?:lib|infra)\/[\w-]+|lib\/shared\/[\w-]+|lambda\/index)\.js$/;
     const odd = packed.files.filter((path) => !built.test(path) && !loaded.test(path));
     const page = ["console.css", "icon.svg", "index.html", "licences.txt"].map((file) => `dist/console/page/${file}`);
-    const template = ["console.zip", "function.zip", "holdfast.template.json"].map((file) => `dist/template/${file}`);
+    const template = ["console.zip", "function.zip", "holdfast-in-region.template.json", "holdfast.template.json"].map(
+      (file) => `dist/template/${file}`,
+    );
     const root = ["CHANGELOG.md", "LICENSE", "README.md"];
     const rest = ["dist/cjs/infra/here.cjs", "dist/cjs/package.json", ...template, "docs/skill/SKILL.md", "package.json"];
     expect(odd.sort()).toEqual([...root, ...page, ...rest].sort());
