@@ -47,11 +47,16 @@ export async function connect(
   if (table !== undefined) return onTable(table, options, common);
 
   const { createLockClient } = await import("../lib/index.js");
+  return createLockClient({ ...(await accessTo(url, options, env)), ...common });
+}
+
+/** Returns the URLs of services, and what the requests to them carry. @throws CliError as {@link connect} */
+export async function accessTo(services: string, options: ConnectionOptions, env: NodeJS.ProcessEnv) {
   const token = await bearerToken(options, env);
-  const urls = url.split(",");
+  const urls = services.split(",");
   const sign = token === undefined ? await signerOf(urls, options) : undefined;
   const { namespace } = options;
-  return createLockClient({ url: urls.map((one) => (namespace === undefined ? one : ofTenant(one, namespace))), token, sign, ...common });
+  return { url: urls.map((one) => (namespace === undefined ? one : ofTenant(one, namespace))), token, sign };
 }
 
 /** Returns a signer if one of these needs it; in several Regions, each request is signed for that of its host. The client itself refuses a URL that is none. */

@@ -10,6 +10,8 @@ export interface About {
   readonly serverTimeMs: number;
   /** The address of the service, or the name of the table. */
   readonly where: string;
+  /** The host of the service that answered, or the Region. Absent: there is only one. */
+  readonly door?: string | undefined;
   /** True if holds may be broken, and runs and limits reset. */
   readonly canChange: boolean;
   /** The interval of the list's requests, in ms. A page about one key polls at least every 2 s. */

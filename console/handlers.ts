@@ -133,8 +133,8 @@ export function handlersOf(options: HandlerOptions): Handlers {
 
   const answers: Record<string, ReadHandler> = {
     async about(): Promise<About> {
-      const { version, serverTimeMs } = await locks.health();
-      return { version, serverTimeMs, where, canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
+      const { version, serverTimeMs, door } = await locks.health();
+      return { version, serverTimeMs, where, door: door && hostOf(door), canChange, pollMs, logFromMs: lines?.fromMs, cliOptions };
     },
     async locks(query, reader): Promise<LocksData> {
       let listedIn: string | undefined;
@@ -253,4 +253,9 @@ function valueText(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   const text = JSON.stringify(value, (_name, part: unknown) => (typeof part === "bigint" ? String(part) : part), 2);
   return text.length > VALUE_CHARS ? `${text.slice(0, VALUE_CHARS)}… (${text.length} characters)` : text;
+}
+
+/** Returns the host of a URL, or the name of a Region as it is. */
+function hostOf(door: string): string {
+  return URL.canParse(door) ? new URL(door).host : door;
 }

@@ -32,7 +32,8 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const context = await host.context(globals, "reads");
       const { url, table } = whereOf(globals, context.env);
       const { ui } = await import("./ui.js");
-      const where = url === undefined ? `table ${table}` : new URL(url).host;
+      const hosts = url?.split(",").map((one) => new URL(one).host);
+      const where = hosts?.join(", ") ?? `table ${table}`;
       const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
       const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
       const deployedLog = group === undefined ? undefined : await (await import("./insights.js")).deployedLog(group, globals, context.env);

@@ -9,9 +9,12 @@ import type { SweepArgs } from "./sweep.js";
 export function addTableCommands(program: Command, host: CliHost): void {
   program
     .command("doctor")
-    .usage("--table NAME")
-    .summary("say whether a table is fit for locks")
-    .description("Say whether a table is fit for locks: its keys, its TTL, no index, and no replicas that are not strongly consistent.")
+    .usage("[options]")
+    .summary("say whether a table is fit for locks, or services serve one")
+    .description(
+      "Say whether a table is fit for locks: its keys, its TTL, no index, and no replicas that are not strongly consistent. With URLs, say of " +
+        "each whether a service answers, whether its table lists the URL, and whether it is the table of the first.",
+    )
     .addHelpText("after", example("doctor --table locks"))
     .action(async () => {
       const globals = program.opts<GlobalOptions>();

@@ -1,4 +1,4 @@
-/** `holdfast doctor`: says whether a table is fit for locks, as far as the caller may know. It changes nothing. */
+/** `holdfast doctor`: says whether a table is fit for locks, as far as the caller may know, or of services what they serve. It changes nothing. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import { plain, plainJson } from "../../console/text/plain-text.js";
 import { type TableShape, unfitness } from "../../lib/store/dynamo/fit-table.js";
@@ -6,15 +6,15 @@ import { TABLE } from "../../lib/store/dynamo/table.js";
 import { CliError } from "../cli-error.js";
 import { type ConnectionOptions, AWS_SETTINGS, needing, silenceNodeWarning, whereOf } from "../connection.js";
 import type { ProcessContext } from "../context.js";
+import { doctorOfServices } from "./services.js";
 
 /** Its answer to a caller without the right to ask. */
 const DENIED = "AccessDeniedException";
 
-/** Prints what the table is. @throws CliError if it is unfit, with the reasons, or no table is given or there is none */
+/** Prints what the table is, or the services are. @throws CliError if the table is unfit, with the reasons, or neither is given or there is no table */
 export async function doctor(at: ConnectionOptions, context: ProcessContext): Promise<number> {
-  const { table: tableName } = whereOf(at, context.env);
-  if (tableName === undefined)
-    throw new CliError("usage", "doctor: looks at a table, and a URL is given", { next: "Say which table by --table." });
+  const { table: tableName, url } = whereOf(at, context.env);
+  if (tableName === undefined) return doctorOfServices(url, at, context);
   silenceNodeWarning();
   const sdk = await needing(() => import("@aws-sdk/client-dynamodb"), ["@aws-sdk/client-dynamodb"]);
   const client = new sdk.DynamoDBClient(at.region === undefined ? {} : { region: at.region });

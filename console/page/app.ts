@@ -158,7 +158,7 @@ function Status({ about, isPaused, isUtc, togglePause, toggleUtc, help }: PagePr
   return html`<div class="status">
     <span class="light ${tone}">${mark(tone)}<span role="status">${state}</span> <small>${age}</small></span>
     ${skew !== "" && html`<small class="late">${skew}</small>`}
-    ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
+    ${about.data && html`<span class="where"><bdi>${about.data.where}</bdi> <small>${about.data.door && html`answered by <bdi>${about.data.door}</bdi> · `}${about.data.version}${about.data.canChange ? "" : " · read-only"}</small></span>`}
     <button type="button" onClick=${togglePause} aria-pressed=${isPaused}>${isPaused ? "Resume" : "Pause"}</button>
     <button type="button" onClick=${toggleUtc} title=${isUtc ? "Show local times" : "Show times in UTC"}>
       Times: ${isUtc ? "UTC" : "local"}

@@ -1,9 +1,12 @@
-/** `doctor`, as a process: of an engine's table, and of what a server on loopback answers as AWS does. */
+/** `doctor`: of an engine's table, and of what a server on loopback answers as AWS does, as a process; and of services, in this one. */
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { freshTable } from "../support/engine.js";
+import { startGateway } from "../../infra/local/gateway.js";
+import { compose } from "../../lambda/compose.js";
+import { type FreshTable, freshTable } from "../support/engine.js";
+import { jsonOf, run as inProcess } from "./in-process.js";
 import { run as holdfast } from "./holdfast.js";
 
 const KEYS = {
@@ -61,12 +64,58 @@ describe("doctor", () => {
     expect(await doctorOf(KEYS)).toMatchObject({ status: 0 });
   });
 
-  it("says nothing of a table that it may not look at, nor of one behind a URL", async () => {
+  it("says nothing of a table that it may not look at", async () => {
     expect(await doctorOf(undefined)).toEqual({
       status: 0,
       stdout: "locks: nothing is known of it: the right dynamodb:DescribeTable is missing\n",
       stderr: "",
     });
-    expect(await holdfast(["--url", "http://127.0.0.1:1", "doctor"], {})).toMatchObject({ status: 64 });
+  });
+});
+
+describe("doctor of services", () => {
+  /** Serves this table, and writes the URL into it unless `isListed` is false. Returns the URL. */
+  async function serviceOn({ env }: FreshTable, isListed = true): Promise<string> {
+    const gateway = await startGateway({ handler: (...event) => handler(...event), port: 0 });
+    onTestFinished(() => gateway.close());
+    const handler = compose({ ...env, ...(isListed && { HOLDFAST_OWN_URL: gateway.url }) }, { log: () => undefined });
+    return gateway.url;
+  }
+
+  it("finds that two URLs serve one table, which lists them", async () => {
+    const table = await freshTable();
+    const [one, other] = [await serviceOn(table), await serviceOn(table)];
+    expect(await inProcess(["doctor"], { HOLDFAST_URL: `${one},${other}` })).toEqual({
+      status: 0,
+      stdout: `${one}: answers (0.1.0); its table lists it\n${other}: answers (0.1.0); its table lists it; the same table as ${one}\n`,
+      stderr: "",
+    });
+    expect(await jsonOf(["--url", `${one},${other}`, "doctor"], {})).toEqual({
+      doors: [
+        { url: one, version: "0.1.0", isListed: true },
+        { url: other, version: "0.1.0", isListed: true, table: "same" },
+      ],
+    });
+  });
+
+  it.each([
+    ["another table", true, "its table lists it; another table than", 78],
+    [
+      "a table that doesn't list it",
+      false,
+      "its table doesn't list it: HOLDFAST_OWN_URL isn't this URL; nothing shows if it is the table of",
+      0,
+    ],
+  ])("tells of a URL that serves %s", async (_what, isListed, words, status) => {
+    const [one, other] = [await serviceOn(await freshTable()), await serviceOn(await freshTable(), isListed)];
+    const found = await inProcess(["--url", `${one},${other}`, "doctor"], {});
+    expect(found).toMatchObject({ status, stdout: expect.stringContaining(`${other}: answers (0.1.0); ${words} ${one}\n`) as string });
+  });
+
+  it("tells of a URL where nobody answers, and of the next one all the same", async () => {
+    const there = await serviceOn(await freshTable());
+    const found = await inProcess(["--url", `http://127.0.0.1:1,${there}`, "doctor"], {});
+    expect(found.status).toBe(69);
+    expect(found.stdout).toMatch(/^http:\/\/127\.0\.0\.1:1: doesn't answer: .+\n.*: answers \(0\.1\.0\); its table lists it\n$/);
   });
 });

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Environment } from "./holdfast.js";
 import { run, start } from "./in-process.js";
 import { type Service, serve } from "./service.js";
 
@@ -12,7 +13,11 @@ afterAll(() => service.close());
 
 /** Starts it, and returns its address without the secret, the secret, and what it printed. */
 async function ui(...options: readonly string[]) {
-  const started = start(["ui", "--port", "0", ...options], service.env);
+  return uiAt(service.env, ...options);
+}
+
+async function uiAt(env: Environment, ...options: readonly string[]) {
+  const started = start(["ui", "--port", "0", ...options], env);
   const printed = await started.printed(/Ctrl-C|"event":"ready".*\n/);
   const [, origin = "", secret = ""] = /(http:\/\/127\.0\.0\.1:\d+)\/console#secret=([\w-]+)/.exec(printed) ?? [];
   const exchanged = await fetch(`${origin}/console/api/session`, {
@@ -39,6 +44,15 @@ describe("holdfast ui", () => {
     signal("SIGINT");
     expect(await ended).toMatchObject({ status: 0, stderr: "" });
     await expect(fetch(origin)).rejects.toThrow();
+  });
+
+  it("behind a list of services names all of them, and the one that answered", async () => {
+    const { ask, printed, signal, ended } = await uiAt({ HOLDFAST_URL: `${service.url},http://127.0.0.1:1` });
+    const { host } = new URL(service.url);
+    expect(printed).toContain(`It shows ${host}, 127.0.0.1:1 with your credentials.`);
+    expect(await (await ask("/api/about")).json()).toMatchObject({ where: `${host}, 127.0.0.1:1`, door: host });
+    signal("SIGINT");
+    await ended;
   });
 
   it("makes changes only with --allow-changes", async () => {

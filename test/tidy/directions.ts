@@ -82,6 +82,11 @@ const ROOMS: readonly Room[] = [
     packages: [ANY_NODE, "@aws-sdk/client-dynamodb"],
   },
   {
+    of: "bin/upkeep/services.ts",
+    files: ["bin/", "console/", /^lib\/core\/(time|random)\.ts$/, /^lib\/client\/wire\/(http|compare-ways)\.ts$/],
+    packages: [],
+  },
+  {
     of: "bin/upkeep/sweep.ts",
     files: [
       "bin/",

@@ -54,10 +54,15 @@ export function checkIdentity(identity: CallerIdentity, expected: Partial<Caller
   throw notConfigured(`${name}: ${JSON.stringify(identity[name])} at ${at}, ${JSON.stringify(expected[name])} ${other}`);
 }
 
-/** @throws LockError `not-configured` unless the doors of the other way's table have `door`, or a URL that it begins with */
-export function checkDoors({ doors = [] }: Health, door: string, other: string): void {
+/** True if a table's doors have `door`, or a URL that it begins with. */
+export function hasDoor({ doors = [] }: Pick<Health, "doors">, door: string): boolean {
   const parts = (one: string): string => `${URL.canParse(one) ? new URL(one).href.replace(/\/+$/, "") : one}/`;
-  if (doors.some((listed) => parts(door).startsWith(parts(listed)))) return;
+  return doors.some((listed) => parts(door).startsWith(parts(listed)));
+}
+
+/** @throws LockError `not-configured` unless the other way's table {@link hasDoor} */
+export function checkDoors(answer: Health, door: string, other: string): void {
+  if (hasDoor(answer, door)) return;
   throw notConfigured(
     `${door} doesn't answer, and ${other} is not used in its place, since the table there doesn't list it: do both use one table?`,
   );
