@@ -453,7 +453,7 @@ describe("what is told of a lease", () => {
     const key = new Key();
     for (let order = 1; order <= 150; order++) key.acquire(String.fromCharCode(64 + order), READER);
     const next = String.fromCharCode(64 + 151);
-    expect(key.acquire(next, READER)).toMatchObject({ code: "locked" });
+    expect(key.acquire(next, READER)).toMatchObject({ code: "key-full" });
     key.release("A");
     expect(key.acquire(next, READER)).toMatchObject({ how: "granted" });
     expect(Object.keys(key.record?.holds ?? {})).toHaveLength(150);

@@ -11,6 +11,9 @@ import { QueueKey } from "./queue-key.js";
 const NOW = { earliestMs: START_MS, latestMs: START_MS };
 const nth = (order: number): string => String.fromCharCode(64 + order);
 
+/** A permit of a semaphore that has more of them than a key takes leases. */
+const MANY = { limit: 2 * LIMITS.leasesMax };
+
 describe("a refusal of a held key", () => {
   it("has each holder, oldest first, as others may see it, and the time until the first of them may be gone", () => {
     const key = new QueueKey();
@@ -73,9 +76,28 @@ describe("a refusal of a held key", () => {
     const key = new QueueKey();
     for (let order = 1; order <= LIMITS.leasesMax; order++) expect(key.acquire(nth(order), IN_S)).toMatchObject({ how: "granted" });
     const { record } = key;
-    expect(key.acquire(nth(LIMITS.leasesMax + 1), IN_S)).toMatchObject({ code: "locked" });
+    expect(key.acquire(nth(LIMITS.leasesMax + 1), IN_S)).toMatchObject({ code: "key-full" });
     expect([key.record, key.decision?.events]).toEqual([record, []]);
   });
+
+  it.each([
+    ["a reader", READER, {}],
+    ["a permit", MANY, { ...MANY, permits: MANY.limit }],
+  ])(
+    "says key-full to %s that only the number of leases keeps out, and locked to whom a holder excludes",
+    (_what, parameters, excluded) => {
+      const key = new QueueKey();
+      for (let order = 1; order <= LIMITS.leasesMax; order++) key.acquire(nth(order), parameters);
+      const { record } = key;
+      const late = (): string => nth(LIMITS.leasesMax + 1);
+      expect(key.acquire(late(), parameters)).toMatchObject({
+        ...{ code: "key-full", retryAfterMs: LIMITS.pollMaxMs },
+        detail: expect.stringContaining(`${LIMITS.leasesMax} leases`) as string,
+      });
+      expect(key.acquire(late(), excluded)).toMatchObject({ code: "locked" });
+      expect([key.record, key.decision?.events]).toEqual([record, []]);
+    },
+  );
 });
 
 describe("a refusal that finds a waiter gone", () => {

@@ -32,7 +32,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   "queue-full":
     "Come back after `retryAfterMs`, under the same leaseId: its time shows how long you have waited, and the oldest come first. If it happens often: shorter holds, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   "key-full":
-    "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments). In the SDK `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
+    "Come back later. If it happens often: shorter owners, less `meta`, or more keys (segments). In the SDK `tryAcquire` and `tryAcquireAll` throw it; `acquire` asks again until its wait is over, and then throws `LockTimeoutError`",
   contended:
     "Send the same request again, as the SDK does until its time is over: a wait then ends in `LockTimeoutError`. It is no outage, since others use the key; if it repeats, use more keys (segments)",
   throttled:

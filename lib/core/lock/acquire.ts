@@ -13,14 +13,14 @@
  *  8. it is first, and compatible       → granted, with a token above every earlier one (S2, S3)
  *  9. the key is in use by another limit → 409 limit-mismatch
  * 10. it may wait                       → queued, in the order of arrival within its priority (L2); 429 queue-full
- * 11. otherwise                         → 423 locked
+ * 11. otherwise                         → 423 locked; 429 key-full if only the number of leases keeps it out
  */
 import { change, keptTtlAtSec, touchedTtlAtSec, ttlAtSec } from "../change.js";
 import type { Acquire, Decision, LeaseEvent } from "../commands.js";
 import { EMPTY_RECORD, holdOf } from "./tombstones.js";
 import { newHold, refuseReplay, refuseLocked, refuseNewLease } from "./grant.js";
 import { type Refusal, refuse } from "../errors.js";
-import { type HoldEntry, isAlone, reentrantHoldsOf } from "./compatibility.js";
+import { type HoldEntry, isAlone, isCompatible, occupantsOf, reentrantHoldsOf } from "./compatibility.js";
 import { isCrowd, tokenBeside } from "./crowd.js";
 import { isSameLeaseId } from "../lease-id.js";
 import { LIMITS } from "../limits.js";
@@ -72,7 +72,7 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
     return { ...granted(now, command, reading, policy), ...(joins && { commutes: true }) };
   }
   if (isRefused) return refusedAfter(before, () => refuseLimit(before, command), reading, policy);
-  if (!wait) return refusedAfter(before, (others) => refuseLocked(others, reading), reading, policy);
+  if (!wait) return refusedAfter(before, (others) => refuseAtOnce(others, command, reading), reading, policy);
   const others = now.record.waiters.filter((waiter) => waiter !== arrived);
   const members = arrived.asleep ? liveMembers(now.record, reading) : [];
   if (isOverfull([...now.record.waiters, ...members], arrived, placesFor(others, command)))
@@ -85,6 +85,18 @@ function enqueue(before: LockRecord, command: Acquire, reading: ClockReading, po
 /** True if a lease that is granted beside a crowd changes no other's part. */
 function joinsCrowd(before: LockRecord, { events }: AdvancedQueue, { limit, scope }: Acquire): boolean {
   return isCrowd(before) && events.length === 0 && limit === before.limit && scope === undefined;
+}
+
+/** Refuses a caller that doesn't wait. Beside so many leases that the key takes no further one, it is told so: nobody excludes it. */
+function refuseAtOnce(record: LockRecord, command: Acquire, reading: ClockReading): Refusal {
+  const occupants = occupantsOf(record, reading);
+  const isFull = occupants.length >= LIMITS.leasesMax && isCompatible(record, occupants, command, reading);
+  return isFull ? refuseNumber(command) : refuseLocked(record, reading);
+}
+
+/** Refuses a lease beside as many as a key takes. */
+function refuseNumber({ key }: Acquire): Refusal {
+  return refuse("key-full", { retryAfterMs: LIMITS.pollMaxMs, detail: `${key} has ${LIMITS.leasesMax} leases, and takes no more` });
 }
 
 /** Refuses the caller, and writes the advanced queue if it changed. So callers that don't wait remove dead waiters too (L1). */
@@ -237,7 +249,7 @@ function nested(before: LockRecord, [, outer]: HoldEntry, command: Acquire, read
   }
   // A new reentrant hold would outlast the one that an operator is ending.
   if (outer.broken) return { answer: refuseLocked(before, reading, "An operator is ending the hold of its scope"), events: [] };
-  if (Object.keys(before.holds).length >= LIMITS.leasesMax) return { answer: refuseLocked(before, reading), events: [] };
+  if (Object.keys(before.holds).length >= LIMITS.leasesMax) return { answer: refuseNumber(command), events: [] };
   if (command.permits > outer.permits) return { answer: refuseLocked(before, reading, "Its scope has fewer permits"), events: [] };
   const { mode, permits, fencingToken } = outer;
   const hold: Hold = { ...newHold(before, command, reading, policy), mode, permits, fencingToken };
