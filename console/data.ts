@@ -120,6 +120,14 @@ export interface RunData {
   readonly requests?: number | undefined;
 }
 
+/** The occurrences of a schedule, in order. */
+export interface ScheduleData {
+  readonly items: readonly RunOfKey[];
+  /** True if there are older ones in the time that was asked for, or may be: they were not read. */
+  readonly more: boolean;
+  readonly requests?: number | undefined;
+}
+
 /** The history of a key that is not in a log of the console's own. */
 export interface History {
   /** The query of CloudWatch Logs Insights that finds it. */

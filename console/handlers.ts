@@ -3,10 +3,24 @@
  * calls of an operator only: no lease is acquired, renewed or released here, and no answer has a leaseId, a principal or a lease's meta.
  */
 import type { LockClient, RunInspection, Runs } from "../lib/index.js";
-import { type ItemPage, firstOf } from "./pages.js";
+import { type ItemPage, type PageRequest, firstOf } from "./pages.js";
 import { hasUsedUp, jsonOf, neverRuns } from "./text/run-text.js";
-import { bySchedule, isScheduleOf } from "./schedules.js";
-import type { About, Exhausted, History, KeyView, LimitOfKey, Line, Lines, ListData, LocksData, Parts, RunData, RunOfKey } from "./data.js";
+import { bySchedule, isScheduleOf, latestOccurrences } from "./schedules.js";
+import type {
+  About,
+  Exhausted,
+  History,
+  KeyView,
+  LimitOfKey,
+  Line,
+  Lines,
+  ListData,
+  LocksData,
+  Parts,
+  RunData,
+  RunOfKey,
+  ScheduleData,
+} from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
 import { RanOut } from "./ran-out.js";
@@ -61,14 +75,15 @@ const ALL_KEYS = 20_000;
 const ERRORS_MAX = 5;
 /** The interval of the list's requests to a service that charges for them, in ms (docs/costs.md). */
 export const PAID_POLL_MS = 5000;
+/** The longest time of a schedule that is read, in days. */
+const DAYS_MAX = 31;
+const DAY_MS = 86_400_000;
 /** The longest stored value that is shown, in characters. */
 const VALUE_CHARS = 4000;
 
-/** The part of a query that a page adds. */
-interface PageQuery {
+/** A request for a page of a list. */
+interface PageQuery extends PageRequest {
   readonly prefix?: string;
-  readonly max: number;
-  readonly cursor?: string;
 }
 
 /** Makes the answers and changes. */
@@ -191,6 +206,13 @@ export function handlersOf(options: HandlerOptions): Handlers {
       // A schedule's lock has the name that its occurrences begin with.
       const { items } = await runs.list({ prefix: `${key}_` });
       return { run: null, isSchedule: isScheduleOf(key, items), requests: lines ? undefined : 2 };
+    },
+    async schedule(query, signal): Promise<ScheduleData> {
+      const [untilMs, days] = [Number(query.get("until")) || 0, Math.min(DAYS_MAX, Number(query.get("days")) || 1)];
+      const requestsMax = lines || query.get("all") !== null ? undefined : READ_REQUESTS;
+      const times = { fromMs: untilMs - days * DAY_MS, untilMs, requestsMax, signal };
+      const { items, more, requests } = await latestOccurrences(keyIn(query), times, (page) => runs.list(page));
+      return { items: items.map(runOfKey), more, requests: lines ? undefined : requests };
     },
     async lines(query): Promise<Lines> {
       if (!lines) return { lines: [], next: 0, fromMs: 0 };

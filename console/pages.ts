@@ -22,15 +22,21 @@ export interface Reading {
   readonly signal?: AbortSignal;
 }
 
+/** The part of a request that a page adds. */
+export interface PageRequest {
+  readonly max: number;
+  readonly cursor?: string;
+}
+
 /** The largest page of a request. */
-const PAGE_ITEMS = 100;
+export const PAGE_ITEMS = 100;
 /** The largest number of requests by default: in a namespace full of idle keys, pages are empty. */
 const REQUESTS_MAX = 1000;
 
 /** Returns the first `most` items. @throws the reason of `signal` when it aborts */
 export async function firstOf<T>(
   most: number,
-  pageAfter: (page: { max: number; cursor?: string }) => Promise<ItemPage<T>>,
+  pageAfter: (page: PageRequest) => Promise<ItemPage<T>>,
   { requestsMax = REQUESTS_MAX, signal }: Reading = {},
 ): Promise<Listing<T>> {
   const items: T[] = [];

@@ -4,11 +4,12 @@ import { endOf, factsOf, saying, wordOf } from "../text/held-text.js";
 import { plain } from "../text/plain-text.js";
 import { type Deed, deedOf, isLoss, reasonOf } from "../activity.js";
 import type { Line } from "../data.js";
+import { serviceNowMs } from "./clock.js";
 import { SharedContext } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { head, keyName, ownerName } from "./parts.js";
 import { hrefOf } from "./route.js";
-import { shortToken, timeText } from "./words.js";
+import { shortToken, whenText } from "./words.js";
 
 function toneOf(line: Line): string {
   if (isLoss(line)) return (line.reason ?? "").startsWith("broken") ? "broken" : "over";
@@ -55,7 +56,7 @@ export function Events(props: { readonly lines: readonly Line[]; readonly withKe
           .map(
             (line) =>
               html`<tr key=${line.seq}>
-                <td class="time">${timeText(line.atMs, isUtc, true)}</td>
+                <td class="time">${whenText(line.atMs, serviceNowMs(), isUtc, true)}</td>
                 <td><span class=${`event ${toneOf(line)}`}>${wordOf(line)}</span></td>
                 ${withKey && html`<td class="of">${keyLink(line)}</td>`}
                 <td>${ownerName(line.owner)}</td>
@@ -83,7 +84,7 @@ export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
         ${deeds.slice(0, isAll ? deeds.length : DEED_ROWS).map(
           (line) =>
             html`<tr key=${line.seq}>
-              <td class="time">${timeText(line.atMs, isUtc, true)}</td>
+              <td class="time">${whenText(line.atMs, serviceNowMs(), isUtc, true)}</td>
               <td data-label="By">${ownerName(line.by)}</td>
               <td><span class="event broken">${DEEDS[deedOf(line) ?? "reset"]}</span></td>
               <td class="of">${keyLink(line)}</td>

@@ -5,6 +5,7 @@ import { plain } from "../text/plain-text.js";
 import type { History as KeyHistory, Line } from "../data.js";
 import { firstSpan } from "../lanes.js";
 import { read } from "./api.js";
+import { serviceNowMs } from "./clock.js";
 import { Events } from "./events.js";
 import { Choice, EventChoice, isOf } from "./filters.js";
 import { type OneProps, SharedContext, useNow } from "./hooks.js";
@@ -12,7 +13,7 @@ import { type Children, type Content, html } from "./html.js";
 import { Copyable, empty } from "./parts.js";
 import { filtersOf, useRoute } from "./route.js";
 import { type DrawnLane, FIT, legend, Timeline } from "./timeline.js";
-import { timeText } from "./words.js";
+import { whenText } from "./words.js";
 
 /** The choices of time, in ms. */
 export const SPANS = [60_000, 600_000, 3_600_000, 86_400_000] as const;
@@ -33,7 +34,7 @@ export function SpanChoice(props: {
 export function HistoryNote({ logFromMs }: { readonly logFromMs: number | undefined }): Content {
   const { isUtc } = useContext(SharedContext);
   return html`<span class="muted"
-    >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${timeText(logFromMs, isUtc)}`}</span
+    >${logFromMs === undefined ? "without a log: what this page saw" : `Log since ${whenText(logFromMs, serviceNowMs(), isUtc)}`}</span
   >`;
 }
 

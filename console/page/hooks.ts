@@ -6,7 +6,7 @@ import { read } from "./api.js";
 import { serviceNowMs } from "./clock.js";
 import { type Polled, poll } from "./poll.js";
 import { isSilent } from "./status.js";
-import { timeText } from "./words.js";
+import { whenText } from "./words.js";
 
 /** Things that every part of the page may need. */
 export interface Shared {
@@ -172,7 +172,7 @@ export function useSince(data: LocksData | undefined, atMs: number): Since {
     earliestMs.current = new Map(shown.map((each) => [each[0], sinceMs(each)]));
     lastAtMs.current = atMs;
   }
-  return (key, holder) => timeText(earliestMs.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, isUtc);
+  return (key, holder) => whenText(earliestMs.current.get(holderName(key, holder)) ?? atMs - holder.heldMs, atMs, isUtc);
 }
 
 function holderName(key: string, { fencingToken }: KeyHolder): string {

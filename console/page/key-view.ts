@@ -4,6 +4,7 @@ import { formatDuration, formatSeconds } from "../text/duration.js";
 import { endText } from "../text/held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
 import { type Lane, ending, lanesOf, withPresent } from "../lanes.js";
+import { serviceNowMs } from "./clock.js";
 import { BreakDialog } from "./dialog.js";
 import { type OneProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
@@ -22,8 +23,8 @@ import {
   lifeOf,
   sentence,
   stateText,
-  timeText,
   toneOf,
+  whenText,
 } from "./words.js";
 
 export function KeyView(props: OneProps): Content {
@@ -39,8 +40,9 @@ export function KeyView(props: OneProps): Content {
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? history.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const { atMs = 0 } = polled;
   const knownUntilMs = isKnown ? undefined : polled.atMs;
-  const at = timeText(atMs, isUtc);
-  const since: SinceText = (lastsMs) => `since ${timeText(atMs - lastsMs, isUtc)} (${formatSeconds(lastsMs)})`;
+  const nowMs = serviceNowMs();
+  const at = whenText(atMs, nowMs, isUtc);
+  const since: SinceText = (lastsMs) => `since ${whenText(atMs - lastsMs, nowMs, isUtc)} (${formatSeconds(lastsMs)})`;
   // An old answer tells what was so at its time.
   const saidOf = (clause: string): string => (isKnown ? sentence(clause) : `At ${at}: ${clause}. Not known since.`);
   const none = (title: string, ...more: readonly Children[]): Content =>

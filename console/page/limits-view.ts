@@ -9,7 +9,7 @@ import { type Content, html } from "./html.js";
 import { useList } from "./list.js";
 import { bar, empty, Freshness, head, keyName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
-import { permitsText, sentence, timeText } from "./words.js";
+import { permitsText, sentence, whenText } from "./words.js";
 
 const FILTERS = { find: "", all: "" };
 
@@ -54,7 +54,7 @@ export function LimitsView(props: ViewProps): Content {
                 ${permits && html`${part(`${permits.of} at once`, permits.of - permits.out, permits.of)}<a href=${hrefOf("locks", key)}>${sentence(permitsText(permits))}</a>`}
               </td>
               <td data-label="All back" class=${fullInMs === undefined ? "muted none" : ""}>
-                ${fullInMs === undefined ? "–" : html`${timeText(atMs + fullInMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>`}
+                ${fullInMs === undefined ? "–" : html`${whenText(atMs + fullInMs, atMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>`}
                 ${about.canChange && fullInMs !== undefined && html` <button type="button" class="danger quiet" aria-label=${`Reset ${key}`} disabled=${!isKnown} onClick=${() => setResetting(key)}>Reset…</button>`}
               </td>
             </tr>`,

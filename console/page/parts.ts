@@ -8,7 +8,7 @@ import { SharedContext, useNow } from "./hooks.js";
 import type { Polled } from "./poll.js";
 import { type Children, type Content, html } from "./html.js";
 import { isSilent } from "./status.js";
-import { type Tone, timeText, WORDS } from "./words.js";
+import { type Tone, whenText, WORDS } from "./words.js";
 
 /** The shape of each state, so that colour isn't needed to tell them apart. */
 const SHAPES: Readonly<Record<Tone, string>> = {
@@ -22,9 +22,9 @@ const SHAPES: Readonly<Record<Tone, string>> = {
   unknown: "M1 5H11V7H1Z",
 };
 
-/** Returns the mark of a state. */
-export function mark(tone: Tone): Content {
-  return html`<svg class="mark ${tone}" viewBox="0 0 12 12" aria-hidden="true"><path fill-rule="evenodd" d=${SHAPES[tone]} /></svg>`;
+/** Returns the mark of a state, in the shape of another if it needs one of its own. */
+export function mark(tone: Tone, shape = tone): Content {
+  return html`<svg class="mark ${tone}" viewBox="0 0 12 12" aria-hidden="true"><path fill-rule="evenodd" d=${SHAPES[shape]} /></svg>`;
 }
 
 /** Returns a state as a mark with its word. */
@@ -68,7 +68,7 @@ export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Con
   const nowMs = useNow(1000);
   const { error, atMs, again } = polled;
   if (!error && !isSilent(polled, nowMs)) return null;
-  const age = atMs === undefined ? "" : ` What is shown is of ${timeText(atMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
+  const age = atMs === undefined ? "" : ` What is shown is of ${whenText(atMs, nowMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
   return html`<div class="notice over" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
     <p>${error ? error.message : "The request is still under way."}${age}</p>

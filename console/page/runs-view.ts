@@ -1,5 +1,5 @@
 /** The runs by state, and one run. */
-import { useContext, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../text/duration.js";
 import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, neverRuns, nextOf, startedAgoMs, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
@@ -7,6 +7,8 @@ import { reasonOf } from "../activity.js";
 import type { Line, ListData, RunData, RunOfKey } from "../data.js";
 import { lanesOf, withPresent } from "../lanes.js";
 import { thatFit } from "../overview.js";
+import { occurrenceOf } from "../schedules.js";
+import { serviceNowMs } from "./clock.js";
 import { ResetDialog } from "./dialog.js";
 import { Choice, Search } from "./filters.js";
 import { History, useOwnLines } from "./history.js";
@@ -16,8 +18,9 @@ import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName,
 import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
+import { ScheduleView, toneOfRun } from "./schedule-view.js";
 import { FIT } from "./timeline.js";
-import { type Tone, messageOf, timeText } from "./words.js";
+import { messageOf, whenText } from "./words.js";
 
 const STATES = [
   ["", "All"],
@@ -28,13 +31,7 @@ const STATES = [
   ["succeeded", "Succeeded"],
 ] as const;
 
-const TONES: Readonly<Record<RunOfKey["state"], Tone>> = { running: "held", interrupted: "late", succeeded: "done", failed: "over" };
 const FILTERS = { find: "", state: "", all: "" };
-
-/** Returns the colour of a run. An occurrence that never runs has none. */
-function toneOfRun(run: RunOfKey): Tone {
-  return neverRuns(run) === undefined ? TONES[run.state] : "free";
-}
 
 /** When the answer arrived, and how times are shown. */
 interface AnswerTime {
@@ -44,7 +41,7 @@ interface AnswerTime {
 
 /** Returns a time of day, and how long ago that is; `–` if it isn't known. */
 function atText(agoMs: number | undefined, { isUtc, atMs }: AnswerTime): string {
-  return agoMs === undefined ? "–" : `${timeText(atMs - agoMs, isUtc)} (${formatSeconds(agoMs)} ago)`;
+  return agoMs === undefined ? "–" : `${whenText(atMs - agoMs, atMs, isUtc)} (${formatSeconds(agoMs)} ago)`;
 }
 
 /** Returns what happens next to an interrupted run, and since when; `""` of any other. */
@@ -118,12 +115,17 @@ function row(run: RunOfKey, answer: AnswerTime): Content {
 /** Says how many occurrences of its schedule a row stands for, and leads to all of them. */
 function othersOf({ name, occurrences, failed }: NonNullable<RunOfKey["schedule"]>): Content {
   const text = `the last of ${occurrences}${failed > 0 ? `, ${failed} failed` : ""}`;
-  return html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>${text}</a>`;
+  return html`<a href=${hrefOf("runs", name)}>${text}</a>`;
 }
 
 export function RunView(props: OneProps): Content {
   const { about, name } = props;
-  const polled = usePolled<RunData>("run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
+  const [isSchedule, setSchedule] = useState(false);
+  const polled = usePolled<RunData>(isSchedule ? undefined : "run", { key: name }, Math.min(about.pollMs, KEY_POLL_MS));
+  const isNowSchedule = polled.data?.isSchedule === true;
+  useEffect(() => {
+    if (isNowSchedule) setSchedule(true);
+  }, [isNowSchedule]);
   const [isResetting, setResetting] = useState(false);
   const run = polled.data?.run ?? undefined;
   const isKnown = useIsKnown(polled);
@@ -132,6 +134,7 @@ export function RunView(props: OneProps): Content {
   const log = useOwnLines(props, "run");
   const { own } = log;
   const lanes = useMemo(() => drawn(own, run, polled.atMs), [own, run, polled.atMs]);
+  if (isSchedule) return html`<${ScheduleView} ...${props} />`;
   return html`<main id="main" tabindex="-1">
     <p class="back"><a href=${listHref("runs")} data-back>‹ Runs</a></p>
     <div class="title">
@@ -140,17 +143,11 @@ export function RunView(props: OneProps): Content {
       ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
     </div>
     <${Freshness} polled=${polled} />
-    ${polled.data?.run === null && (polled.data.isSchedule === true ? ofSchedule(name) : noRun(isKnown, own, name, isUtc))}
+    ${polled.data?.run === null && !isNowSchedule && noRun(isKnown, own, name, isUtc)}
     ${run && html`<div class=${isKnown ? "" : "old"}>${facts(run, { isUtc, atMs: polled.atMs ?? 0 })}</div>`}
     ${(run ?? own.length > 0) && html`<${History} ...${{ ...props, ...log, lanes, knownUntilMs }} title="Attempts" firstSpanMs=${FIT} />`}
     ${isResetting && run && html`<${ResetDialog} run=${run} isKnown=${isKnown} onClose=${() => setResetting(false)} onDone=${doneWith(props, polled)} />`}
   </main>`;
-}
-
-/** Says that a key is a schedule's, whose runs are its occurrences. */
-function ofSchedule(name: string): Content {
-  const all = html`<a href=${hrefOf("runs", undefined, { find: `${name}_` })}>See its occurrences</a>`;
-  return empty("This key is a schedule", "Each of its occurrences is a run of its own.", all);
 }
 
 /** Says that a key has no run, and as far as its lines tell it, why. */
@@ -159,7 +156,7 @@ function noRun(isKnown: boolean, own: readonly Line[], name: string, isUtc: bool
   const last = own.at(-1);
   const reset =
     last?.event === "reset"
-      ? `It was reset at ${timeText(last.atMs, isUtc)}: ${reasonOf(last)}. The next start is a first attempt.`
+      ? `It was reset at ${whenText(last.atMs, serviceNowMs(), isUtc)}: ${reasonOf(last)}. The next start is a first attempt.`
       : undefined;
   const why = reset ?? (last ? "It ran, and its outcome is forgotten." : "It never ran, or its outcome is forgotten.");
   return empty("This key has no run", html`<bdi>${plain(why)}</bdi>`, html`<a href=${hrefOf("locks", name)}>See the lock of this key</a>`);
@@ -177,6 +174,7 @@ function drawn(own: readonly Line[], run: RunOfKey | undefined, atMs: number | u
 }
 
 function facts(run: RunOfKey, answer: AnswerTime): Content {
+  const occurrence = occurrenceOf(run.key);
   const { attempt, takeover, owner, fencingToken, remainingMs, tookMs, keptForMs, checkpoint, result, error, resultOmitted } = run;
   const values = [
     ["Checkpoint", checkpoint],
@@ -188,6 +186,7 @@ function facts(run: RunOfKey, answer: AnswerTime): Content {
       <header><h2>State</h2></header>
       <dl class="facts">
         ${fact("State", [stateOf(run), noteOf(run, answer)].filter(Boolean).join(", "))}
+        ${occurrence && fact("Occurrence of", html`<a href=${hrefOf("runs", occurrence.schedule)}>${keyName(occurrence.schedule)}</a>`)}
         ${fact("Started", atText(startedAgoMs(run), answer))} ${tookMs !== undefined && fact("Took", formatDuration(tookMs))}
         ${keptForMs !== undefined && fact("Kept for", keptText(run))}
         ${fact("Attempt", [

@@ -6,7 +6,7 @@ import { plain } from "../text/plain-text.js";
 import { type EndKind, type Lane, type Moment, arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
-import { type Tone, timeText } from "./words.js";
+import { type Tone, timeText, whenText } from "./words.js";
 
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
 export interface DrawnLane extends Lane {
@@ -213,7 +213,8 @@ function diamond(kind: Moment["kind"], x: number, y: number): Content {
 
 function describe({ owner, wait, hold, end, hasFailed = false }: DrawnLane, nowMs: number, isUtc: boolean): string {
   const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
-  const between = end?.afterMs === undefined ? "" : `; it ended between ${timeText(end.afterMs, isUtc)} and ${timeText(end.atMs, isUtc)}`;
+  const between =
+    end?.afterMs === undefined ? "" : `; it ended between ${whenText(end.afterMs, nowMs, isUtc)} and ${whenText(end.atMs, nowMs, isUtc)}`;
   const parts = [
     plain(owner) || "no name",
     ...(wait ? [`waited ${formatDuration((wait.toMs ?? nowMs) - wait.fromMs)}`] : []),

@@ -197,8 +197,23 @@ export function shortToken(token: number): string {
 
 /** Returns the time of day, to the millisecond or the second. */
 export function timeText(atMs: number, isUtc: boolean, toMs = false): string {
-  const at = new Date(isUtc ? atMs : atMs - new Date(atMs).getTimezoneOffset() * 60_000);
-  return at.toISOString().slice(11, toMs ? 23 : 19);
+  return isoOf(atMs, isUtc).slice(11, toMs ? 23 : 19);
+}
+
+/** Returns a time of the day of `nowMs` as {@link timeText}, and any other with its date: `Nov 29, 03:00:00`. */
+export function whenText(atMs: number, nowMs: number, isUtc: boolean, toMs = false): string {
+  const [day, today] = [isoOf(atMs, isUtc), isoOf(nowMs, isUtc)].map((iso) => iso.slice(0, 10));
+  const date = day === today ? "" : `${dateText(atMs, isUtc, day?.slice(0, 4) === today?.slice(0, 4) ? {} : { year: "numeric" })}, `;
+  return `${date}${timeText(atMs, isUtc, toMs)}`;
+}
+
+/** Returns a date as people write it: `Nov 29`, or with more parts. */
+export function dateText(atMs: number, isUtc: boolean, more: Intl.DateTimeFormatOptions): string {
+  return new Date(atMs).toLocaleDateString("en", { day: "numeric", month: "short", ...(isUtc && { timeZone: "UTC" }), ...more });
+}
+
+function isoOf(atMs: number, isUtc: boolean): string {
+  return new Date(isUtc ? atMs : atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString();
 }
 
 /** Returns the message of a stored error, or all of it if it has none. */

@@ -6,7 +6,7 @@ import type { LockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { endAll, start as startProcess } from "../bin/holdfast.js";
-import { type Consoles, cut, startConsoles } from "./in-chromium.js";
+import { type Consoles, cut, startConsoles, TIME } from "./in-chromium.js";
 
 const MINUTE_MS = 60_000;
 
@@ -30,7 +30,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
       await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });
       const page = await open("#/locks/DEAD_1");
-      await page.getByText(/^Free since [\d:]+ \(\d+m?s\): importer-9's lease ran out\.$/).waitFor();
+      await page.getByText(new RegExp(String.raw`^Free since ${TIME} \(\d+m?s\): importer-9's lease ran out\.$`)).waitFor();
       const lane = () => page.locator(".lane title").textContent();
       // On a busy machine a request takes a while: on its way to the grant it is a wait, and an answer makes the hold longer.
       expect(await lane()).toMatch(/^importer-9, (waited [^,]+, )?held [34]s, token \d+, lost: its lease ran out$/);
@@ -63,7 +63,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       );
       const facts = page.getByRole("region", { name: "State" });
       expect(await facts.innerText()).toMatch(
-        /interrupted, ended at \d\d:\d\d:\d\d \([^)]+ ago\); nothing to repair: the next start takes over/,
+        new RegExp(String.raw`interrupted, ended at ${TIME} \([^)]+ ago\); nothing to repair: the next start takes over`),
       );
       expect(await facts.innerText()).toMatch(/By\s+worker\b/);
       await page.goto(`${consoles.here}#/locks`);
@@ -174,7 +174,9 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       await page.locator(".title .chip", { hasText: "not known" }).waitFor();
       const sentence = await page.locator(".sentence").textContent();
       expect(sentence).toMatch(
-        /^At \d\d:\d\d:\d\d: held by checkout-7 since [\d:]+ \([^)]+\), (not renewed yet: its lease is current|renewed \S+ ago)\. Not known since\.$/,
+        new RegExp(
+          String.raw`^At ${TIME}: held by checkout-7 since ${TIME} \([^)]+\), (not renewed yet: its lease is current|renewed \S+ ago)\. Not known since\.$`,
+        ),
       );
       expect(await page.locator("main").textContent()).not.toMatch(/its holder didn't renew|may be dead|free in/);
       expect(await page.getByRole("button", { name: "Break…" }).isDisabled()).toBe(true);

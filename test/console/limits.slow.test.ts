@@ -1,7 +1,7 @@
 /** The console's limits in a real Chromium: what is left of each rate, on this machine and on a deployed service. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { CHROMIUM } from "../support/chromium.js";
-import { type Consoles, startConsoles } from "./in-chromium.js";
+import { type Consoles, startConsoles, TIME } from "./in-chromium.js";
 
 const HOUR_MS = 3_600_000;
 
@@ -44,7 +44,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
         await page.getByText("1 in use").waitFor();
         const row = page.getByRole("row", { name: "partner-api" });
         expect((await row.innerText()).replaceAll(/\s+/g, " ")).toMatch(
-          /^partner-api 199 in 1h \(bursts of 100\) 98 of 100 6 in 1h \(bursts of 2\) 0 of 2 \d\d:\d\d:\d\d \(in \d+m( \d+s)?\) Reset…$/,
+          new RegExp(
+            String.raw`^partner-api 199 in 1h \(bursts of 100\) 98 of 100 6 in 1h \(bursts of 2\) 0 of 2 ${TIME} \(in \d+m( \d+s)?\) Reset…$`,
+          ),
         );
         const parts = await row.locator(".fill").evaluateAll((bars) => bars.map((one) => (one as HTMLElement).style.transform));
         expect(parts).toEqual(["scaleX(0.98)", "scaleX(0)"]);

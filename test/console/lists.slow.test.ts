@@ -5,7 +5,7 @@ import { type Operator, READ_KEYS, READ_ON_KEYS } from "../../console/handlers.j
 import { type LockClient, LockError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
-import { type Consoles, startConsoles } from "./in-chromium.js";
+import { type Consoles, startConsoles, TIME } from "./in-chromium.js";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -145,7 +145,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       await row.getByText("worker-3").waitFor();
       expect((await keysOf(page)).slice(0, 2)).toEqual(["REFUND_17", "PAYMENT_0"]);
       expect(await row.textContent()).toMatch(
-        /failed 5 times, refused until reset\s*the card network is down\s*5\s*\d\d:\d\d:\d\d \([\w <]+ ago\)\s*[\w.< ]+\s*worker-3$/,
+        new RegExp(
+          String.raw`failed 5 times, refused until reset\s*the card network is down\s*5\s*${TIME} \([\w <]+ ago\)\s*[\w.< ]+\s*worker-3$`,
+        ),
       );
       await page.getByRole("row", { name: "REFUND_18" }).getByText("failed, can be retried").waitFor();
       await page.getByRole("link", { name: "REFUND_17" }).click();
@@ -209,12 +211,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       const page = await open(`${address}#/locks`);
       const looks = page.getByRole("region", { name: "Needs a look" }).getByRole("listitem");
       await looks.first().waitFor();
-      const said = (await looks.allInnerTexts()).map((text) =>
-        text
-          .replaceAll(/\s+/g, " ")
-          .replace(/\d\d:\d\d:\d\d/, "TIME")
-          .trim(),
-      );
+      const said = (await looks.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " ").replace(new RegExp(TIME), "TIME").trim());
       expect(said).toEqual([
         "HOT_item Held by fn-holder since TIME (4m 10s), renewed 4s ago; next waits. The longest wait is 4m. Open HOT_item",
         "ORDER_8 Held by checkout-12 since TIME (4m 10s), not renewed for 43s: it may be dead, and if it stays silent, checkout-13 gets the key in about 18s; checkout-13 waits. The longest wait is 3m 10s. Open ORDER_8",
@@ -239,7 +236,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
       // Each answer says again that the hold lasts 250 s: the later ones were longer on their way.
       for (let answers = 0; answers < 3; answers++) await page.waitForResponse(/api\/locks/);
       expect(await row.textContent()).toContain(since);
-      expect(await row.textContent()).toMatch(/A_fine\s*fine\s*\d\d:\d\d:\d\d \(4m 10s\)\s*5s ago\s*55s\s*–$/);
+      expect(await row.textContent()).toMatch(new RegExp(String.raw`A_fine\s*fine\s*${TIME} \(4m 10s\)\s*5s ago\s*55s\s*–$`));
     });
   });
 });

@@ -59,6 +59,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     for (let attempt = 1; attempt <= DEFAULTS.maxAttempts; attempt++)
       await locks.runOnce("REFUND_3", () => Promise.reject(new Error("down"))).catch(() => undefined);
     await locks.runOnce("REFUND_2", () => Promise.reject(new FinalError(HOSTILE))).catch(() => undefined);
+    for (const day of [3, 2]) {
+      const occurrence = new Date(Date.now() - day * 24 * HOUR_MS);
+      await locks.tick("nightly", { occurrence, maxLateMs: (day - 2) * 5 * 24 * HOUR_MS }, () => 1);
+    }
     await locks.tryAcquire("ORDER_1");
     const large = { count: 1_000_000, perMs: 24 * HOUR_MS, burst: 1_000_000 };
     const rates = [{ count: 5, perMs: HOUR_MS, burst: 2 }, large, large];
@@ -81,6 +85,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     ["#/runs", "REFUND_2"],
     ["#/runs/REFUND_1", "Result"],
     ["#/runs/REFUND_2", "Error"],
+    ["#/runs/nightly", "too late"],
     ["#/limits", "tokens_user"],
     ["#/activity", "refused"],
   ];

@@ -3,7 +3,7 @@ import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
-import { type Consoles, startConsoles } from "./in-chromium.js";
+import { type Consoles, startConsoles, TIME } from "./in-chromium.js";
 
 /** The states of the service, by what becomes of each request. */
 const STATES = {
@@ -14,7 +14,7 @@ const STATES = {
 const HOUR_MS = 3_600_000;
 const refusal = (code: string) => ({ status: 502, contentType: "application/json", body: JSON.stringify({ code, message: "no" }) });
 
-const AT = String.raw`At \d\d:\d\d:\d\d`;
+const AT = `At ${TIME}`;
 const LAST = "The last answer had no row.";
 /** Each view, what tells that its data are there, and the sentence of each state. */
 const VIEWS: readonly (readonly [hash: string, there: RegExp, sentence: RegExp])[] = [
@@ -111,7 +111,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const page = await consoles.open("about:blank");
       await page.clock.install({ time: Date.now() + HOUR_MS });
       await page.goto(`${consoles.here}#/locks/CLOCK`);
-      await page.getByText(/^Free since [\d:]+ \((<1s|\d+s)\): checkout-7 released it\.$/).waitFor();
+      await page.getByText(new RegExp(String.raw`^Free since ${TIME} \((<1s|\d+s)\): checkout-7 released it\.$`)).waitFor();
       await page.getByText(/^this device's clock is (1h|59m \d+s) ahead: times are the service's$/).waitFor();
     });
 

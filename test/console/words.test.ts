@@ -7,7 +7,18 @@ import { learnOffset, serviceNowMs, skewMs } from "../../console/page/clock.js";
 import { isOld, poll } from "../../console/page/poll.js";
 import { hrefOf, routeOf } from "../../console/page/route.js";
 import { type Asked, skewText, statusOf } from "../../console/page/status.js";
-import { afterText, breakCommand, keyTone, kindOf, lifeOf, sentence, shortToken, stateText, timeText } from "../../console/page/words.js";
+import {
+  afterText,
+  breakCommand,
+  keyTone,
+  kindOf,
+  lifeOf,
+  sentence,
+  shortToken,
+  stateText,
+  timeText,
+  whenText,
+} from "../../console/page/words.js";
 
 type Holder = KeyView["holders"][number];
 const holder = (more: Partial<Holder> = {}): Holder => ({
@@ -164,6 +175,15 @@ describe("a key in words", () => {
 
   it("tells the time of day", () => {
     expect([timeText(0, true), timeText(1, true, true)]).toEqual(["00:00:00", "00:00:00.001"]);
+  });
+
+  it.each([
+    ["2026-11-30T23:59:59Z", "23:59:59"],
+    ["2026-11-29T23:59:59Z", "Nov 29, 23:59:59"],
+    ["2026-12-01T00:00:00Z", "Dec 1, 00:00:00"],
+    ["2025-11-30T12:00:00Z", "Nov 30, 2025, 12:00:00"],
+  ])("tells %s with its date unless that is today's", (at, text) => {
+    expect(whenText(Date.parse(at), Date.parse("2026-11-30T12:00:00Z"), true)).toBe(text);
   });
 });
 

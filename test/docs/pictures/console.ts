@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { startChromium } from "../../support/chromium.js";
 import { npmStart } from "../npm-start.js";
 import { type Look, fileOf, FOLDER, LOOKS, MAX_WIDTH_PX, VIEWS } from "./pictures.js";
-import { BUSY_KEY, openShop } from "./shop.js";
+import { BUSY_KEY, openShop, SCHEDULE } from "./shop.js";
 
 /** A README is about 830 px wide: of a page that is drawn larger, its text would be too small there. */
 const PAGE_WIDTH_PX = 960;
@@ -15,9 +15,20 @@ const PAGE_HEIGHT_PX = 1400;
 const MARGIN_PX = 12;
 const QUALITY = 86;
 
-/** The page of each view: a text that shows that its data are there, and the last element in the picture. */
-const PAGES: Readonly<Record<(typeof VIEWS)[number], { readonly hash: string; readonly text: string; readonly last: string }>> = {
+/** The page of a view. */
+interface Pictured {
+  readonly hash: string;
+  /** A text that shows that its data are there. */
+  readonly text: string;
+  /** A button to press then. */
+  readonly press?: string;
+  /** The last element in the picture. */
+  readonly last: string;
+}
+
+const PAGES: Readonly<Record<(typeof VIEWS)[number], Pictured>> = {
   "console-locks": { hash: "#/locks?order=wait", text: BUSY_KEY, last: "main table" },
+  "console-schedule": { hash: `#/runs/${SCHEDULE}`, text: "Occurrences", press: "30d", last: '[aria-label="Schedule"]' },
   "console-key": { hash: `#/locks/${BUSY_KEY}`, text: "warehouse-1", last: '[aria-label="Timeline"]' },
 };
 
@@ -39,7 +50,7 @@ export async function pictureConsole(): Promise<void> {
 
 /** Opens a view, and returns a function that pictures it. */
 async function openView(browser: Browser, url: string, view: (typeof VIEWS)[number], look: Look): Promise<() => Promise<void>> {
-  const { hash, text, last } = PAGES[view];
+  const { hash, text, press, last } = PAGES[view];
   const page = await browser.newPage({
     colorScheme: look,
     reducedMotion: "reduce",
@@ -49,6 +60,11 @@ async function openView(browser: Browser, url: string, view: (typeof VIEWS)[numb
   await page.goto(`${url}/console${hash}`);
   return async () => {
     await page.getByText(text).first().waitFor();
+    if (press !== undefined) {
+      const answered = page.waitForResponse(/api\/schedule/);
+      await page.getByRole("button", { name: press }).click();
+      await answered;
+    }
     await writeFile(join(FOLDER, fileOf(view, look)), await webp(page, last));
     await page.close();
   };

@@ -15,7 +15,7 @@ export const LOOKS = ["light", "dark"] as const;
 export type Look = (typeof LOOKS)[number];
 
 /** The views of the console that are pictured. */
-export const VIEWS = ["console-locks", "console-key"] as const;
+export const VIEWS = ["console-locks", "console-key", "console-schedule"] as const;
 
 /** The recording of the tour, in colours of its own. */
 export const TOUR = "tour.svg";

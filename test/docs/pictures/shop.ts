@@ -1,11 +1,16 @@
 /** A shop that uses locks: clients of a real service, so that pictures of the console show what a reader could see on a machine of their own. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type AcquireOptions, type Lease, type LockClient, createLockClient } from "../../../lib/index.js";
+import { type AcquireOptions, type Lease, type LockClient, createLockClient, FinalError } from "../../../lib/index.js";
 
 /** The key whose timeline is pictured. */
 export const BUSY_KEY = "STOCK_4417";
 
+/** The schedule that is pictured. */
+export const SCHEDULE = "nightly-report";
+
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** A shop that is open. */
 export interface Shop {
@@ -15,10 +20,13 @@ export interface Shop {
 /** Opens the shop, and returns when its keys look as on a busy day: some are held, and some are waited for. It takes a minute. */
 export async function openShop(url: string): Promise<Shop> {
   const clients: LockClient[] = [];
-  const acquire = (owner: string, key: string, options: AcquireOptions = {}): Promise<Lease> => {
+  const createdBy = (owner: string): LockClient => {
     const client = createLockClient({ url, owner });
     clients.push(client);
-    return client.acquire(key, { waitMs: 10 * MINUTE_MS, ...options });
+    return client;
+  };
+  const acquire = (owner: string, key: string, options: AcquireOptions = {}): Promise<Lease> => {
+    return createdBy(owner).acquire(key, { waitMs: 10 * MINUTE_MS, ...options });
   };
   /** Waits for a key until the shop closes. */
   const queue = (owner: string, key: string, options?: AcquireOptions): void => void acquire(owner, key, options).catch(() => undefined);
@@ -28,6 +36,7 @@ export async function openShop(url: string): Promise<Shop> {
     await lease.release();
   };
 
+  await nights(createdBy("reports-1"));
   await acquire("importer-2", "IMPORT_prices", { leaseMs: MINUTE_MS });
   // It hangs: no heartbeat comes any more.
   await acquire("billing-1", "NIGHTLY_billing", { leaseMs: 1.5 * MINUTE_MS, heartbeat: false });
@@ -64,4 +73,23 @@ export async function openShop(url: string): Promise<Shop> {
       await Promise.all(clients.map((client) => client.close()));
     },
   };
+}
+
+/** Runs the nights of a month, of which one failed, one was late, one was skipped and one was missed. */
+async function nights(client: LockClient): Promise<void> {
+  const todayMs = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const night = (daysAgo: number, work: () => unknown, maxLateMs?: number): Promise<unknown> => {
+    const occurrence = new Date(todayMs - daysAgo * DAY_MS + 3 * HOUR_MS);
+    return client.tick(SCHEDULE, { occurrence, keepMs: 60 * DAY_MS, maxLateMs }, work).catch(() => undefined);
+  };
+  for (let daysAgo = 29; daysAgo > 0; daysAgo--) {
+    if (daysAgo === 12) continue;
+    const lease = daysAgo === 8 ? await client.acquire(SCHEDULE) : undefined;
+    await night(
+      daysAgo,
+      () => (daysAgo === 17 ? Promise.reject(new FinalError("the disk is full")) : "stored"),
+      daysAgo === 5 ? MINUTE_MS : undefined,
+    );
+    await lease?.release();
+  }
 }
