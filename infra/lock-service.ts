@@ -170,7 +170,7 @@ export class LockService extends Construct {
     this.url = props.domain ? stage.domainUrl.replace(/\/$/, "") : api.apiEndpoint;
     // It is written into the table, so that a client with the URLs of several services sees that these use one table.
     if (replicas) for (const one of Object.values(functions)) one.addEnvironment("HOLDFAST_OWN_URL", this.url);
-    createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0, isSwept: replicas !== undefined });
+    createMetrics(this, { service, log, hasPrefixes: metricPrefixes.length > 0, isInRegions: replicas !== undefined });
     const [urls, { agent, tableSweep }] = [this.#urls, this];
     this.dashboard = createMonitoring(this, {
       ...{ api, stage, functions, urls, agent, tableSweep, log, service },

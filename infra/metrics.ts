@@ -46,8 +46,11 @@ export const METRICS = {
   Repeated: { unit: Unit.COUNT, when: '($.event = "replayed") || ($.repeated IS TRUE)', value: "1" },
 } as const satisfies Record<string, CountedLines>;
 
-/** The metric of the sweep of a table in several Regions: items that it deleted. Only such a service has it. */
-export const SWEEP_METRICS = {
+/** The metrics of a service on a table in several Regions. */
+export const REGION_METRICS = {
+  /** Attempts at a write that met one of another Region. They were certainly not carried out; most are sent again, or decided again. */
+  Conflicts: { unit: Unit.COUNT, when: '$.event = "conflict"', value: "1" },
+  /** Items that the sweep of the table deleted. */
   Deleted: { unit: Unit.COUNT, when: '$.event = "table-swept"', value: "$.deleted" },
 } as const satisfies Record<string, CountedLines>;
 
@@ -61,10 +64,10 @@ export function metricOf(service: string, metricName: MetricName, options: Metri
 /** Creates the metric filters on the service's log: one for each metric, and another by prefix if there are prefixes. */
 export function createMetrics(
   scope: Construct,
-  options: { service: string; log: ILogGroup; hasPrefixes: boolean; isSwept: boolean },
+  options: { service: string; log: ILogGroup; hasPrefixes: boolean; isInRegions: boolean },
 ): void {
-  const { service, log, hasPrefixes, isSwept } = options;
-  for (const [metricName, { unit, when, value }] of Object.entries<CountedLines>({ ...METRICS, ...(isSwept && SWEEP_METRICS) })) {
+  const { service, log, hasPrefixes, isInRegions } = options;
+  for (const [metricName, { unit, when, value }] of Object.entries<CountedLines>({ ...METRICS, ...(isInRegions && REGION_METRICS) })) {
     const create = (id: string, pattern: string, dimensions?: Record<string, string>): void => {
       new MetricFilter(scope, id, {
         logGroup: log,

@@ -6,6 +6,7 @@ import { createPolicy } from "../lib/core/policy.js";
 import { randomNumber } from "../lib/core/random.js";
 import { systemClock } from "../lib/core/time.js";
 import { withoutLeaseIds } from "../lib/service/log.js";
+import { tellingConflicts } from "../lib/store/dynamo/conflicts.js";
 import { createDynamoStore } from "../lib/store/dynamo/dynamo-store.js";
 import { sleeperPutter } from "../lib/store/dynamo/sleeper-store.js";
 import { tableCalls } from "../lib/store/dynamo/table-access.js";
@@ -34,8 +35,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
  * - `HOLDFAST_OWN_URL`: the URL by which clients reach this service, or several, separated by commas. They are written into the table, and a
  *   client with the URLs of several services sees by them that these use one table.
- * - `HOLDFAST_REGIONS`: the Regions of the table's replicas, separated by commas. Such a table has no transactions, so sets are acquired in parts.
- *   Without it, the table is one of one Region.
+ * - `HOLDFAST_REGIONS`: the Regions of the table's replicas, separated by commas. Such a table has no transactions, so sets are acquired in parts,
+ *   and a line `conflict` tells each write that met one of another Region. Without it, the table is one of one Region.
  * - `HOLDFAST_MOUNT`: `function-url` for the function behind function URLs. Without it, the function is behind the API.
  *
  * `print` receives each printed line, by default the standard output; `log` receives the whole lines instead.
@@ -56,7 +57,9 @@ export function compose(
     const place = { calls, tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
     const transactions = (env["HOLDFAST_REGIONS"] ?? "") === "";
-    return { store: createDynamoStore({ ...place, policy, clock: systemClock, random: randomNumber, doors, transactions }), ...sleepers };
+    const told = transactions ? calls : tellingConflicts(calls, () => print({ event: "conflict" }));
+    const deps = { policy, clock: systemClock, random: randomNumber, doors, transactions };
+    return { store: createDynamoStore({ ...place, calls: told, ...deps }), ...sleepers };
   };
   return createHandler({
     ...(store ? { store } : onTable()),

@@ -1,6 +1,7 @@
 /** The composed function: its environment variables, and the destination of its log lines. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { REGION_METRICS } from "../../infra/metrics.js";
 import { type Environment, compose } from "../../lambda/compose.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
@@ -8,6 +9,7 @@ import { createMemoryStore } from "../support/memory-store.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE } from "../support/direct-service.js";
 import { freshTable } from "../support/engine.js";
+import { filterPattern } from "../support/filter-pattern.js";
 import { httpEvent } from "../support/http-event.js";
 import { leaseIdAt } from "../support/lease-ids.js";
 
@@ -37,6 +39,30 @@ describe("the environment", () => {
     await put();
     expect(JSON.parse((await put()).body ?? "")).toMatchObject({ code: "locked", retryAfterMs: 1_000 + 2 + 1 });
   });
+});
+
+it.each([
+  ["each write that met one of another Region", { HOLDFAST_REGIONS: "us-east-1,us-east-2" }, 2],
+  ["nothing, on a table of one Region", {}, 0],
+])("prints, for the metric of conflicts, %s", async (_what, settings, lines) => {
+  const { env, client } = await freshTable();
+  let meeting = 2;
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      (args) => {
+        const meets = commandName?.startsWith("Update") === true && meeting-- > 0;
+        return meets ? Promise.reject(Object.assign(new Error("met"), { name: "ReplicatedWriteConflictException" })) : next(args);
+      },
+    { step: "initialize" },
+  );
+  const printed: object[] = [];
+  const handler = compose({ ...env, ...settings }, { client, print: (line) => void printed.push(line) });
+  const { statusCode } = await handler(httpEvent(ACQUIRE, { key: "A", leaseId: leaseIdAt(Date.now()), body: {}, timeEpoch: Date.now() }));
+  expect(statusCode).toBe(201);
+  const conflicts = printed.filter((line) =>
+    filterPattern(`{ ${REGION_METRICS.Conflicts.when} }`)(line as Readonly<Record<string, unknown>>),
+  );
+  expect(conflicts).toHaveLength(lines);
 });
 
 it("acquires a set of keys in parts, on a table that is in several Regions", async () => {

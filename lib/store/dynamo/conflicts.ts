@@ -39,3 +39,21 @@ export function repeatingConflicts(calls: TableCalls, deps: ConflictDeps): Table
     transactWriteItems: (input) => calls.transactWriteItems(input),
   };
 }
+
+/** Returns these operations, and calls `onConflict` for each attempt at a write that met another one. */
+export function tellingConflicts(calls: TableCalls, onConflict: () => void): TableCalls {
+  const told = async <Result>(sent: Promise<Result>): Promise<Result> => {
+    try {
+      return await sent;
+    } catch (error) {
+      if (isWriteConflict(error)) onConflict();
+      throw error;
+    }
+  };
+  return {
+    updateItem: (input) => told(calls.updateItem(input)),
+    getItem: (input) => calls.getItem(input),
+    query: (input) => calls.query(input),
+    transactWriteItems: (input) => calls.transactWriteItems(input),
+  };
+}
