@@ -75,7 +75,7 @@ export async function startConsoles(owner: string): Promise<Consoles> {
 }
 
 /** A time as the page tells it: with its date if that is not today's, as around midnight. */
-export const TIME = String.raw`(?:[A-Z][a-z]+ \d+, )?\d\d:\d\d:\d\d`;
+export const TIME = String.raw`(?:[A-Z][a-z]+ \d+, (?:\d+, )?)?\d\d:\d\d:\d\d`;
 
 /** Stands for a console whose server was stopped. */
 export const cut = (page: Page): Promise<unknown> => page.route("**/console/api/**", (route) => route.abort());

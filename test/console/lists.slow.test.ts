@@ -168,13 +168,14 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     });
   });
 
-  it("has one row for a schedule, which leads to all its occurrences", async () => {
+  it("has one row for a schedule, which leads to its page, and from there to all its occurrences", async () => {
     for (const day of [1, 2, 3]) await locks.runOnce(`nightly_2026-11-0${day}T02:00:00.000Z`, () => day);
     const page = await open(`${here}#/runs`);
     await page.getByRole("link", { name: "the last of 3" }).waitFor();
     expect((await keysOf(page)).filter((key) => key.startsWith("nightly"))).toEqual(["nightly_2026-11-03T02:00:00.000Z"]);
     expect(await faultsOf(page)).toEqual([]);
     await page.getByRole("link", { name: "the last of 3" }).click();
+    await page.getByRole("link", { name: "the list of its occurrences" }).click();
     await page.getByText("3 runs", { exact: true }).waitFor();
     expect(await keysOf(page)).toHaveLength(3);
   });
