@@ -1,8 +1,10 @@
 /** The plugs, in two processes each, against the other project's own code. Each control is the same without the plug. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { type IncomingMessage, type ServerResponse, createServer } from "node:http";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import { type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
@@ -157,5 +159,131 @@ describe.skipIf(!existsSync(join(PLUGS, "node_modules")))("the plugs, if `npm ci
     it("control: with a lock of one process the server gets a token that is spent", async () => {
       expect((await presented("bare")).tokens).toEqual(["refresh 0", "refresh 0"]);
     });
+  });
+});
+
+describe("the action of GitHub, as a runner runs it", () => {
+  const CREDENTIALS = { AccessKeyId: "ASIAJOB", SecretAccessKey: "secret", SessionToken: "session", Expiration: "2100-01-01T00:00:00Z" };
+  let folder: string;
+  let aws: Server;
+  /** The callers of requests to the service: the id of the key that signed, and the session's token. */
+  const callers = new Set<string>();
+  /** What GitHub and AWS were asked. */
+  const asked: string[] = [];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "holdfast-action-"));
+    // As the page says, into another repository.
+    const [, commands = ""] = /```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, "docs/plugs.md"), "utf8")) ?? [];
+    await promisify(execFile)("bash", ["-ec", commands.replaceAll("../shop/.github/actions/holdfast", folder)], { cwd: ROOT });
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const { url = "", method = "GET", headers } = request;
+      const body = await text(request);
+      if (url.startsWith("/token")) {
+        asked.push(`${headers.authorization} ${url}`);
+        return void response.end(JSON.stringify({ value: "the job's token" }));
+      }
+      if (url === "/") {
+        const given = new URLSearchParams(body);
+        asked.push(`${given.get("Action")} ${given.get("RoleArn")} ${given.get("WebIdentityToken")}`);
+        return void response.end(
+          Object.entries(CREDENTIALS)
+            .map(([name, value]) => `<${name}>${value}</${name}>`)
+            .join(""),
+        );
+      }
+      callers.add(`${/Credential=(\w+)/.exec(headers.authorization ?? "")?.[1]} ${String(headers["x-amz-security-token"])}`);
+      const { host: _host, connection: _connection, ...sent } = headers as Record<string, string>;
+      const served = await fetch(service.url + url, { method, headers: sent, ...(body !== "" && { body }) });
+      response.writeHead(served.status, Object.fromEntries(served.headers));
+      response.end(await served.text());
+    };
+    aws = createServer((request, response) => void answer(request, response));
+    await new Promise<void>((resolve) => aws.listen(0, "127.0.0.1", resolve));
+  });
+  afterAll(() => {
+    aws.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** The file of a step, as the action names it. */
+  const entry = (step: string): string => new RegExp(`${step}: (\\S+)`).exec(readFileSync(join(folder, "action.yml"), "utf8"))![1]!;
+  /** A job with the action as a step: what the runner gives its two processes. */
+  const job = (name: string, inputs: Readonly<Record<string, string>> = {}) => {
+    const at = `http://127.0.0.1:${(aws.address() as AddressInfo).port}`;
+    const files = { GITHUB_STATE: join(folder, `${name}.state`), GITHUB_OUTPUT: join(folder, `${name}.output`) };
+    Object.values(files).forEach((file) => writeFileSync(file, ""));
+    const read = (file: string) => readFileSync(file, "utf8");
+    const step = async (script: string, state: Readonly<Record<string, string>> = {}) => {
+      const env = {
+        ...{ ...process.env, ...files, ...state, GITHUB_REPOSITORY: "shop/shop", GITHUB_RUN_ID: name },
+        ...{ INPUT_URL: at, "INPUT_WAIT-SECONDS": "30", INPUT_ROLE: "arn:aws:iam::1:role/ci", AWS_REGION: "eu-central-1" },
+        ...{ AWS_ENDPOINT_URL_STS: at, ACTIONS_ID_TOKEN_REQUEST_URL: `${at}/token?v=2`, ACTIONS_ID_TOKEN_REQUEST_TOKEN: "asker" },
+        ...inputs,
+      };
+      const child = spawn(process.execPath, [join(folder, entry(script))], { env, stdio: ["ignore", "pipe", "inherit"] });
+      started.add(child);
+      const ended = once(child, "close");
+      return { said: await text(child.stdout), status: ((await ended) as [number])[0] };
+    };
+    const state = (): Record<string, string> =>
+      Object.fromEntries(
+        [...read(files.GITHUB_STATE).matchAll(/^(.+)=(.+)$/gm)].map(([, key = "", value = ""]) => [`STATE_${key}`, value]),
+      );
+    return { main: () => step("main"), post: () => step("post", state()), output: () => read(files.GITHUB_OUTPUT) };
+  };
+  const holdersOf = async (key: string): Promise<readonly { readonly owner: string; readonly fencingToken: number }[]> => {
+    const found: any = await (await fetch(`${service.url}/v1/locks/${key}`)).json(); // eslint-disable-line @typescript-eslint/no-explicit-any -- a test reads what it got
+    return found.holders;
+  };
+  /** Two jobs at once, each of which does something between the steps of the action; the most of them that did. */
+  const mostAtOnce = async (how: string): Promise<number> => {
+    let [inside, most] = [0, 0];
+    const run = async (name: string): Promise<void> => {
+      const { main, post } = job(`${how}-${name}`, { INPUT_KEY: "deploy:prod" });
+      if (how === "locked") expect(await main()).toMatchObject({ status: 0 });
+      most = Math.max(most, ++inside);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      inside--;
+      if (how === "locked") expect(await post()).toEqual({ said: "released\n", status: 0 });
+    };
+    await Promise.all([run("1"), run("2")]);
+    return most;
+  };
+
+  it("lets one job at a time between its steps, by credentials of the job's role", async () => {
+    expect(await mostAtOnce("locked")).toBe(1);
+    expect([...callers]).toEqual(["ASIAJOB session"]);
+    expect(new Set(asked)).toEqual(
+      new Set(["Bearer asker /token?v=2&audience=sts.amazonaws.com", "AssumeRoleWithWebIdentity arn:aws:iam::1:role/ci the job's token"]),
+    );
+  });
+
+  it("control: without the action both are there", async () => {
+    expect(await mostAtOnce("bare")).toBe(2);
+  });
+
+  it("gives the job its fencing token, and frees the key at its end", async () => {
+    const { main, post, output } = job("3", { INPUT_KEY: "deploy:stage" });
+    await main();
+    const [held] = await holdersOf("deploy:stage");
+    expect(held!.owner).toBe("shop/shop run 3");
+    expect(output()).toBe(`fencing-token=${held!.fencingToken}\n`);
+    await post();
+    expect(await holdersOf("deploy:stage")).toEqual([]);
+  });
+
+  it("fails a job whose lease was lost", async () => {
+    const { main, post } = job("4", { INPUT_KEY: "deploy:lost" });
+    await main();
+    const [held] = await holdersOf("deploy:lost");
+    const body = JSON.stringify({ fencingToken: held!.fencingToken, reason: "a test", drainMs: 0 });
+    await fetch(`${service.url}/v1/locks/deploy:lost/break`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    expect(await post()).toMatchObject({ status: 1, said: expect.stringContaining("::error::") as string });
+  });
+
+  it("fails a job that has no OIDC token, and says what it needs", async () => {
+    const { main } = job("5", { INPUT_KEY: "deploy:prod", ACTIONS_ID_TOKEN_REQUEST_URL: "" });
+    expect(await main()).toMatchObject({ status: 1, said: expect.stringContaining("id-token: write") as string });
   });
 });
