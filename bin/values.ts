@@ -57,6 +57,11 @@ export function rate(text: string, before: readonly Rate[] = []): readonly Rate[
   return [...before, { count: some(many), perMs: duration(per), ...(burst !== undefined && { burst: some(burst) }) }];
 }
 
+/** Adds the value of an option that is repeated to those before it. */
+export function andBefore(text: string, before?: readonly string[]): readonly string[] {
+  return [...(before ?? []), text];
+}
+
 /** The number of ports to try if none is given. */
 const PORTS = 10;
 

@@ -2,10 +2,21 @@
 import { type Command, Option } from "commander";
 import { CliError } from "../cli-error.js";
 import { EXITS } from "../exit-codes.js";
-import type { CommandArgs, LimitArgs, LockArgs } from "./lock.js";
+import type { CommandArgs, KeyUse, LimitArgs, LockArgs } from "./lock.js";
 import type { OnceArgs } from "./once.js";
 import type { CliHost, GlobalOptions, RunContext } from "../context.js";
-import { count, countAfterDashes, defaulted, duration, durationOrForever, exitStatus, exitStatuses, rate, some } from "../values.js";
+import {
+  andBefore,
+  count,
+  countAfterDashes,
+  defaulted,
+  duration,
+  durationOrForever,
+  exitStatus,
+  exitStatuses,
+  rate,
+  some,
+} from "../values.js";
 
 /** The parsed options of all three. */
 interface CommonFlags extends GlobalOptions {
@@ -17,7 +28,10 @@ interface CommonFlags extends GlobalOptions {
   readonly verbose?: boolean;
 }
 
-type LockOptions = CommonFlags & Pick<LockArgs, "limit" | "permits" | "priority"> & { readonly shared?: boolean };
+interface LockOptions extends CommonFlags, Pick<LockArgs, "limit" | "permits" | "priority"> {
+  readonly shared?: boolean;
+  readonly alsoShared?: readonly string[];
+}
 
 interface OnceFlags extends CommonFlags, Pick<OnceArgs, "maxAttempts" | "fingerprint" | "largeOutput"> {
   readonly keep: number | "forever";
@@ -37,7 +51,8 @@ Example: one at a time across all machines; later callers wait up to a minute.
   $ holdfast lock nightly-report --wait 1m -- ./report.sh --all
 
 The command finds HOLDFAST_KEY, HOLDFAST_FENCING_TOKEN and HOLDFAST_FENCE_FLOOR
-in its environment.`;
+in its environment; with several keys, the tokens in HOLDFAST_FENCING_TOKENS as
+JSON.`;
 
 const ONCE_EXAMPLE = `
 Example: two schedulers start it; it runs once a day, and both print the same.
@@ -61,24 +76,35 @@ export function addRunCommands(program: Command, host: CliHost): void {
 }
 
 function addLock(program: Command, host: CliHost): void {
-  withCommon<LockOptions>(program.command("lock"), host, ({ limit, permits, priority, shared }, args) => {
+  const command = program.command("lock");
+  withCommon<LockOptions>(command, host, ({ limit, permits, priority, shared, alsoShared = [] }, { key, ...args }, _called, more) => {
     if (permits !== undefined && permits > 1 && limit === undefined) {
       throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
         next: "All who use the key say the same limit.",
       });
     }
+    const mode = shared ? "shared" : "exclusive";
+    const others: readonly KeyUse[] = [...more.map((other) => ({ key: other, mode }) as const), ...alsoShared.map(sharedUse)];
+    const [single] = Object.entries({ limit, permits, priority }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+    if (others.length > 0 && single !== undefined) throw new CliError("usage", `--${single}: not with several keys`);
     return async (context) => {
       const { lock } = await import("./lock.js");
-      return lock({ ...args, mode: shared ? "shared" : "exclusive", limit, permits, priority }, context);
+      return lock({ ...args, uses: [{ key, mode }, ...others], limit, permits, priority }, context);
     };
   })
+    .usage("KEY... [options] -- COMMAND [ARGUMENT...]")
     .summary("run a command while the key is held")
-    .description("Run a command while a key is held, and end with its status.")
+    .description("Run a command while a key is held, or several, all or none, and end with its status.")
     .option("-s, --shared", "share the key with other --shared holders; exclude writers")
+    .option("--also-shared <key>", "one more key to hold, shared; repeat it for more", andBefore)
     .option("--limit <n>", "use the key as a semaphore with this many permits", count)
     .option("--permits <n>", "how many of the semaphore's permits to take", count)
     .option("--priority <n>", "priority in the queue, 0 to 9; higher goes first", count)
     .addHelpText("after", LOCK_EXAMPLE);
+}
+
+function sharedUse(key: string): KeyUse {
+  return { key, mode: "shared" };
 }
 
 function addOnce(program: Command, host: CliHost): void {
@@ -135,8 +161,13 @@ function addLimit(program: Command, host: CliHost): void {
     .addHelpText("after", LIMIT_EXAMPLE);
 }
 
-/** Checks the options of one command. Returns what runs it in its context. */
-type Prepare<Options> = (options: Options, args: CommandArgs, called: Command) => (context: RunContext) => Promise<number>;
+/** Checks the options of one command, and the keys after the first. Returns what runs it in its context. */
+type Prepare<Options> = (
+  options: Options,
+  args: CommandArgs,
+  called: Command,
+  more: readonly string[],
+) => (context: RunContext) => Promise<number>;
 
 /** Gives a command the arguments and options of all three, and its action. */
 function withCommon<Options extends CommonFlags>(command: Command, host: CliHost, prepare: Prepare<Options>): Command {
@@ -164,8 +195,8 @@ function withCommon<Options extends CommonFlags>(command: Command, host: CliHost
     .option("-v, --verbose", "say on stderr what happens")
     .action(async (key: string, words: readonly string[], _options: Options, called: Command) => {
       const options = called.optsWithGlobals<Options>();
-      const args = argsOf(key, commandAfterDashes(called.name(), key, host.argv, words), options);
-      const run = prepare(options, args, called);
+      const { command, more } = aroundDashes(called.name(), key, host.argv, words);
+      const run = prepare(options, argsOf(key, command, options), called, more);
       host.ends(await run(await host.runContext({ ...options, leaseMs: options.lease })));
     });
 }
@@ -182,14 +213,19 @@ function argsOf(key: string, command: readonly string[], options: CommonFlags): 
   return { key, command, waitMs: wait === false ? 0 : wait, killAfterMs, conflictStatus };
 }
 
-/** Returns the command: everything after `--`. @throws CliError if it is missing or in the wrong place */
-function commandAfterDashes(name: string, key: string, argv: readonly string[], words: readonly string[]): readonly string[] {
+/** Commands that take several keys. */
+const SEVERAL_KEYS: ReadonlySet<string> = new Set(["lock"]);
+
+/** Returns the command, which is everything after `--`, and the keys after the first. @throws CliError if one is missing or in the wrong place */
+function aroundDashes(name: string, key: string, argv: readonly string[], words: readonly string[]) {
   const after = countAfterDashes(argv);
-  if (after > 0 && after === words.length) return words;
+  const more = words.slice(0, Math.max(0, words.length - after));
+  if (after > 0 && after <= words.length && (more.length === 0 || SEVERAL_KEYS.has(name)))
+    return { command: words.slice(more.length), more };
   if (!argv.includes("--") && words.length > 0) {
     throw new CliError("usage", `${name}: put -- before the command`, { next: `holdfast ${name} ${key} -- ${words.join(" ")}` });
   }
-  const [unexpected] = words.slice(0, Math.max(0, words.length - after));
+  const [unexpected] = more;
   const misplaced = unexpected === undefined ? "there is no KEY before --" : `unexpected argument ${JSON.stringify(unexpected)} before --`;
   throw new CliError("usage", `${name}: ${after === 0 ? "there is no command after --" : misplaced}`, {
     next: `holdfast ${name} KEY -- COMMAND`,

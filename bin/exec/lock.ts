@@ -3,6 +3,7 @@ import {
   type AcquireOptions,
   type Lease,
   type LockClient,
+  type Inspection,
   type Rate,
   LimitExceededError,
   LockLostError,
@@ -12,8 +13,11 @@ import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration, formatDurationUp, rateText } from "../../console/text/duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
 import type { RunContext, Signals } from "../context.js";
-import type { CommandOutcome } from "./supervise.js";
+import type { CommandOutcome, LeaseTime } from "./supervise.js";
 import { sayLater, tellWaiting } from "../inspect/waiting.js";
+
+/** Variables of the command's environment. */
+type Environment = Readonly<Record<string, string>>;
 
 /** A command, and the key under which it runs. */
 export interface CommandArgs {
@@ -25,18 +29,39 @@ export interface CommandArgs {
   readonly conflictStatus: number;
 }
 
-/** The command, its key, and the way to hold it. */
-export type LockArgs = CommandArgs & Pick<AcquireOptions, "mode" | "limit" | "permits" | "priority">;
+/** A key, and how it is held. */
+export interface KeyUse {
+  readonly key: string;
+  readonly mode: NonNullable<AcquireOptions["mode"]>;
+}
 
-/** Holds the key while the command runs. @throws CliError, or the error that prevented the command from running */
+/** The command, its keys, and the way to hold them. Several are held all or none. */
+export interface LockArgs extends Omit<CommandArgs, "key">, Pick<AcquireOptions, "limit" | "permits" | "priority"> {
+  readonly uses: readonly [KeyUse, ...KeyUse[]];
+}
+
+/** Holds the keys while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
-  const { key, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...options } = args;
-  const { locks } = context;
-  return runWhenGranted(args, context, {
-    grant: (signal, work) => locks.withLock(key, { ...options, signal }, work),
-    tellWaiting: (end) => tellWaiting(key, context, end),
-    refusalOf: async (error) => (error instanceof LockTimeoutError ? notGot(key, args.waitMs, locks, conflictStatus) : undefined),
+  const { uses, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...options } = args;
+  const { waitMs } = options;
+  const { locks, say } = context;
+  const [{ key, mode }] = uses;
+  const name = uses.map((use) => use.key).join(" ");
+  const isSet = uses.length > 1;
+  return runWhenGranted({ ...args, key: name }, context, {
+    grant: (signal, work) =>
+      isSet
+        ? locks.withLocks(uses, { waitMs, signal }, (set) => work(set, { HOLDFAST_FENCING_TOKENS: JSON.stringify(set.fencingTokens) }))
+        : locks.withLock(key, { ...options, mode, signal }, (lease) => work(lease, tokensOf(lease))),
+    tellWaiting: (end) =>
+      isSet ? sayLater(say, `waiting for ${name}, for at most ${formatDuration(waitMs)}`, end) : tellWaiting(key, context, end),
+    refusalOf: async (error) => (error instanceof LockTimeoutError ? notGot(uses, waitMs, locks, conflictStatus) : undefined),
   });
+}
+
+/** The tokens of a lease, as the command finds them in its environment. */
+function tokensOf({ fencingToken, fenceFloor }: Lease): Environment {
+  return { HOLDFAST_FENCING_TOKEN: `${fencingToken}`, HOLDFAST_FENCE_FLOOR: `${fenceFloor}` };
 }
 
 /** The limit, how much to take of it, and the command. */
@@ -53,10 +78,10 @@ export async function limit(args: LimitArgs, context: RunContext): Promise<numbe
   const { locks, say } = context;
   const limiter = locks.limiter(key, { rates, concurrent });
   return runWhenGranted(args, context, {
-    grant: (signal, work) => limiter.run({ cost, waitMs, signal }, work),
+    grant: (signal, work) => limiter.run({ cost, waitMs, signal }, (lease) => (lease ? work(lease, tokensOf(lease)) : work(undefined, {}))),
     tellWaiting: (end) => sayLater(say, `waiting for room under ${key}, for at most ${formatDuration(waitMs)}`, end),
     async refusalOf(error) {
-      if (error instanceof LockTimeoutError) return notGot(key, waitMs, locks, conflictStatus);
+      if (error instanceof LockTimeoutError) return notGot([{ key, mode: "exclusive" }], waitMs, locks, conflictStatus);
       return error instanceof LimitExceededError ? noRoom(args, error) : undefined;
     },
   });
@@ -73,8 +98,8 @@ function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { cod
 
 /** The gate that a command waits before: a key or a limit. */
 interface CommandGate {
-  /** Waits, and runs `work` with the lease that it got, if there is one. */
-  readonly grant: (signal: AbortSignal, work: (lease: Lease | undefined) => Promise<void>) => Promise<void>;
+  /** Waits, and runs `work` with what it holds, if it holds anything, and its tokens for the command's environment. */
+  readonly grant: (signal: AbortSignal, work: (hold: LeaseTime | undefined, tokens: Environment) => Promise<void>) => Promise<void>;
   /** Says on stderr what is waited for, until `end` aborts. */
   readonly tellWaiting: (end: AbortSignal) => Promise<void>;
   /** Returns the error to report if the wait was in vain; undefined: the error itself. */
@@ -93,13 +118,14 @@ async function runWhenGranted(
   const got = new AbortController();
   if (tellsWaits && waitMs > 0) void gate.tellWaiting(got.signal);
   try {
-    await gate.grant(waiting, async (lease) => {
+    await gate.grant(waiting, async (hold, tokens) => {
       got.abort();
       waiting.throwIfAborted();
-      tell(lease ? `${key} is held under token ${lease.fencingToken}` : `${key} lets it start`);
-      const tokens = lease && { HOLDFAST_FENCING_TOKEN: `${lease.fencingToken}`, HOLDFAST_FENCE_FLOOR: `${lease.fenceFloor}` };
+      const { HOLDFAST_FENCING_TOKEN: token, HOLDFAST_FENCING_TOKENS: several } = tokens;
+      const held = several ? `are held under ${several}` : `is held under token ${token}`;
+      tell(`${key} ${hold ? held : "lets it start"}`);
       const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...tokens } };
-      course.outcome = await supervise(work, lease ?? NO_LEASE, signals);
+      course.outcome = await supervise(work, hold ?? NO_LEASE, signals);
     });
   } catch (error) {
     const { outcome } = course;
@@ -122,16 +148,24 @@ export function waitFor(key: string, signals: Signals): AbortSignal {
   return waiting.signal;
 }
 
-/** Returns the error for a key that was not granted in time. It names the holder, if that can be read. */
-async function notGot(key: string, waitMs: number, locks: LockClient, status: number): Promise<CliError> {
-  const { holders } = await locks.inspect(key).catch(() => ({ holders: [] }));
+/** Returns the error for keys that were not granted in time. It names a holder of the first that is in the way, if that can be read. */
+async function notGot(uses: LockArgs["uses"], waitMs: number, locks: LockClient, status: number): Promise<CliError> {
+  let [{ key }] = uses;
+  let holders: Inspection["holders"] = [];
+  for (const use of uses) {
+    const found = await locks.inspect(use.key).catch(() => ({ holders: [] }));
+    holders = found.holders.filter(({ mode }) => use.mode === "exclusive" || mode === "exclusive");
+    ({ key } = use);
+    if (holders.length > 0) break;
+  }
   const [first] = holders;
   const others = holders.length > 1 ? ` and ${holders.length - 1} more` : "";
   const who = first
     ? `held by ${first.owner || "another"}${others} (token ${first.fencingToken}, for ${formatDuration(first.heldMs)}, ` +
       `${formatDuration(first.remainingMs)} left)`
     : "others came first";
-  return new CliError("notGot", `could not lock ${key}${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
+  const name = uses.length > 1 ? ` (${uses.map((use) => use.key).join(" ")})` : "";
+  return new CliError("notGot", `could not lock ${key}${name}${waitMs > 0 ? ` within ${formatDuration(waitMs)}` : ""}: ${who}`, {
     next: `The command was not run. Wait longer by --wait, or look: holdfast show ${key}`,
     status,
   });

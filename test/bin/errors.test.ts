@@ -64,7 +64,8 @@ describe("a command line that breaks a rule", () => {
     [["lock", "k", "true"], "lock: put -- before the command", "holdfast lock k -- true"],
     [["lock", "--wait", "3s", "k", "echo", "a"], "lock: put -- before the command", "holdfast lock k -- echo a"],
     [["lock", "k", "sh", "-c", "true"], "unknown option '-c'", LOCK_AS],
-    [["lock", "k", "x", "--", "true"], 'lock: unexpected argument "x" before --', "holdfast lock KEY -- COMMAND"],
+    [["once", "k", "x", "--", "true"], 'once: unexpected argument "x" before --', "holdfast once KEY -- COMMAND"],
+    [["lock", "k", "x", "--priority", "1", "--", "true"], "--priority: not with several keys", ""],
     [["lock", "--", "true"], "lock: there is no KEY before --", "holdfast lock KEY -- COMMAND"],
     [
       ["lock", "a b", "--", "true"],

@@ -55,6 +55,42 @@ describe("a command under a lock", () => {
   });
 });
 
+describe("several keys", () => {
+  it("are held while the command runs, which finds their tokens, and not after it", async () => {
+    const script = 'echo "$HOLDFAST_KEY $HOLDFAST_FENCING_TOKENS $HOLDFAST_FENCING_TOKEN"; read line';
+    const running = start(["lock", "disk", "net", "--also-shared", "host", "-v", "--", "sh", "-c", script], service.env);
+    const said = await running.printed(/\n/);
+    const [disk, net, host] = (await Promise.all(["disk", "net", "host"].map((key) => service.locks.inspect(key)))).map(
+      ({ holders }) => holders[0]!,
+    );
+    expect([disk, net, host].map((hold) => hold!.mode)).toEqual(["exclusive", "exclusive", "shared"]);
+    const tokens = JSON.stringify({ disk: disk!.fencingToken, host: host!.fencingToken, net: net!.fencingToken });
+    expect(said).toBe(`disk net host ${tokens} \n`);
+    running.stdin.end();
+    expect((await running.ended).stderr).toBe(`holdfast: disk net host are held under ${tokens}\n`);
+    expect((await service.locks.inspect("disk")).holders).toEqual([]);
+  });
+
+  it("are held all or none: the key in the way and its holder are named", async () => {
+    const theirs = await service.locks.acquire("net-2", { owner: "them" });
+    const { status, stderr } = await run(["lock", "disk-2", "net-2", "--no-wait", "--", "true"], service.env);
+    expect([status, stderr]).toEqual([75, expect.stringContaining("could not lock net-2 (disk-2 net-2): held by them")]);
+    expect((await service.locks.inspect("disk-2")).holders).toEqual([]);
+    await theirs.release();
+  });
+
+  it("let two share what both only share, and not one of them have it alone", async () => {
+    const running = start(["lock", "src_a", "--also-shared", "src", "--", "sh", "-c", "echo in; read line"], service.env);
+    await running.printed(/in/);
+    const other = (...keys: readonly string[]) => run(["lock", ...keys, "--no-wait", "--", "true"], service.env);
+    expect((await other("src_b", "--also-shared", "src")).status).toBe(0);
+    expect(await other("src")).toMatchObject({ status: 75, stderr: expect.stringContaining("could not lock src: held by") as string });
+    running.stdin.end();
+    await running.ended;
+    expect((await other("src")).status).toBe(0);
+  });
+});
+
 describe("a key that is held", () => {
   it("is waited for, and got when it is free", async () => {
     const theirs = await service.locks.acquire("awaited");
