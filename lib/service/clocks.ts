@@ -42,21 +42,15 @@ export function gatewayClocks(clock: Clock, gatewayTimeMs: unknown): RequestCloc
 /**
  * Makes the clocks of a direct client: its own, and the table's from its responses. They are stale before the first
  * response, and after a long silence or a freeze. Nothing is written by stale clocks. Without a response that had a time they have no reading.
- * While they agree, the later one doesn't go back as the table's bounds narrow: the last take of a burst would find its first one dated later
- * than now, and be refused.
  */
 export function tableClocks(clock: Clock, tableTime: () => ClockBounds | undefined): RequestClocks {
   const isStale = (): boolean => {
     const bounds = tableTime();
     return !bounds || bounds.highMs - bounds.lowMs > STALE_MS;
   };
-  let latestMs = 0;
   const read = (): ClockReading | undefined => {
     const bounds = tableTime();
-    if (!bounds) return undefined;
-    const reading = readingOf(clock.wallMs(), bounds);
-    latestMs = Math.max(reading.latestMs, Math.min(latestMs, reading.earliestMs + CLOCKS_APART_MS));
-    return { ...reading, latestMs };
+    return bounds && readingOf(clock.wallMs(), bounds);
   };
   return Object.assign(read, { isStale });
 }
@@ -111,5 +105,18 @@ export function guarded(clocks: RequestClocks): ReadClocks {
     const reading = read();
     if (isSkewed(reading)) throw new UnfitClocks(refuseBySkew(reading));
     return reading;
+  };
+}
+
+/**
+ * Returns clocks for takes from limits: while they agree, the later one doesn't go back. Straight on the table it does, as answers narrow the
+ * bounds of the table's time. The last take of a burst would then find the first one dated after now, and be refused.
+ */
+export function neverBack(clocks: ReadClocks): ReadClocks {
+  let latestMs = 0;
+  return () => {
+    const reading = clocks();
+    latestMs = Math.max(reading.latestMs, Math.min(latestMs, reading.earliestMs + CLOCKS_APART_MS));
+    return { ...reading, latestMs };
   };
 }

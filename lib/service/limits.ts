@@ -4,12 +4,14 @@ import { refuse } from "../core/errors.js";
 import { DEFAULTS } from "../core/limits.js";
 import { given } from "../core/members.js";
 import { refuseRates, viewOfLimit, withBurst } from "../core/rate.js";
+import { neverBack } from "./clocks.js";
 import type { RequestContext } from "./request-context.js";
 
 /** Makes the operations on limits. */
 export function limitOperations(context: RequestContext): LimitApi {
-  const { store, clocks, caller } = context;
+  const { store, caller } = context;
   const { namespace } = caller;
+  const clocks = neverBack(context.clocks);
   return {
     take: async ({ key, rates, cost = 1, waitMs = 0 }) => {
       const take = { rates: rates.map(withBurst), cost, waitMs };
