@@ -168,7 +168,7 @@ describe("the action of GitHub, as a runner runs it", () => {
   let aws: Server;
   /** The callers of requests to the service: the id of the key that signed, and the session's token. */
   const callers = new Set<string>();
-  /** What GitHub and AWS were asked. */
+  /** The requests that GitHub and AWS got. */
   const asked: string[] = [];
 
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the process that holds the key says: that it does, or why it doesn't. */
+/** The one message of the process that holds the key: that it does, or why it doesn't. */
 export type Told = { readonly port: number; readonly fencingToken: number } | { readonly error: string };
 
 // Of its own session, so that it outlives this step. The runner ends what is left when the job is over.

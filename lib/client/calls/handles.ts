@@ -5,6 +5,7 @@ import { key as keyOf } from "./key.js";
 import type { LockClient, LockHandle, SegmentsHandle, Work } from "./lock-client.js";
 import { type AcquireOptions, checkKey, withDefaults, optionsAndWork } from "./options.js";
 import { refused, whole } from "../wire/checks.js";
+import type { LockError } from "../wire/errors.js";
 
 type LockCalls = Pick<LockClient, "tryAcquire" | "acquire" | "withLock">;
 
@@ -44,7 +45,7 @@ const MOST_SEGMENTS = 1000;
 
 /**
  * Returns `count` segments of `key`. A call without a part starts at a random segment. `tryAcquire` tries the next ones while they are
- * held; the others wait for the first one.
+ * held or full; the others wait for the first one.
  * @param random returns 0 to 1
  */
 function segmentsOf(client: LockCalls, key: string, count: number, defaults: AcquireOptions, random: () => number): SegmentsHandle {
@@ -59,7 +60,11 @@ function segmentsOf(client: LockCalls, key: string, count: number, defaults: Acq
     async tryAcquire(options = {}) {
       const from = first();
       for (let step = 0; step < count; step++) {
-        const lease = await segment(from + step).tryAcquire(options);
+        const lease = await segment(from + step)
+          .tryAcquire(options)
+          .catch((error: unknown) => {
+            if ((error as Partial<LockError> | undefined)?.code !== "key-full" || step === count - 1) throw error;
+          });
         if (lease) return lease;
       }
       return null;

@@ -1,6 +1,7 @@
 /** Handles: a key with its options given once; and a hot resource in segments. */
 import { describe, expect, it } from "vitest";
 import type { LockClient, LockHandle } from "../../../lib/index.js";
+import { refuse } from "../../../lib/core/errors.js";
 import { createHarness } from "../harness.js";
 
 const KEY = "STOCK_7";
@@ -128,6 +129,17 @@ describe("segments", () => {
     for (let tries = 0; tries < 5; tries++) got.push((await stock.tryAcquire())?.key);
     expect(got).toEqual([...[2, 3, 0, 1].map((index) => `${KEY}:${index}`), undefined]);
     expect(await rival.segments(KEY, 4).tryAcquire()).toBeNull();
+  });
+
+  it("are tried past one that is full: key-full if all of them are", async () => {
+    const { locks, wire } = createHarness({ random: () => 0 });
+    const stock = locks.segments(KEY, 2);
+    const full = { instead: refuse("key-full") };
+    wire.next("acquire", full);
+    expect((await stock.tryAcquire())?.key).toBe(`${KEY}:1`);
+    wire.always("acquire", full);
+    await expect(stock.tryAcquire()).rejects.toMatchObject({ code: "key-full" });
+    expect(wire.of("acquire")).toHaveLength(4);
   });
 
   /** Regression: a segment that the work itself holds was not passed over. */
