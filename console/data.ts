@@ -107,6 +107,15 @@ export interface LimitInUse extends Partial<Omit<LimitView, "key">> {
 /** A limit in use, with its parts. */
 export type LimitOfKey = LimitInUse & Parts;
 
+/** A limit by its name. */
+export interface LimitData {
+  /** `null`: it is not in use. */
+  readonly limit: LimitOfKey | null;
+  /** The lock of its name, whose permits are the limit's; `null` if nobody uses it. */
+  readonly lock: KeyView | null;
+  readonly requests?: number | undefined;
+}
+
 /** A run, with its values as JSON text if it was asked for by itself. In a list it may stand for all occurrences of its schedule. */
 export type RunOfKey = Omit<RunView, "version" | "checkpoint" | "result" | "error"> &
   Parts &

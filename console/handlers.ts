@@ -11,6 +11,7 @@ import type {
   Exhausted,
   History,
   KeyView,
+  LimitData,
   LimitOfKey,
   Line,
   Lines,
@@ -198,6 +199,17 @@ export function handlersOf(options: HandlerOptions): Handlers {
       const requests = taken.requests && held.requests && taken.requests + held.requests;
       const readsOn = taken.readsOn || held.readsOn;
       return { ...rowsOf(all, query), read: all.length, more: taken.more || held.more, readsOn, requests };
+    },
+    async limit(query): Promise<LimitData> {
+      const key = keyIn(query);
+      const [taken, lock] = await Promise.all([limits.list({ prefix: key, max: 1 }), locks.inspect(key)]);
+      const [limit] = limitsInUse(
+        taken.items.filter((one) => one.key === key),
+        [lock],
+      );
+      // One at once is a lock, which has no limit.
+      const hasLock = lock.limit !== undefined || lock.holders.length + lock.waiters.length > 0;
+      return { limit: limit ? withParts(limit) : null, lock: hasLock ? lock : null, requests: lines ? undefined : 2 };
     },
     async run(query): Promise<RunData> {
       const key = keyIn(query);

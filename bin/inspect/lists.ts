@@ -6,7 +6,7 @@ import { plainJson } from "../../console/text/plain-text.js";
 import { type Column, cutMiddle, tableOf } from "../table.js";
 import { cutEnd } from "../terminal.js";
 import type { LimitInUse } from "../../console/data.js";
-import { limitsInUse, sortedBy } from "../../console/overview.js";
+import { limitsInUse, nextInOf, sortedBy } from "../../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../../console/text/duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
 import { type Listing, firstOf } from "../../console/pages.js";
@@ -97,16 +97,6 @@ const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }
 function leftOf({ rates = [], remaining = [], permits }: LimitInUse): readonly (readonly [left: number, most: number])[] {
   const ofRates = rates.map(({ burst }, at) => [remaining[at] ?? 0, burst] as const);
   return permits ? [...ofRates, [permits.of - permits.out, permits.of]] : ofRates;
-}
-
-/**
- * Returns the time after which one can be taken again of a limit with nothing left, in ms; undefined if there is something, or if it isn't known:
- * of several rates, `fullInMs` is only the longest, and nobody knows when a permit comes back.
- */
-function nextInOf({ rates = [], remaining = [], fullInMs, permits }: LimitInUse): number | undefined {
-  const [rate] = rates;
-  if (!rate || rates.length > 1 || remaining[0] !== 0 || fullInMs === undefined || (permits && permits.out >= permits.of)) return undefined;
-  return fullInMs - ((rate.burst - 1) * rate.perMs) / rate.count;
 }
 
 /** The advice for runs that have used up their attempts. */

@@ -9,6 +9,7 @@ import { type PollPart, type Shared, SharedContext, useNow, usePoll, usePolled }
 import { type Content, html } from "./html.js";
 import { KeyView } from "./key-view.js";
 import { type KeyActions, KEYS, useKeys } from "./keys.js";
+import { LimitView } from "./limit-view.js";
 import { LimitsView } from "./limits-view.js";
 import { LocksView } from "./locks-view.js";
 import { Freshness, mark } from "./parts.js";
@@ -25,7 +26,7 @@ const LINES_MS = 1000;
 const VIEWS = {
   locks: { title: "Locks", list: LocksView, one: KeyView },
   runs: { title: "Runs", list: RunsView, one: RunView },
-  limits: { title: "Limits", list: LimitsView, one: LimitsView },
+  limits: { title: "Limits", list: LimitsView, one: LimitView },
   activity: { title: "Activity", list: ActivityView, one: ActivityView },
 } satisfies Readonly<Record<Place, object>>;
 

@@ -28,12 +28,22 @@ function toneOf(line: Line): string {
 
 /** Returns the details of a line in words. */
 export function detailsOf(line: Line): string {
-  const { by, fencingToken, attempt, outcome = "", repeated } = line;
+  const { by, fencingToken, attempt, outcome = "", cost, repeated } = line;
   const { why, held } = endOf(line);
   // A break that frees a key gives its reason to the offer that follows.
   const reason = line.event === "offered" ? "" : why;
   const token = fencingToken === undefined ? "" : `token ${shortToken(fencingToken)}`;
-  const facts = [reason, saying("by", by), outcome, saying("attempt", attempt), ...factsOf(line), held, token, repeated ? "again" : ""];
+  const facts = [
+    reason,
+    saying("by", by),
+    outcome,
+    saying("attempt", attempt),
+    saying("cost", cost),
+    ...factsOf(line),
+    held,
+    token,
+    repeated ? "again" : "",
+  ];
   return facts.filter((fact) => fact !== "").join(", ");
 }
 
@@ -97,8 +107,8 @@ export function Audit({ lines }: { readonly lines: readonly Line[] }): Content {
     ${!isAll && deeds.length > DEED_ROWS && html`<p class="more"><button type="button" onClick=${() => setAll(true)}>${SHOW_EARLIER}</button></p>`}`;
 }
 
+const PLACE_OF = { lock: "locks", run: "runs", limit: "limits" } as const;
+
 function keyLink({ kind, key }: Line): Content {
-  return html`<a href=${kind === "limit" ? hrefOf("limits", undefined, { find: key }) : hrefOf(kind === "run" ? "runs" : "locks", key)}
-    >${keyName(key)}</a
-  >`;
+  return html`<a href=${hrefOf(PLACE_OF[kind], key)}>${keyName(key)}</a>`;
 }

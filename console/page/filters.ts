@@ -45,16 +45,20 @@ export function TextFilter(props: {
 export function Search(props: {
   readonly label: string;
   readonly value: string;
-  /** The place of the keys. Absent: what the list has cannot be opened. */
-  readonly place?: Place;
+  /** The place of the keys. */
+  readonly place: Place;
   readonly onChange: (value: string) => void;
   readonly children?: Children;
 }): Content {
   const { label, value, place, onChange } = props;
   const key = value.trim();
   return html`<form class="filters search" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <${TextFilter} ...${{ label, value, onChange }} placeholder=${place ? "1231, ORDER_1231, checkout-7" : "partner"} isFirst />
-    ${place && canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${props.children}
+    <${TextFilter}
+      ...${{ label, value, onChange }}
+      placeholder=${place === "limits" ? "partner" : "1231, ORDER_1231, checkout-7"}
+      isFirst
+    />
+    ${canBeKey(key) && html`<a class="button" href=${hrefOf(place, key)}>Open ‘${key}’</a>`} ${props.children}
   </form>`;
 }
 

@@ -52,35 +52,30 @@ function FilteredEvents({ name, own }: { readonly name: string; readonly own: re
     ${fits.length > 0 ? html`<${Events} lines=${fits} withKey=${false} label=${`Events of ${name}`} />` : empty("No event fits")}`;
 }
 
-/** Returns the lines of a key or a run: those that a query found, which `add` takes, and those of the console's own log. */
-export function useOwnLines({ lines, name }: OneProps, kind: Line["kind"]) {
+/** Returns the lines of a name of these kinds: those that a query found, which `add` takes, and those of the console's own log. */
+export function useOwnLines({ lines, name }: OneProps, ...kinds: readonly Line["kind"][]) {
   const [found, add] = useState<readonly Line[]>([]);
-  const own = useMemo(() => [...found, ...lines].filter((line) => line.key === name && line.kind === kind), [found, lines, name]);
+  const own = useMemo(() => [...found, ...lines].filter((line) => line.key === name && kinds.includes(line.kind)), [found, lines, name]);
   return { own, add };
 }
 
 /** The two panels. Below the events stand the children. */
 export function History(
-  props: OneProps &
-    ReturnType<typeof useOwnLines> & {
-      readonly title: string;
-      readonly firstSpanMs: number;
-      readonly lanes: readonly DrawnLane[];
-      /** The time of the last answer, in epoch ms, if that is old. */
-      readonly knownUntilMs: number | undefined;
-      /** Stands in place of the events if there are none. @default says that none is known */
-      readonly otherwise?: Content | undefined;
-      readonly children?: Children;
-    },
+  props: Parameters<typeof EventsPanel>[0] & {
+    readonly title: string;
+    readonly firstSpanMs: number;
+    readonly lanes: readonly DrawnLane[];
+    /** The time of the last answer, in epoch ms, if that is old. */
+    readonly knownUntilMs: number | undefined;
+  },
 ): Content {
-  const { about, name, title, lanes, knownUntilMs, logFromMs, own, add, otherwise } = props;
+  const { name, title, lanes, knownUntilMs, logFromMs } = props;
   const [chosenMs, setSpan] = useState<number>();
   const nowMs = useNow(1000);
   const spanMs = chosenMs ?? firstSpan(lanes, props.firstSpanMs, FIT, nowMs);
   const hasLog = logFromMs !== undefined;
   // Without a log, it is not known that nothing happened.
   const nothing = hasLog ? "the log has no lease of this time" : "this page saw no lease in this time";
-  const noEvents = otherwise ?? empty(hasLog ? "No events since this log began" : "What happened before is not known here");
   return html`<section class="panel" aria-label="Timeline">
       <header>
         <h2>${title}</h2>
@@ -89,14 +84,29 @@ export function History(
       <${Timeline} lanes=${lanes} spanMs=${spanMs} name=${name} nothing=${nothing} knownUntilMs=${knownUntilMs} />
       ${legend()}
     </section>
-    <section class="panel" aria-label="Events">
-      <header>
-        <h2>Events</h2>
-        <${HistoryNote} logFromMs=${logFromMs} />
-      </header>
-      ${own.length > 0 ? html`<${FilteredEvents} name=${name} own=${own} />` : noEvents}
-      ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${props.children}
-    </section>`;
+    <${EventsPanel} ...${props} />`;
+}
+
+/** The events of a name. Below them stand the children. */
+export function EventsPanel(
+  props: OneProps &
+    ReturnType<typeof useOwnLines> & {
+      /** Stands in place of the events if there are none. @default says that none is known */
+      readonly otherwise?: Content | undefined;
+      readonly children?: Children;
+    },
+): Content {
+  const { about, name, logFromMs, own, add, otherwise } = props;
+  const hasLog = logFromMs !== undefined;
+  const noEvents = otherwise ?? empty(hasLog ? "No events since this log began" : "What happened before is not known here");
+  return html`<section class="panel" aria-label="Events">
+    <header>
+      <h2>Events</h2>
+      <${HistoryNote} logFromMs=${logFromMs} />
+    </header>
+    ${own.length > 0 ? html`<${FilteredEvents} name=${name} own=${own} />` : noEvents}
+    ${!hasLog && html`<${HistoryBox} name=${name} where=${about.where} onLines=${add} />`} ${props.children}
+  </section>`;
 }
 
 const HOUR_MS = 3_600_000;

@@ -152,7 +152,8 @@ function shownTone(tone: Tone, isKnown: boolean): Tone {
 /** A notice in place of rows; of an old answer, that they are not known. */
 type None = typeof empty;
 
-function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None): Content {
+/** The holders of a key. */
+export function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None): Content {
   const { holders, fencingToken, limit } = view;
   const rows = holders.map((holder) => {
     const tone = shownTone(toneOf(holder), isKnown);
@@ -180,7 +181,8 @@ function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None)
   </section>`;
 }
 
-function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceText, isKnown: boolean, none: None): Content {
+/** The queue of a key. */
+export function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceText, isKnown: boolean, none: None): Content {
   const longest = Math.max(1, ...waiters.map(({ waitingMs }) => waitingMs));
   return html`<section class="panel" aria-label="Queue">
     <header>

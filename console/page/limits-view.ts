@@ -22,7 +22,7 @@ export function LimitsView(props: ViewProps): Content {
   const [resetting, setResetting] = useState<string>();
   return html`<main id="main" tabindex="-1">
     <h1 class="visually-hidden">Limits</h1>
-    <${Search} label="Find a limit" value=${filters.find} onChange=${(find: string) => set({ find })}>
+    <${Search} label="Find a limit" value=${filters.find} onChange=${(find: string) => set({ find })} place="limits">
       <p class="count" role="status">${data && `${data.fits}${data.more ? " or more" : ""} in use`}</p>
     </${Search}>
     <${Freshness} polled=${polled} />
@@ -48,14 +48,14 @@ export function LimitsView(props: ViewProps): Content {
         ${items.map(
           ({ key, parts, fullInMs, permits, rates = [], remaining = [] }) =>
             html`<tr key=${key}>
-              <th scope="row">${keyName(key, parts)}</th>
+              <th scope="row"><a class="row-link" href=${hrefOf("limits", key)}>${keyName(key, parts)}</a></th>
               <td class="wide">
                 ${rates.map((rate, at) => part(rateText(rate), remaining[at] ?? 0, rate.burst))}
-                ${permits && html`${part(`${permits.of} at once`, permits.of - permits.out, permits.of)}<a href=${hrefOf("locks", key)}>${sentence(permitsText(permits))}</a>`}
+                ${permits && html`${part(`${permits.of} at once`, permits.of - permits.out, permits.of)}<span class="muted">${sentence(permitsText(permits))}</span>`}
               </td>
               <td data-label="All back" class=${fullInMs === undefined ? "muted none" : ""}>
                 ${fullInMs === undefined ? "–" : html`${whenText(atMs + fullInMs, atMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>`}
-                ${about.canChange && fullInMs !== undefined && html` <button type="button" class="danger quiet" aria-label=${`Reset ${key}`} disabled=${!isKnown} onClick=${() => setResetting(key)}>Reset…</button>`}
+                ${about.canChange && fullInMs !== undefined && html` <button type="button" class="danger quiet others" aria-label=${`Reset ${key}`} disabled=${!isKnown} onClick=${() => setResetting(key)}>Reset…</button>`}
               </td>
             </tr>`,
         )}

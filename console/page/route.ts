@@ -20,7 +20,7 @@ export function routeOf(hash: string): Route {
   const view = PLACES.find((name) => name === place) ?? "locks";
   return {
     place: view,
-    ...(key !== "" && (view === "locks" || view === "runs") && { key: decode(key) }),
+    ...(key !== "" && view !== "activity" && { key: decode(key) }),
     query: new URLSearchParams(query),
   };
 }

@@ -86,7 +86,12 @@ export function permitsOut({ holders }: Pick<KeyView, "holders">): number {
 
 /** Returns how many of a semaphore's permits are out. */
 export function permitsText({ out, of, waiting = 0 }: { readonly out: number; readonly of: number; readonly waiting?: number }): string {
-  const text = out < of ? `${out} of ${of} permits ${out === 1 ? "is" : "are"} out` : `all ${of} permits are out`;
+  const text =
+    out < of
+      ? `${out} of ${of} permits ${out === 1 ? "is" : "are"} out`
+      : of === 1
+        ? "the only permit is out"
+        : `all ${of} permits are out`;
   return waiting > 0 ? `${text}; ${waitText(waiting)}` : text;
 }
 

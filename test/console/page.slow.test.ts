@@ -87,6 +87,7 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     ["#/runs/REFUND_2", "Error"],
     ["#/runs/nightly", "too late"],
     ["#/limits", "tokens_user"],
+    ["#/limits/tokens_user~401231_of-a-tenant-with-a-long-name", "Left over time"],
     ["#/activity", "refused"],
   ];
 

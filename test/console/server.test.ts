@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { consoleOf, loadAssets } from "../../console/server.js";
-import type { KeyView, Line, RunOfKey, ScheduleData } from "../../console/data.js";
+import type { KeyView, LimitData, Line, RunOfKey, ScheduleData } from "../../console/data.js";
 import { RecentLines } from "../../console/recent-lines.js";
 import type { ConsoleOptions } from "../../console/server.js";
 import { createLocalServer } from "../../infra/local/local-server.js";
@@ -17,9 +17,10 @@ import type { LogLine } from "../../lib/dynamodb.js";
 
 /**
  * The most that the page may weigh, gzipped, in bytes: its script, its style and its HTML together. It was 34 500 before the page told what a
- * break does, the state of each request in words, and a skew of the clocks; and 36 500 before a schedule had a page of its own.
+ * break does, the state of each request in words, and a skew of the clocks; and 36 500 before a
+ * schedule and a limit had a page of their own.
  */
-const PAGE_MAX_BYTES = 38_500;
+const PAGE_MAX_BYTES = 40_500;
 
 const SAME_ORIGIN = { "sec-fetch-site": "same-origin", "content-type": "application/json" };
 
@@ -154,6 +155,17 @@ describe("its data", () => {
     ]);
     const { headers, body } = await ask("/console/api/schedule");
     expect([headers["content-type"], body.items]).toEqual(["application/json", []]);
+  });
+
+  it("are a limit by its name, with its rates and its permits, and nothing of another that begins with it", async () => {
+    const rates = [{ count: 5, perMs: 3_600_000, burst: 5 }];
+    await locks.limiter("rated_more", { rates }).take();
+    const told = async (): Promise<LimitData> => (await ask("/console/api/limit?key=rated")).body as LimitData;
+    expect(await told()).toEqual({ limit: null, lock: null });
+    await locks.limiter("rated", { rates }).take({ cost: 2 });
+    expect(await told()).toMatchObject({ limit: { key: "rated", remaining: [3] }, lock: null });
+    await locks.acquire("rated", { limit: 4, permits: 3 });
+    expect(await told()).toMatchObject({ limit: { permits: { out: 3, of: 4, waiting: 0 } }, lock: { holders: [{ owner: "me" }] } });
   });
 
   it("are the held keys by a part of key or owner, with the parts of a key, and one of them", async () => {

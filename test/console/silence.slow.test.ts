@@ -27,6 +27,9 @@ const VIEWS: readonly (readonly [hash: string, there: RegExp, sentence: RegExp])
   ["#/runs/DONE", /Result/, /What is shown is of/],
   ["#/runs?find=NONE", /No run fits/, new RegExp(LAST)],
   ["#/limits", /All 2 permits are out; 2 wait/, /What is shown is of/],
+  ["#/limits/GATE", /All 2 permits are out/, new RegExp(`${AT}: all 2 permits are out; 2 wait. Not known since.`)],
+  ["#/limits/NEVER", /Not in use/, new RegExp(`${AT}: not in use`)],
+  ["#/runs/TICK", /In 7d: 1 done/, new RegExp(`${AT}: 1 done. Not known since.`)],
   ["#/limits?find=NONE", /No limit that was read fits/, new RegExp(LAST)],
   ["#/activity", /granted/, /What is shown is of/],
 ];
@@ -56,6 +59,7 @@ describe.skipIf(CHROMIUM === undefined)(
       wait("GATE", "checkout-8", 2);
       while ((await locks.inspect("GATE")).waiters.length < 2);
       await locks.runOnce("DONE", () => 1);
+      await locks.tick("TICK", { occurrence: new Date() }, () => 1);
       await locks.runOnce("RESET", () => 1);
       await locks.runs.reset("RESET", { reason: "the source was wrong" });
     });
@@ -68,6 +72,8 @@ describe.skipIf(CHROMIUM === undefined)(
       it.each(VIEWS)("says at %s what was so, and that nobody answers", async (hash, there, sentence) => {
         const page = await consoles.open(consoles.here + hash, { turnsClock: true });
         await page.locator("main").getByText(there).first().waitFor();
+        // The header looks at the polls once a second.
+        await page.clock.runFor(1000);
         expect(await headerOf(page)).toMatch(/^live answered \S+ ago$/);
         await page.route("**/console/api/**", answer);
         await page.clock.runFor(12_000);

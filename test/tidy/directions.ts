@@ -64,7 +64,7 @@ const ROOMS: readonly Room[] = [
   // The page runs in a browser: of the SDK it has types alone, through the data.
   {
     of: "console/page/",
-    files: [/^console\/(data|handlers|lanes|activity|overview|schedules)\.ts$/, "console/text/"],
+    files: [/^console\/(data|handlers|lanes|activity|overview|schedules|fill)\.ts$/, "console/text/"],
     packages: ["preact", "preact/hooks", "htm"],
   },
   { of: "console/", files: [ENTRY], packages: [ANY_NODE, "esbuild"] },

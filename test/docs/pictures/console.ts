@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { startChromium } from "../../support/chromium.js";
 import { npmStart } from "../npm-start.js";
 import { type Look, fileOf, FOLDER, LOOKS, MAX_WIDTH_PX, VIEWS } from "./pictures.js";
-import { BUSY_KEY, openShop, SCHEDULE } from "./shop.js";
+import { BUSY_KEY, LIMIT, openShop, SCHEDULE } from "./shop.js";
 
 /** A README is about 830 px wide: of a page that is drawn larger, its text would be too small there. */
 const PAGE_WIDTH_PX = 960;
@@ -29,6 +29,7 @@ interface Pictured {
 const PAGES: Readonly<Record<(typeof VIEWS)[number], Pictured>> = {
   "console-locks": { hash: "#/locks?order=wait", text: BUSY_KEY, last: "main table" },
   "console-schedule": { hash: `#/runs/${SCHEDULE}`, text: "Occurrences", press: "30d", last: '[aria-label="Schedule"]' },
+  "console-limit": { hash: `#/limits/${LIMIT}`, text: "Left over time", last: '[aria-label="Queue"]' },
   "console-key": { hash: `#/locks/${BUSY_KEY}`, text: "warehouse-1", last: '[aria-label="Timeline"]' },
 };
 

@@ -14,8 +14,8 @@ export const LOOKS = ["light", "dark"] as const;
 /** A reader's colours. */
 export type Look = (typeof LOOKS)[number];
 
-/** The views of the console that are pictured. */
-export const VIEWS = ["console-locks", "console-key", "console-schedule"] as const;
+/** The views of the console that are pictured. The limit comes first: it fills all the time, and a full one has no picture. */
+export const VIEWS = ["console-limit", "console-locks", "console-key", "console-schedule"] as const;
 
 /** The recording of the tour, in colours of its own. */
 export const TOUR = "tour.svg";

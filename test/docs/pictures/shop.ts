@@ -8,6 +8,9 @@ export const BUSY_KEY = "STOCK_4417";
 /** The schedule that is pictured. */
 export const SCHEDULE = "nightly-report";
 
+/** The limit that is pictured. */
+export const LIMIT = "partner-api";
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -55,6 +58,7 @@ export async function openShop(url: string): Promise<Shop> {
   await delay(9_000);
   await acquire("checkout-2", "ORDER_1244");
   await Promise.all(sold);
+  const calls = callPartner(createdBy);
   await acquire("warehouse-1", BUSY_KEY, { leaseMs: 20_000 });
   queue("checkout-1", "ORDER_1231");
   await delay(5_000);
@@ -67,6 +71,7 @@ export async function openShop(url: string): Promise<Shop> {
   await delay(6_000);
   queue("inventory-2", BUSY_KEY);
   await delay(4_000);
+  await calls;
 
   return {
     close: async () => {
@@ -92,4 +97,28 @@ async function nights(client: LockClient): Promise<void> {
     );
     await lease?.release();
   }
+}
+
+/** Calls a partner under a limit: quickly at first, and then a call takes long, so others wait for a permit. */
+async function callPartner(clientOf: (owner: string) => LockClient): Promise<void> {
+  const limits = { rates: [{ count: 30, perMs: 2 * MINUTE_MS, burst: 10 }], concurrent: 2 };
+  const limiter = clientOf("sync-1").limiter(LIMIT, limits);
+  const take = (cost: number): Promise<unknown> => limiter.take({ cost }).catch(() => undefined);
+  const takes = [
+    [4, 3000],
+    [5, 4000],
+    [3, 4000],
+    [4, 4000],
+    [1, 2000],
+  ] as const;
+  for (const [cost, ms] of takes) {
+    await take(cost);
+    await delay(ms);
+  }
+  const hang = (): Promise<unknown> => new Promise(() => undefined);
+  for (const owner of ["sync-2", "sync-3", "sync-4"])
+    void clientOf(owner)
+      .limiter(LIMIT, limits)
+      .run({ waitMs: 10 * MINUTE_MS }, hang)
+      .catch(() => undefined);
 }
