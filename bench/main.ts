@@ -40,6 +40,13 @@ const BENCHES = new Map<string, Listed>([
   ["growth", { about: "requests and units as waiters, leases and keys become more", bench: growth }],
   ["crowd", { about: "up to 100,000 callers that wait in one process", bench: async (sizes) => (await import("./crowd.js")).crowd(sizes) }],
   ["crowds", { about: "crowds on a hot key, in virtual time", bench: async (sizes) => (await import("./crowds/crowds.js")).crowds(sizes) }],
+  [
+    "latency",
+    {
+      about: "the time between two holders at several latencies, in virtual time",
+      bench: async () => (await import("./crowds/latency.js")).latency(),
+    },
+  ],
   ["memory", { about: "CPU and memory of the function", bench: async (sizes) => (await import("./cost/memory.js")).memory(sizes) }],
   [
     "weight",

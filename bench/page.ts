@@ -41,6 +41,7 @@ export async function pageOf(run: Run, page = readPage(PAGE)): Promise<string> {
   const minutes = (run.tookSec / 60).toFixed(1);
   const trial = "**A trial in seconds: these figures show that the benchmarks run, and mean nothing else.** ";
   return withParts(page, {
+    ...partsOf(page),
     machine: `${run.isQuick ? trial : ""}${run.date}, ${run.machine}, load ${run.loadBefore.toFixed(1)} before the run, which took ${minutes} minutes.`,
     targets: targetsTable(targetsOf(run)),
     ...Object.fromEntries(parts),

@@ -1,6 +1,7 @@
 /** The scenes of crowds. Each has callers in processes of their own, who arrive within some hundred ms, and a loop on the bare SDK to compare. */
 import type { AcquireOptions } from "../../lib/client/calls/options.js";
 import type { LockClient } from "../../lib/client/calls/lock-client.js";
+import type { TableBehaviour } from "../../lib/testing/like-dynamodb.js";
 import { type Way, Arena } from "./arena.js";
 import { type Figures, costsOf, percentile } from "./figures.js";
 import { naiveCaller } from "./naive.js";
@@ -29,6 +30,8 @@ export interface Turns {
   readonly byLimiter?: boolean;
   /** The largest error of a caller's clock, in ms. @default that of the arena */
   readonly clockErrorMs?: number;
+  /** What the table does otherwise than DynamoDB within its Region. */
+  readonly behaviour?: Partial<TableBehaviour>;
 }
 
 /** Calls `work` while it holds the key. */
@@ -44,9 +47,10 @@ export function turns({
   waitMs = 45_000,
   byLimiter = false,
   clockErrorMs,
+  behaviour,
 }: Turns): Scene {
   return (seed) => {
-    const arena = new Arena(seed, {}, clockErrorMs);
+    const arena = new Arena(seed, behaviour, clockErrorMs);
     const scene = async (): Promise<Figures> => {
       const holds = await holdersOf(arena, count, way, permits, waitMs, byLimiter);
       const waits: { cameMs: number; grantedMs: number }[] = [];

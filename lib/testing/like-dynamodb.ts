@@ -15,6 +15,8 @@ export interface TableBehaviour {
   /** The share of requests that take longer, by `tailMs`. */
   readonly tailShare: number;
   readonly tailMs: Range;
+  /** The mean time that a busy process or proxy adds on each side of a request, exponentially distributed; 0: nothing. */
+  readonly loadMs: number;
   /** The time for which a transaction holds its items. */
   readonly transactionMs: Range;
   readonly writeUnits: number;
@@ -29,6 +31,7 @@ export const LIKE_DYNAMODB: TableBehaviour = {
   latencyMs: [4, 8],
   tailShare: 0.01,
   tailMs: [100, 200],
+  loadMs: 0,
   transactionMs: [4, 8],
   writeUnits: 1000,
   readUnits: 3000,
@@ -92,16 +95,17 @@ export class TableService {
    * @throws what the request throws; or ServiceError, by which it was certainly not carried out: the throttles and conflicts of DynamoDB
    */
   async serve<Answer>(request: TableRequest<Answer>): Promise<Answer> {
-    const { latencyMs, tailShare, tailMs } = this.#behaviour;
+    const { latencyMs, tailShare, tailMs, loadMs } = this.#behaviour;
     const isSlow = this.#deps.random() < tailShare;
     const tail = isSlow ? this.#within(tailMs) : 0;
     const isSlowToArrive = isSlow && this.#deps.random() < 0.5;
     const wayMs = this.#within(latencyMs) / 2;
-    await this.#pause(wayMs + (isSlowToArrive ? tail : 0));
+    const sideMs = (): number => loadMs && -Math.log(1 - this.#deps.random()) * loadMs;
+    await this.#pause(wayMs + (isSlowToArrive ? tail : 0) + sideMs());
     try {
       return await this.#admitted(request);
     } finally {
-      await this.#pause(wayMs + (isSlowToArrive ? 0 : tail));
+      await this.#pause(wayMs + (isSlowToArrive ? 0 : tail) + sideMs());
     }
   }
 
