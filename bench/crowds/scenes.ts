@@ -30,7 +30,7 @@ export interface Turns {
   readonly byLimiter?: boolean;
   /** The largest error of a caller's clock, in ms. @default that of the arena */
   readonly clockErrorMs?: number;
-  /** What the table does otherwise than DynamoDB within its Region. */
+  /** The table's behaviour. @default that of DynamoDB within a Region */
   readonly behaviour?: Partial<TableBehaviour>;
 }
 
