@@ -50,9 +50,33 @@ _holdfast() {
 if [[ $funcstack[1] == _holdfast ]]; then _holdfast "$@"; else compdef _holdfast holdfast; fi
 `;
 
+const FISH = `# Completion of holdfast for fish: holdfast completion fish | source
+function __holdfast_is_own
+  not contains -- -- (commandline -opc)
+end
+function __holdfast_words
+  set -l word (commandline -ct)
+  holdfast complete -- (commandline -opc)[2..] "$word" 2> /dev/null | string match -v ':*'
+end
+function __holdfast_other
+  set -l words (commandline -opc)
+  set -l word (commandline -ct)
+  set -l at (contains -i -- -- $words)
+  set -e words[1..$at]
+  complete -C (string join ' ' -- (string escape -- $words) "$word")
+end
+complete -c holdfast -f -n __holdfast_is_own -a '(__holdfast_words)'
+complete -c holdfast -f -n 'not __holdfast_is_own' -a '(__holdfast_other)'
+`;
+
+/** The shells with their scripts. */
+const SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;
+/** A shell that completes. */
+export type Shell = keyof typeof SCRIPTS;
+
 /** Returns the shell's script. */
-export function scriptFor(shell: "bash" | "zsh"): string {
-  return shell === "bash" ? BASH : ZSH;
+export function scriptFor(shell: Shell): string {
+  return SCRIPTS[shell];
 }
 
 /** The names of arguments that are a key or the beginning of one. */

@@ -7,7 +7,7 @@ import type { LsArgs, RunsArgs } from "./lists.js";
 import { count, defaulted, duration, some } from "../values.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
-const SHELLS = ["bash", "zsh"] as const;
+const SHELLS = ["bash", "zsh", "fish"] as const;
 const MOST = 1000;
 /** The occurrences of a schedule that are shown by default. */
 const MOST_TICKS = "20";
@@ -128,7 +128,7 @@ export function addCompletion(program: Command, host: CliHost): void {
     .summary("complete on TAB")
     .description("Print what a shell needs to complete the commands and options of holdfast.")
     .addArgument(new Argument("<shell>").choices(SHELLS))
-    .usage("bash|zsh")
+    .usage("bash|zsh|fish")
     .addHelpText("after", "\nExample:\n  $ source <(holdfast completion bash)")
     .action(async (shell: (typeof SHELLS)[number]) => {
       const { scriptFor } = await import("../completion.js");

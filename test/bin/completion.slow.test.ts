@@ -13,6 +13,7 @@ import { endAll, onPath, run } from "./holdfast.js";
 import { serve } from "./service.js";
 
 const runFile = promisify(execFile);
+const HAS_FISH = spawnSync("fish", ["--version"]).status === 0;
 const HAS_ZSH = spawnSync("zsh", ["--version"]).status === 0;
 
 let directory: string;
@@ -21,7 +22,7 @@ let env: NodeJS.ProcessEnv;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "holdfast-"));
   env = plainEnvironment({ PATH: `${await onPath()}:${process.env["PATH"] ?? ""}` });
-  for (const shell of ["bash", "zsh"]) await writeFile(join(directory, shell), (await run(["completion", shell], {})).stdout);
+  for (const shell of ["bash", "zsh", "fish"]) await writeFile(join(directory, shell), (await run(["completion", shell], {})).stdout);
 });
 afterAll(async () => {
   await endAll();
@@ -88,7 +89,7 @@ describe("bash", () => {
     [["holdfast", "runs", "--state", "s"], ["succeeded"]],
     [
       ["holdfast", "completion", ""],
-      ["bash", "zsh"],
+      ["bash", "zsh", "fish"],
     ],
     [["holdfast", "--js"], ["--json"]],
     [["holdfast", "nonsense", "--lea"], []],
@@ -186,5 +187,41 @@ describe("zsh", () => {
     const { stdout } = await runFile("zsh", ["-fc", script, "zsh", join(directory, "zsh"), line], { env });
     const found = stdout.split("\n").flatMap((text) => (text === "" ? [] : [text.split(":", 1)[0] ?? ""]));
     expect(found.filter((one) => one.startsWith(line.split(" ").at(-1) ?? ""))).toEqual(offers);
+  });
+});
+
+describe("fish", () => {
+  beforeEach(({ skip }) => skip(!HAS_FISH, "there is no fish on the path"));
+
+  /** Returns fish's completions for the end of a line. */
+  async function fishOffers(line: string): Promise<readonly string[]> {
+    const script = 'source $argv[1]; complete -C "$argv[2]"';
+    const { stdout } = await runFile("fish", ["-N", "-c", script, join(directory, "fish"), line], { env, cwd: directory });
+    return stdout.split("\n").flatMap((offer) => (offer === "" ? [] : [offer.split("\t")[0] ?? ""]));
+  }
+
+  it.each([
+    ["holdfast ", COMMANDS],
+    ["holdfast lo", ["lock"]],
+    ["holdfast show --ru", ["--run"]],
+    ["holdfast completion ", ["bash", "zsh", "fish"]],
+  ])("completes %j", async (line, offers) => {
+    expect((await fishOffers(line)).toSorted()).toEqual(offers.toSorted());
+  });
+
+  it("leaves what stands after -- to the other command's own completion", async () => {
+    await writeFile(join(directory, "b-report.sh"), "", { mode: 0o755 });
+    expect(await fishOffers("holdfast lock k -- ./b-rep")).toEqual(["./b-report.sh"]);
+    expect(await fishOffers("holdfast lock k -- cat b-rep")).toEqual(["b-report.sh"]);
+    expect(await fishOffers("holdfast lock k -- holdfast lo")).toEqual(["lock"]);
+  });
+
+  it("evaluates nothing that stands on the line", async () => {
+    const file = join(directory, "evaluated-by-fish");
+    for (const word of [`(touch ${file})`, `$(touch ${file})`, `'(touch ${file})'`]) {
+      await fishOffers(`holdfast show ${word} `);
+      await fishOffers(`holdfast lock k -- echo ${word} `);
+    }
+    await expect(access(file)).rejects.toThrow("ENOENT");
   });
 });

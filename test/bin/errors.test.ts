@@ -59,7 +59,11 @@ describe("a command line that breaks a rule", () => {
       "option '--state <state>' argument 'dead' is invalid. Allowed choices are running, interrupted, succeeded, failed.",
       SEE_HELP,
     ],
-    [["completion", "tcsh"], "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh.", SEE_HELP],
+    [
+      ["completion", "tcsh"],
+      "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
+      SEE_HELP,
+    ],
     [["lock", "k"], "lock: there is no command after --", "holdfast lock KEY -- COMMAND"],
     [["lock", "k", "true"], "lock: put -- before the command", "holdfast lock k -- true"],
     [["lock", "--wait", "3s", "k", "echo", "a"], "lock: put -- before the command", "holdfast lock k -- echo a"],
