@@ -1,5 +1,5 @@
 /** Calls to AWS's APIs, signed by `holdfast/sigv4`, as far as the run makes them: no package of AWS's is needed. */
-import { inject } from "vitest";
+import { expect, inject, vi } from "vitest";
 import { type Credentials, sigv4 } from "../../lib/sigv4.js";
 import { ACCOUNT, REGION, ROOT } from "./emulator.js";
 
@@ -34,6 +34,8 @@ interface Message {
   readonly headers: Readonly<Record<string, string>>;
   /** Bytes are not signed. */
   readonly body?: string | Buffer;
+  /** @default {@link REGION} */
+  readonly region?: string;
 }
 
 /** The number of times that an internal error is tried again, as the clients of AWS do. The emulator has some under load. */
@@ -49,9 +51,12 @@ async function send(message: Message, credentials: Credentials): Promise<string>
   }
 }
 
-async function sendOnce({ service, method = "POST", path = "/", headers, body }: Message, credentials: Credentials): Promise<string> {
+async function sendOnce(
+  { service, method = "POST", path = "/", headers, body, region = REGION }: Message,
+  credentials: Credentials,
+): Promise<string> {
   const url = inject("endpoint") + path;
-  const sign = sigv4({ region: REGION, service, credentials });
+  const sign = sigv4({ region, service, credentials });
   const signed = await sign({ method, url, headers, ...(typeof body === "string" && { body }) });
   const response = await fetch(url, { method, headers: { ...headers, ...signed }, ...(body !== undefined && { body: body as BodyInit }) });
   const text = await response.text();
@@ -73,9 +78,44 @@ export async function call<T = Readonly<Record<string, never>>>(
 }
 
 /** Calls an operation of a service with the query protocol. Returns its XML. @throws AwsError */
-export function query(service: keyof typeof QUERY_SERVICES, Action: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+export function query(
+  service: keyof typeof QUERY_SERVICES,
+  Action: string,
+  parameters: Readonly<Record<string, string>>,
+  region = REGION,
+): Promise<string> {
   const body = new URLSearchParams({ Action, Version: QUERY_SERVICES[service], ...parameters }).toString();
-  return send({ service, headers: { "content-type": "application/x-www-form-urlencoded" }, body }, ROOT);
+  return send({ service, headers: { "content-type": "application/x-www-form-urlencoded" }, body, region }, ROOT);
+}
+
+/** Creates or updates a stack of the template without the CDK, and waits for it. Returns its outputs. */
+export async function putStack(
+  action: "CreateStack" | "UpdateStack",
+  { name: StackName, template: TemplateBody, parameters, region }: StackToPut,
+): Promise<Readonly<Record<string, string>>> {
+  const numbered = Object.entries(parameters).flatMap(([name, value], at) => [
+    [`Parameters.member.${at + 1}.ParameterKey`, name],
+    [`Parameters.member.${at + 1}.ParameterValue`, value],
+  ]);
+  const all = { StackName, TemplateBody, "Capabilities.member.1": "CAPABILITY_IAM", ...Object.fromEntries(numbered) };
+  await query("cloudformation", action, all, region);
+  const describeStack = () => query("cloudformation", "DescribeStacks", { StackName }, region);
+  await vi.waitUntil(async () => !(await describeStack()).includes("_IN_PROGRESS"), { timeout: 60_000, interval: 200 });
+  const xml = await describeStack();
+  expect(inXml(xml, "StackStatus"), xml).toBe(action === "CreateStack" ? "CREATE_COMPLETE" : "UPDATE_COMPLETE");
+  return Object.fromEntries(
+    xml
+      .split("<OutputKey>")
+      .slice(1)
+      .map((member) => [member.split("<")[0]!, inXml(member, "OutputValue")]),
+  );
+}
+
+interface StackToPut {
+  readonly name: string;
+  readonly template: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly region?: string;
 }
 
 /** Calls Lambda. @throws AwsError */
@@ -86,10 +126,12 @@ export async function lambda<T>(method: string, path: string, request?: object, 
   return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-export async function upload(bucket: string, files: Readonly<Record<string, Buffer>>): Promise<void> {
+/** Makes a bucket in a Region, with these files. */
+export async function upload(bucket: string, files: Readonly<Record<string, Buffer>>, region = REGION): Promise<void> {
   const headers = { "x-amz-content-sha256": "UNSIGNED-PAYLOAD" };
-  const at = (path: string, body?: Buffer) => send({ service: "s3", method: "PUT", path, headers, ...(body && { body }) }, ROOT);
-  await at(`/${bucket}`);
+  const at = (path: string, body?: Buffer) => send({ service: "s3", method: "PUT", path, headers, region, ...(body && { body }) }, ROOT);
+  const place = `<CreateBucketConfiguration><LocationConstraint>${region}</LocationConstraint></CreateBucketConfiguration>`;
+  await at(`/${bucket}`, region === REGION ? undefined : Buffer.from(place));
   for (const [name, body] of Object.entries(files)) await at(`/${bucket}/${name}`, body);
 }
 

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { createLockClient } from "../../lib/index.js";
 import { sigv4 } from "../../lib/sigv4.js";
-import { assume, call, inXml, lambda, query, resourceOf, upload } from "./aws.js";
+import { assume, call, lambda, putStack, query, resourceOf, upload } from "./aws.js";
 import { ACCOUNT, envOf, REGION, RUN_DIRECTORY } from "./emulator.js";
 import { deploy, ROOT_DIRECTORY, TEMPLATE_DIRECTORY } from "./setup.js";
 
@@ -36,21 +36,9 @@ const outputs: Record<string, string> = {};
 
 /** Creates or updates the stack, and waits for it. */
 async function put(action: "CreateStack" | "UpdateStack", version: Version, Wake: boolean): Promise<void> {
+  const template = readFileSync(join(VERSIONS[version], "holdfast.template.json"), "utf8");
   const parameters = { CodeBucket: "artifacts", CodeKey: `${version}.zip`, Wake: String(Wake) };
-  const numbered = Object.entries(parameters).flatMap(([name, value], at) => [
-    [`Parameters.member.${at + 1}.ParameterKey`, name],
-    [`Parameters.member.${at + 1}.ParameterValue`, value],
-  ]);
-  const TemplateBody = readFileSync(join(VERSIONS[version], "holdfast.template.json"), "utf8");
-  await query("cloudformation", action, {
-    ...{ StackName: STACK, TemplateBody, "Capabilities.member.1": "CAPABILITY_IAM" },
-    ...Object.fromEntries(numbered),
-  });
-  const describeStack = () => query("cloudformation", "DescribeStacks", { StackName: STACK });
-  await vi.waitUntil(async () => !(await describeStack()).includes("_IN_PROGRESS"), { timeout: 60_000, interval: 200 });
-  const xml = await describeStack();
-  expect(inXml(xml, "StackStatus"), version).toBe(action === "CreateStack" ? "CREATE_COMPLETE" : "UPDATE_COMPLETE");
-  for (const member of xml.split("<OutputKey>").slice(1)) outputs[member.split("<")[0]!] = inXml(member, "OutputValue");
+  Object.assign(outputs, await putStack(action, { name: STACK, template, parameters }));
 }
 
 /** Lets the caller's role use an API as the page's policy says. Returns what makes a client of it. */
