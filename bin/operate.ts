@@ -1,6 +1,6 @@
 /** `holdfast break`: ends another holder's hold, identified by its token, so that a later hold is not affected. `holdfast reset`. */
 import { createInterface } from "node:readline/promises";
-import type { Inspection, LockClient } from "../lib/index.js";
+import type { Inspection, LockClient, Rate, ShutOptions } from "../lib/index.js";
 import { CliError, Interrupted } from "./cli-error.js";
 import { formatDuration } from "../console/text/duration.js";
 import { type HoldView, holdsOf } from "./inspect/holds.js";
@@ -73,6 +73,22 @@ export async function reset(key: string, { reason, yes = false }: ResetOptions, 
 export async function resetLimit(name: string, reason: string, { locks, asJson, print }: CommandContext): Promise<number> {
   await locks.limits.reset(name, { reason });
   await print(asJson ? `${JSON.stringify({ key: name, reset: true })}\n` : `${name} is all back: the next take may bring other rates\n`);
+  return 0;
+}
+
+/** A shut of a limit, at these rates or at those of its users. */
+interface ShutArgs extends ShutOptions {
+  readonly rates?: readonly Rate[] | undefined;
+}
+
+/** Shuts a limit. @throws CliError if it is full and no rates are given, since those of its users aren't known then */
+export async function shutLimit(name: string, { rates, ...shut }: ShutArgs, { locks, asJson, print }: CommandContext): Promise<number> {
+  const { items } = rates ? { items: [] } : await locks.limits.list({ prefix: name, max: 1 });
+  const found = rates ?? items.find(({ key }) => key === name)?.rates;
+  if (!found)
+    throw new CliError("notFound", `nobody uses ${name} now, so its rates are not known`, { next: "Say them by --rate, as its users do." });
+  await locks.limiter(name, { rates: found }).shut(shut);
+  await print(asJson ? `${JSON.stringify({ key: name, forMs: shut.forMs })}\n` : `${name} is shut for ${formatDuration(shut.forMs)}\n`);
   return 0;
 }
 

@@ -157,6 +157,7 @@ function next(lane: Lane, line: Line): Lane {
     case "offered":
     case "breaking":
       return withMoment({ ...lane, owner }, line, event);
+    case "shut":
     case "reset":
     case "refused":
       return lane;

@@ -25,7 +25,16 @@ export type { InvocationContext } from "./client/wire/invocation.js";
 export type { OccurrenceOptions, Schedule } from "./client/calls/occurrence.js";
 export type { RefreshOptions, Renewal } from "./client/calls/refresh.js";
 export type { RunningBefore, Tick, TickOptions, TickResult } from "./client/calls/tick.js";
-export { type Limiter, type LimiterOptions, type Limits, type TakeOptions, type TakeResult, limitAll } from "./client/calls/limiter.js";
+export {
+  type LimitedOptions,
+  type Limiter,
+  type LimiterOptions,
+  type Limits,
+  type TakeOptions,
+  type TakeResult,
+  limitAll,
+} from "./client/calls/limiter.js";
+export type { ShutOptions } from "./client/calls/shut.js";
 export type { Lease, State } from "./client/hold/lease-types.js";
 export { type LockedOptions, locked } from "./client/calls/wrap/locked.js";
 export { type OnceOptions, currentRun, runOnce } from "./client/calls/wrap/once.js";

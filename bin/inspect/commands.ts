@@ -4,7 +4,8 @@ import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { BreakOptions, ResetOptions } from "../operate.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
-import { count, defaulted, duration, some } from "../values.js";
+import { count, defaulted, duration, rate, some } from "../values.js";
+import type { Rate } from "../../lib/index.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -77,7 +78,33 @@ export function addInspectCommands(program: Command, host: CliHost): void {
     .summary("list limits that are in use")
     .description("List the limits in use: their rates and permits, what is left of each, who waits, and when all is back.")
     .action(reading(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
-    .addCommand(limitReset(program, host));
+    .addCommand(limitReset(program, host))
+    .addCommand(limitShut(program, host));
+}
+
+/** Returns the command that shuts a limit. */
+function limitShut(program: Command, host: CliHost): Command {
+  const command = new Command("shut")
+    .argument("<name>")
+    .usage("NAME --for DURATION --reason TEXT")
+    .addHelpText("after", example('limits shut partner-api --for 30m --reason "the partner is down"'));
+  return command
+    .summary("let nothing start from a limit for a time")
+    .description("Let nothing start from a limit for a time, whoever takes. What was granted before starts all the same.")
+    .requiredOption("--for <duration>", "how long, at most 24h", duration)
+    .option("--rate <rate>", "its rate, as of limit (default: that of its users; needed if it is full)", rate)
+    .requiredOption("--reason <text>", "why; it is logged")
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .action(
+      withLocks(
+        program,
+        host,
+        "changes",
+      )(async (context, name: string, { for: forMs, reason, rate: rates }: { for: number; reason: string; rate?: readonly Rate[] }) =>
+        (await import("../operate.js")).shutLimit(name, { forMs, reason, rates }, context),
+      ),
+    );
 }
 
 /** Returns the command that gives back all of a limit. */

@@ -182,6 +182,12 @@ export const OPERATIONS = {
     refusals: ["rate-limited", "limit-mismatch"],
     serve: async (api, { path, body }) => answer(await api.take({ ...path, ...body }), plainAnswer),
   }),
+  shutLimit: operation("shutLimit", {
+    body: "ShutRequest",
+    answers: { 200: "Taken" },
+    refusals: ["limit-mismatch"],
+    serve: async (api, { path, body }) => answer(await api.shutLimit({ ...path, ...body }), plainAnswer),
+  }),
   limit: operation("limit", {
     answers: { 200: "Limit" },
     refusals: ["not-found"],

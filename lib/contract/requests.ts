@@ -233,18 +233,26 @@ const Rate = v.strictObject({
   ),
 });
 
+const rates = v.pipe(
+  v.array(Rate, ratesRule),
+  v.minLength(1, ratesRule),
+  v.maxLength(LIMITS.ratesMax, ratesRule),
+  v.description("How much, per how long. All users of the limit give the same."),
+);
+
 const TakeRequest = v.strictObject({
-  rates: v.pipe(
-    v.array(Rate, ratesRule),
-    v.minLength(1, ratesRule),
-    v.maxLength(LIMITS.ratesMax, ratesRule),
-    v.description("How much, per how long. All users of the limit give the same."),
-  ),
+  rates,
   cost: v.optional(described(rateCount, "At most the burst of every rate."), 1),
   waitMs: v.optional(
     described(integer(0, LIMITS.takeWaitMaxMs), "A start in the future is granted if it is that near; 0: now or not at all."),
     0,
   ),
+});
+
+const ShutRequest = v.strictObject({
+  rates,
+  forMs: described(integer(1, LIMITS.takeWaitMaxMs), "Nothing starts for so long. A limit that is shut for longer stays so."),
+  ...ResetRequest.entries,
 });
 
 /** The query of `GET /v1/limits`. */
@@ -274,6 +282,7 @@ export const REQUESTS = {
   ResetRequest,
   ResetRunRequest,
   TakeRequest,
+  ShutRequest,
 } as const satisfies Record<string, v.GenericSchema<unknown, object>> & {
   readonly AcquireRequest: Entries<AcquireParameters & Pick<LeaseRequest, "wake">>;
   readonly RenewRequest: Entries<Pick<Renewal, "leaseMs" | "meta">>;

@@ -9,6 +9,9 @@
  *  3. With a wait, a take that doesn't fit yet gets a start in the future. It is charged at once, so its start is reserved: no queue, no
  *     poll. While the clocks don't agree, a take starts now or is refused.
  *
+ * A shut keeps a limit shut until T: it raises `fullAt` of the first bucket to `T + span − charge(1)`, so that not even a take of 1 fits before
+ * T by the clocks of its decision. Like a take it only ever raises `fullAt`: stricter, never looser.
+ *
  * In any true time w, at most `burst + rate × (w + 2E + D + S)` starts, if one clock of each decision is within E of true time. D is how far
  * the clocks of a decision are apart, at most 2 s; S is the longest time from reading the clocks to the write. Reason: `latest` is at least
  * `t − E − S` and `now` is at most `t + E + D`; each take between two others adds its charge to `fullAt`.
@@ -75,6 +78,13 @@ export interface Taken {
   readonly remaining: readonly number[];
 }
 
+/** Nothing starts from a limit of these rates before a time is over. */
+export interface Shut {
+  readonly rates: readonly RateWithBurst[];
+  /** The time from now, in ms, by the later clock. */
+  readonly forMs: number;
+}
+
 /** A limit as anybody sees it. */
 export interface LimitView {
   readonly key: string;
@@ -103,15 +113,37 @@ const BURST_SHARE = 4;
 /** Decides a take: {@link LimitRecord} undefined means that nothing was taken before. */
 export function decideTake(record: LimitRecord | undefined, take: Take, reading: ClockReading): TakeDecision {
   const { rates } = take;
-  if (record && !hasRates(record, rates)) {
-    const fullInMs = fullInMsOf(record, reading);
-    if (fullInMs > 0) return { answer: refuseMismatch(record, fullInMs) };
-  }
+  const refusal = record && mismatchOf(record, rates, reading);
+  if (refusal) return { answer: refusal };
   const buckets = bucketsOf(record, rates);
   if (buckets.some((bucket) => bucket.fullAtUs > latestFitUs(bucket, take, reading)))
     return { answer: refuse("rate-limited", { retryAfterMs: untilFitsMs(buckets, take, reading) }) };
   const next = { buckets: buckets.map((bucket) => ({ ...bucket, fullAtUs: fullAfter(bucket, take.cost, reading) })) };
   return { answer: takenFrom(next, take, reading), next };
+}
+
+/** Decides a shut. The answer is that of a look: the time until a take of 1 may start, and what remains, which is nothing. */
+export function decideShut(record: LimitRecord | undefined, shut: Shut, reading: ClockReading): TakeDecision {
+  const refusal = record && mismatchOf(record, shut.rates, reading);
+  if (refusal) return { answer: refusal };
+  const buckets = bucketsOf(record, shut.rates).map((bucket, index) =>
+    index === 0 ? { ...bucket, fullAtUs: Math.max(bucket.fullAtUs, shutUs(bucket, shut.forMs, reading)) } : bucket,
+  );
+  return { answer: shutFrom({ buckets }, reading), next: { buckets } };
+}
+
+/** Returns the answer to a shut that left these buckets. */
+export function shutFrom({ buckets }: LimitRecord, reading: ClockReading): Taken {
+  return {
+    ok: true,
+    startInMs: untilFitsMs(buckets, { rates: buckets, cost: 1, waitMs: 0 }, reading),
+    remaining: buckets.map((bucket) => remainingOf(bucket, reading)),
+  };
+}
+
+/** Returns the least `fullAtUs` of a bucket from which no take starts before `forMs` are over. */
+export function shutUs(rate: RateWithBurst, forMs: number, { latestMs }: ClockReading): number {
+  return (latestMs + forMs) * 1000 + spanUs(rate) - chargeUs(rate, 1);
 }
 
 /** Returns the answer to a take that was granted, and left these buckets. */
@@ -235,7 +267,11 @@ function remainingOf(bucket: Bucket, reading: ClockReading): number {
   return Math.min(bucket.burst, Math.max(0, Math.floor(units)));
 }
 
-function refuseMismatch({ buckets }: LimitRecord, retryAfterMs: number): Refusal {
+/** Returns the refusal of other rates than the record's, until it is full. */
+function mismatchOf(record: LimitRecord, rates: readonly RateWithBurst[], reading: ClockReading): Refusal | undefined {
+  const retryAfterMs = hasRates(record, rates) ? 0 : fullInMsOf(record, reading);
+  if (retryAfterMs === 0) return undefined;
+  const { buckets } = record;
   const theirs = buckets.map(({ count, perMs, burst }) => `at most ${count + burst - 1} in ${perMs} ms, ${burst} at once`).join("; ");
   const detail = `Others use this limit at other rates (${theirs}), until it is full again in ${retryAfterMs} ms, or an operator resets it`;
   return refuse("limit-mismatch", { retryAfterMs, detail });

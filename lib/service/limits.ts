@@ -25,6 +25,18 @@ export function limitOperations(context: RequestContext): LimitApi {
         return answer;
       });
     },
+    shutLimit: ({ key, rates, forMs, reason }) => {
+      const shut = { rates: rates.map(withBurst), forMs };
+      const request = { key, kind: "limits" } as const;
+      const impossible = refuseRates({ ...shut, cost: 1 });
+      if (impossible) return Promise.resolve(context.refused(request, impossible));
+      return context.carryOut(request, async () => {
+        const answer = await store.limits.shut({ namespace, key }, shut, clocks);
+        if (!answer.ok) return context.refused(request, answer);
+        context.logShut(request, answer.startInMs, reason);
+        return answer;
+      });
+    },
     limit: ({ key }) =>
       context.carryOut({ key, kind: "limits" }, async () => {
         const record = await store.limits.read({ namespace, key });

@@ -13,7 +13,7 @@ import { type Caller, digestOfPrincipal } from "./caller.js";
 
 /** A line of the log. `lease` is a hash of the leaseId: the same for the same lease, and no proof of the hold. */
 export interface LogLine {
-  readonly event: LeaseEvent["event"] | "refused";
+  readonly event: LeaseEvent["event"] | "refused" | "shut";
   readonly namespace: string;
   readonly kind: "lock" | "run" | "limit";
   readonly model: string;
@@ -46,6 +46,8 @@ export interface LogLine {
   readonly rates?: string;
   /** For a take of a limit: the amount that it takes of each rate. */
   readonly cost?: number;
+  /** For a limit that was shut: the time in ms until its next start. */
+  readonly forMs?: number;
   /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];
@@ -113,6 +115,11 @@ export function refusalLine(
 /** Makes the line for the reset of a limit. */
 export function resetLine(of: KeyOfKind, caller: Caller, operateAtMs: number, reason: string): LogLine {
   return { event: "reset", ...common(of, caller, operateAtMs), principal: caller.principal, reason };
+}
+
+/** Makes the line for a limit that was shut. */
+export function shutLine(of: KeyOfKind, caller: Caller, operateAtMs: number, shut: Pick<LogLine, "forMs" | "reason">): LogLine {
+  return { event: "shut", ...common(of, caller, operateAtMs), principal: caller.principal, ...shut };
 }
 
 const LINE_KIND = { locks: "lock", runs: "run", limits: "limit" } as const;

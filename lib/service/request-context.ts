@@ -16,7 +16,7 @@ import type { Address, LockStore, ReadClocks, SleeperStore } from "../store/port
 import { KeyContended, StoreNotConfigured, StoreUnavailable, UnreadableRecord } from "../store/port.js";
 import { type Caller, digestOfPrincipal, SHARED_NAMESPACE } from "./caller.js";
 import { type RequestClocks, UnfitClocks, guarded, known } from "./clocks.js";
-import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine, takeLine } from "./log.js";
+import { type Log, eventLine, NO_LOG, printableMessage, refusalLine, resetLine, shutLine, takeLine } from "./log.js";
 
 /** The parts of the service. */
 export interface ServiceDeps {
@@ -160,6 +160,10 @@ export class RequestContext {
 
   logTake(request: Logged, startInMs: number): void {
     if (this.deps.log !== NO_LOG) this.deps.log(takeLine(request, this.caller, this.#logTimeMs(), startInMs));
+  }
+
+  logShut(request: Logged, forMs: number, reason: string): void {
+    if (this.deps.log !== NO_LOG) this.deps.log(shutLine(request, this.caller, this.#logTimeMs(), { forMs, reason }));
   }
 
   logReset(request: Logged, reason: string): void {

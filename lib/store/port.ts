@@ -7,7 +7,7 @@ import type { Acquire, AnswerTo, Command, LeaseEvent } from "../core/commands.js
 import type { Kind, RecordParameters, WakeTarget } from "../core/api/locks.js";
 import { type Refusal, refuse } from "../core/errors.js";
 import { LIMITS } from "../core/limits.js";
-import type { LimitRecord, Take, Taken } from "../core/rate.js";
+import type { LimitRecord, Shut, Take, Taken } from "../core/rate.js";
 import type { LockRecord, Payload } from "../core/record.js";
 import type { ClockReading } from "../core/time.js";
 
@@ -70,6 +70,8 @@ export interface LimitStore {
    * @throws StoreUnavailable when the table can't be reached, as {@link LockStore.apply}
    */
   take(name: LimitName, take: Take, clocks: ReadClocks): Promise<Taken | Refusal>;
+  /** Lets nothing start from a limit for a time. Sent twice, it lasts for as long from the second. @throws StoreUnavailable as a take */
+  shut(name: LimitName, shut: Shut, clocks: ReadClocks): Promise<Taken | Refusal>;
   /** Makes every bucket of a limit full. Returns it as it is then; undefined if there is none. */
   reset(name: LimitName): Promise<LimitRecord | undefined>;
   /** Returns the limit by a strongly consistent read; undefined if nothing was ever taken, or long ago. */

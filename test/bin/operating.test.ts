@@ -159,3 +159,25 @@ describe("limits reset", () => {
     expect(await json("limits", "list")).toMatchObject({ items: [{ key: "listed" }] });
   });
 });
+
+describe("limits shut", () => {
+  it("lets nobody start for a time, at the rates of the limit's users or at those given", async () => {
+    const used = service.locks.limiter("shut-used", { rates: [{ count: 100, perMs: 60_000 }] });
+    await used.take();
+    expect(await holdfast("limits", "shut", "shut-used", "--for", "30m", "--reason", "maintenance")).toEqual({
+      status: 0,
+      stdout: "shut-used is shut for 30m\n",
+      stderr: "",
+    });
+    await expect(used.take()).rejects.toMatchObject({ name: "LimitExceededError" });
+    expect(service.lines).toContainEqual(
+      expect.objectContaining({ event: "shut", id: "shut-used", reason: "maintenance", forMs: 1_800_000 }),
+    );
+    expect(await json("limits", "shut", "shut-new", "--for", "1h", "--rate", "5/1s", "--reason", "x")).toEqual({
+      key: "shut-new",
+      forMs: 3_600_000,
+    });
+    expect(await holdfast("limits", "shut", "never", "--for", "1h", "--reason", "x")).toMatchObject({ status: 66 });
+    expect(await holdfast("limits", "shut", "shut-used", "--for", "25h", "--reason", "x")).toMatchObject({ status: 64 });
+  });
+});

@@ -282,3 +282,45 @@ describe("work under a limit", () => {
     await locks.clock.settle(late);
   });
 });
+
+describe("a limit that is shut", () => {
+  it("lets nobody start before its time who takes afterwards, whatever was left", async () => {
+    const { clock, locks, rival } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    await limiter.take({ cost: 2 });
+    await limiter.shut({ forMs: 60_000, reason: "the partner asked" });
+    await expect(rival.limiter("partner", TEN).take()).rejects.toMatchObject({ name: "LimitExceededError" });
+    await clock.advance(59_000);
+    await expect(limiter.take()).rejects.toThrow(LimitExceededError);
+    const late = limiter.take({ waitMs: 10_000 });
+    await clock.advance(1100);
+    expect((await late).waitedMs).toBeGreaterThanOrEqual(999);
+  });
+
+  it.each<[what: string, error: (nowMs: number) => object, isShut: boolean]>([
+    ["seconds in the headers of its response", () => ({ response: { headers: new Headers({ "retry-after": "30" }) } }), true],
+    ["a date in its headers", (nowMs) => ({ headers: { "Retry-After": new Date(nowMs + 30_000).toUTCString() } }), true],
+    ["seconds in those of its cause", () => ({ cause: { $response: { headers: { "retry-after": 30 } } } }), true],
+    ["a date that is over", (nowMs) => ({ headers: { "retry-after": new Date(nowMs - 1000).toUTCString() } }), false],
+    ["nothing", () => ({}), false],
+  ])("is shut by itself by an error of its work with %s, if that was asked for", async (_what, error, isShut) => {
+    const { asked, clock, forget, locks } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    const thrown = Object.assign(new Error("busy"), error(clock.wallMs()));
+    const fail = () => Promise.reject(thrown);
+    await expect(limiter.run({ shutOnRetryAfter: true }, fail)).rejects.toBe(thrown);
+    expect(asked()).toEqual(isShut ? ["take", "shutLimit"] : ["take"]);
+    if (isShut) await expect(limiter.run(fail)).rejects.toThrow(LimitExceededError);
+    forget();
+    await expect(locks.limiter("other", TEN).run(fail)).rejects.toBe(thrown);
+    expect(asked()).toEqual(["take"]);
+  });
+
+  it("refuses by name what it can't be shut for", async () => {
+    const limiter = counted().locks.limiter("partner", TEN);
+    await expect(limiter.shut({ forMs: 0, reason: "x" })).rejects.toMatchObject({ field: "forMs" });
+    await expect(limiter.shut({ forMs: 86_400_001, reason: "x" })).rejects.toMatchObject({ field: "forMs" });
+    await expect(limiter.shut({ forMs: 1, reason: "" })).rejects.toMatchObject({ field: "reason" });
+    await expect(limiter.take({ shutOnRetryAfter: true } as TakeOptions)).rejects.toMatchObject({ field: "shutOnRetryAfter" });
+  });
+});

@@ -144,7 +144,8 @@ describe("the document", () => {
 
   it("needs a body exactly where the service does", () => {
     const needed = operations.filter(({ operation }) => operation.requestBody?.required).map(({ operation }) => operation.operationId);
-    const those = "changeMode transfer wait notify break acquireSet renewSet releaseSet renewMany complete resetRun take resetLimit";
+    const those =
+      "changeMode transfer wait notify break acquireSet renewSet releaseSet renewMany complete resetRun take shutLimit resetLimit";
     expect(needed.join(" ")).toBe(those);
     const { TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest } = REQUESTS;
     for (const schema of [TransferRequest, WaitRequest, NotifyRequest, BreakRequest, OutcomeRequest, ResetRequest, TakeRequest])
@@ -176,6 +177,7 @@ describe("the document", () => {
     ["run", ["200", "304", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
     ["runs", ["200", "400", "401", "403", "413", "415", "429", "500", "503"]],
     ["resetRun", ["200", "400", "401", "403", "404", "409", "412", "413", "415", "429", "500", "503"]],
+    ["shutLimit", ["200", "400", "401", "403", "409", "413", "415", "429", "500", "503"]],
     ["resetLimit", ["200", "400", "401", "403", "404", "413", "415", "429", "500", "503"]],
   ])("has every status that %s has", (id, statuses) => {
     expect(Object.keys(byId.get(id)?.responses ?? {}).sort()).toEqual(statuses);
@@ -217,6 +219,7 @@ const SCHEMAS = {
   complete: REQUESTS.OutcomeRequest,
   resetRun: REQUESTS.ResetRequest,
   resetLimit: REQUESTS.ResetRequest,
+  shutLimit: REQUESTS.ShutRequest,
 } as const;
 /** Bodies, and true if the service accepts them. */
 const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean, body: object])[] = [
@@ -305,6 +308,10 @@ const BODIES: readonly (readonly [operation: keyof typeof SCHEMAS, good: boolean
   ["resetRun", false, {}],
   ["resetLimit", true, { reason: "x" }],
   ["resetLimit", false, {}],
+  ["shutLimit", true, { rates: [{ count: 1, perMs: 1000 }], forMs: 86_400_000, reason: "x" }],
+  ["shutLimit", false, { rates: [{ count: 1, perMs: 1000 }], forMs: 0, reason: "x" }],
+  ["shutLimit", false, { rates: [{ count: 1, perMs: 1000 }], forMs: 1 }],
+  ["shutLimit", false, { rates: [], forMs: 1, reason: "x" }],
   ["resetRun", false, { reason: "" }],
   ["resetRun", false, { reason: "x", key: "y" }],
 ];

@@ -17,7 +17,20 @@ export const GROUPS: Readonly<Record<string, readonly string[]>> = {
     ...["Work", "Inspection", "HolderView", "WatchOptions", "ElectOptions", "Lead"],
   ],
   jobs: ["RefreshOptions", "Renewal", "Tick", "TickOptions", "OccurrenceOptions", "Schedule", "TickResult", "RunningBefore"],
-  limits: ["LimitView", "Limiter", "LimiterOptions", "Limits", "Rate", "TakeOptions", "TakeResult", "limitAll"],
+  limits: [
+    ...[
+      "LimitView",
+      "LimitedOptions",
+      "Limiter",
+      "LimiterOptions",
+      "Limits",
+      "Rate",
+      "ShutOptions",
+      "TakeOptions",
+      "TakeResult",
+      "limitAll",
+    ],
+  ],
   sets: ["LeaseSet", "SetKey", "SetOptions"],
   runs: ["Run", "RunResult", "RunOptions", "Runs", "RunInspection", "RunView"],
   wrappers: [

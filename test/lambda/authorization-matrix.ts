@@ -194,6 +194,11 @@ export const MATRIX: Readonly<Record<OperationName, readonly Row[]>> = {
       "200",
     ]),
   ],
+  shutLimit: [
+    row("the owner's limit", ({ key }) => ({ key, body: { ...TAKE_BODY, forMs: 1000, reason: "stuck" } }), [
+      ...(["200 → changed", "200 → changed", "200 → changed", "200"] as const),
+    ]),
+  ],
   resetLimit: [row("the owner's limit", ({ key }) => ({ key, body: { reason: "stuck" } }), toOperators("200 → changed", "404 not-found"))],
   limit: [row("the owner's limit", ({ key }) => ({ key }), ["200", "200", "200", "404 not-found"])],
   limits: [row("the owner's limit", ({ key }) => ({ query: { prefix: key } }), toOperators("200 of 1", "200 of 0"))],

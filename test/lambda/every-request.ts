@@ -43,6 +43,7 @@ export const DECISIONS: readonly Request[] = [
   [COMPLETE_RUN, { state: "succeeded", result: "x".repeat(2_000) }],
   [RESET, { reason: "x" }],
   ["POST /v1/limits/{key}/reset", { reason: "x" }],
+  ["POST /v1/limits/{key}/shut", { rates: [{ count: 1, perMs: 1000 }], forMs: 1000, reason: "x" }],
   [INSPECT_RUN],
   ["GET /v1/runs"],
 ];

@@ -5,7 +5,8 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type LimitRecord, type RateWithBurst, decideTake } from "../../lib/core/rate.js";
+import { type LimitRecord, type RateWithBurst, decideShut, decideTake } from "../../lib/core/rate.js";
+import type { ClockReading } from "../../lib/core/time.js";
 import type { TableCalls, UpdateInput } from "../../lib/store/dynamo/calls.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
 import type { LimitStore } from "../../lib/store/port.js";
@@ -58,10 +59,12 @@ const MISTAKES: Readonly<Record<string, Change>> = {
     "(attribute_not_exists(gp) OR attribute_exists(gp))",
   ),
   "the first candidate isn't charged": update(/(g\d = if_not_exists\(\w+, :zero\)) \+ :charge\d/g, "$1 + :zero"),
+  "a shut takes the place of a longer one": condition(/NOT \(g0 > :shut\)/g, "NOT (nothing > :shut)"),
   "another candidate isn't charged": update(/(g\dc = if_not_exists\(\w+, :zero\)) \+ :charge\d/g, "$1 + :zero"),
 };
 
 /** Plays one history. Returns where store and core differ, and the kinds of the answers. */
+// Over 60 lines: the steps share the state of the history.
 async function play(seed: number, change: Change = unchanged) {
   const random = new Random(seed);
   const table = new DynamoTable({ tableName: "simulated", ...TABLE }, () => START_MS);
@@ -90,6 +93,7 @@ async function play(seed: number, change: Change = unchanged) {
   async function take(by: LimitStore): Promise<void> {
     const earlyMs = random.whole(0, apartMs);
     const reading = { earliestMs: nowMs - earlyMs, latestMs: nowMs - earlyMs + random.whole(0, apartMs) };
+    if (random.chance(0.1)) return shut(by, reading);
     const smallest = Math.min(...rates.map(({ burst }) => burst));
     const asked = {
       rates,
@@ -106,6 +110,17 @@ async function play(seed: number, change: Change = unchanged) {
     if (!isSame) differs.push(`seed ${seed}: ${JSON.stringify([answer, decided.answer])}`);
     if (!isDeepStrictEqual(await newProcess().read(NAME), record)) differs.push(`seed ${seed}: the record`);
     kinds.add(`${decided.answer.ok ? (decided.answer.startInMs > 0 ? "later" : "now") : decided.answer.code} after ${count}`);
+  }
+  async function shut(by: LimitStore, reading: ClockReading): Promise<void> {
+    const asked = { rates, forMs: random.whole(1, 3000) };
+    written = { count: 0, record };
+    const answer = await by.shut(NAME, asked, () => reading);
+    const decided = decideShut(written.record, asked, reading);
+    // One that is shut for longer isn't written.
+    if (!isDeepStrictEqual(decided.next, written.record)) record = decided.next ?? record;
+    if (!isDeepStrictEqual(answer, decided.answer)) differs.push(`seed ${seed}: a shut: ${JSON.stringify([answer, decided.answer])}`);
+    if (!isDeepStrictEqual(await newProcess().read(NAME), record)) differs.push(`seed ${seed}: the record after a shut`);
+    kinds.add(`shut: ${answer.ok ? "ok" : answer.code} after ${written.count}`);
   }
   /** Takes of others, while a process has the answer to a refused write on its way. */
   async function others(): Promise<void> {
@@ -132,7 +147,16 @@ describe("takes of several processes", () => {
     }
     const once = ["now", "later", "rate-limited", "limit-mismatch"].map((kind) => `${kind} after 1`);
     expect([...kinds]).toEqual(
-      expect.arrayContaining([...once, "now after 2", "later after 2", "rate-limited after 0", "rate-limited after 2"]),
+      expect.arrayContaining([
+        ...once,
+        "shut: ok after 1",
+        "shut: ok after 2",
+        "shut: limit-mismatch after 1",
+        "now after 2",
+        "later after 2",
+        "rate-limited after 0",
+        "rate-limited after 2",
+      ]),
     );
   });
 

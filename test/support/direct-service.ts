@@ -64,7 +64,7 @@ export function failing(error: unknown): LockStore {
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- anything can be thrown
   const fail = (): Promise<never> => Promise.reject(error);
   const { parameters } = createMemoryStore({ policy: createPolicy() });
-  const limits = { take: fail, reset: fail, read: fail, list: fail };
+  const limits = { take: fail, shut: fail, reset: fail, read: fail, list: fail };
   const reads = { tenancy: fail, doors: fail, read: fail, list: fail, readPayload: fail };
   return { parameters, limits, ...reads, apply: fail, applyAll: fail, keepPayload: fail };
 }

@@ -6,7 +6,7 @@
 import type { Acquire, Command, Decision, Touch } from "../../lib/core/commands.js";
 import { withTouch } from "../../lib/core/lock/pace.js";
 import { isSameQueue } from "../../lib/core/lock/places.js";
-import { type LimitRecord, decideTake, fullAgain } from "../../lib/core/rate.js";
+import { type LimitRecord, decideShut, decideTake, fullAgain } from "../../lib/core/rate.js";
 import type { LockRecord, LockPolicy } from "../../lib/core/record.js";
 import { type Clock, systemClock } from "../../lib/core/time.js";
 import { transition } from "../../lib/core/transition.js";
@@ -182,6 +182,11 @@ export function createMemoryLimits(): LimitStore {
   return {
     async take(name, take, clocks) {
       const { answer, next } = decideTake(records.get(idOfLimit(name))?.[1], take, clocks());
+      if (next) records.set(idOfLimit(name), [name, next]);
+      return answer;
+    },
+    async shut(name, shut, clocks) {
+      const { answer, next } = decideShut(records.get(idOfLimit(name))?.[1], shut, clocks());
       if (next) records.set(idOfLimit(name), [name, next]);
       return answer;
     },

@@ -250,6 +250,11 @@ const SCENES: Readonly<Record<string, readonly Step[]>> = {
     step("limit", limit),
     step("limit", { key: "NONE" }),
   ],
+  "a limit that is shut": [
+    step("shutLimit", { ...limit, ...RATES, forMs: 60_000, reason: "the partner asked" }),
+    step("take", { ...limit, ...RATES }),
+    step("shutLimit", { ...limit, rates: [{ count: 20, perMs: MINUTE, burst: 4 }], forMs: 1, reason: "x" }),
+  ],
   "the service itself": [
     step("health", {}),
     step("health", { deep: "1", caller: "1" }),

@@ -584,14 +584,19 @@ class _Calls(Generic[L]):
         return result
 
     def _take(self, name: str, rates: Sequence[Rate], cost: int, wait: float) -> Steps[float]:
-        listed = [{"count": r.count, "perMs": _ms(r.per), **({} if r.burst is None else {"burst": r.burst})} for r in rates]
-        body: dict[str, Any] = {"rates": listed, "cost": cost}
-        if wait > 0:
-            body["waitMs"] = _ms(wait)
-        is_taken = lambda taken: _is_count(taken.get("startInMs")) and isinstance(taken.get("remaining"), list)
-        answer = (yield from self._call("POST", f"/v1/limits/{_name(name)}/takes", body, proves=is_taken))[1]
-        start: float = answer["startInMs"] / 1000
+        start = yield from self._of_limit(name, "takes", rates, {"cost": cost, **({"waitMs": _ms(wait)} if wait > 0 else {})})
         yield _Pause(start)
+        return start
+
+    def _shut(self, name: str, rates: Sequence[Rate], seconds: float, reason: str) -> Steps[None]:
+        yield from self._of_limit(name, "shut", rates, {"forMs": _ms(seconds), "reason": reason})
+
+    def _of_limit(self, name: str, what: str, rates: Sequence[Rate], more: Mapping[str, Any]) -> Steps[float]:
+        """Takes from a limit or shuts it. Returns the seconds until the start."""
+        listed = [{"count": r.count, "perMs": _ms(r.per), **({} if r.burst is None else {"burst": r.burst})} for r in rates]
+        is_taken = lambda taken: _is_count(taken.get("startInMs")) and isinstance(taken.get("remaining"), list)
+        answer = (yield from self._call("POST", f"/v1/limits/{_name(name)}/{what}", {"rates": listed, **more}, proves=is_taken))[1]
+        start: float = answer["startInMs"] / 1000
         return start
 
     def _call(
@@ -1408,6 +1413,11 @@ class Client(_Calls[Lock]):
         has no room within `blocking_timeout`."""
         return _carry_out(self._take(name, rates, cost, blocking_timeout))
 
+    def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:
+        """Shuts a limit for all its users: who takes afterwards starts in so many seconds at the earliest, at most a day. A limit that is shut for
+        longer stays so."""
+        _carry_out(self._shut(name, rates, seconds, reason))
+
     def call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Tuple[int, Dict[str, Any]]:
         """Sends any request, and sends it again without a definite answer, unless not `again`. Returns status and body; raises `Problem`."""
         return _carry_out(self._call(method, path, body, again=again))
@@ -1445,6 +1455,10 @@ class AsyncClient(_Calls[AsyncLock]):
     async def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
         """Takes from a limit, as `Client.take`."""
         return await _carry_out_in_task(self._take(name, rates, cost, blocking_timeout))
+
+    async def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:
+        """Shuts a limit, as `Client.shut`."""
+        await _carry_out_in_task(self._shut(name, rates, seconds, reason))
 
     async def call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Tuple[int, Dict[str, Any]]:
         """Sends any request, as `Client.call`."""

@@ -401,6 +401,14 @@ class Limits(unittest.TestCase):
         self.assertEqual((refused.exception.code, refused.exception.status), ("rate-limited", 429))
         self.assertGreater(locks.take(name, rates, blocking_timeout=5), 0)
 
+    def test_shuts_a_limit_for_all_its_users(self) -> None:
+        locks, name, rates = Client(URL), fresh("LIMIT"), [Rate(5, per=8)]
+        locks.shut(name, rates, seconds=60, reason="the partner asked")
+        with self.assertRaises(Problem) as refused:
+            Client(URL).take(name, rates)
+        self.assertEqual(refused.exception.code, "rate-limited")
+        self.assertGreater(refused.exception.retry_after or 0, 50)
+
 
 class Tasks(unittest.IsolatedAsyncioTestCase):
     def setUp(self) -> None:

@@ -14,7 +14,8 @@ import { capWaitMs } from "../wire/invocation.js";
 import type { Locks } from "./locks.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { WorkLast } from "./options.js";
-import { type Checks, CHECKS, checkOptions, checkResult, checkWork, ms, refused, whole } from "../wire/checks.js";
+import { type Checks, CHECKS, checkOptions, checkResult, checkWork, ms, ofType, refused, whole } from "../wire/checks.js";
+import type { ShutOptions } from "./shut.js";
 import { type Session, CALL_BUDGET_MS, orNothing } from "./session.js";
 import { pause } from "../wire/retry.js";
 
@@ -38,6 +39,15 @@ export interface TakeOptions {
   readonly timeoutMs?: number | undefined;
   /** Cancels the wait with an AbortError. What was taken stays taken. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Options of a call under a limit. */
+export interface LimitedOptions extends TakeOptions {
+  /**
+   * True to shut the limit if the work's error has a `Retry-After` in its headers, or in those of its response or cause: nobody starts before
+   * then. @default false
+   */
+  readonly shutOnRetryAfter?: boolean | undefined;
 }
 
 /** A granted take. */
@@ -67,7 +77,13 @@ export interface Limiter {
    *   before it: it doesn't begin then; the error of `work`.
    */
   run<T>(work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
-  run<T>(options: TakeOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
+  run<T>(options: LimitedOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
+  /**
+   * Shuts the limit for all its users: who takes after it resolved starts in `forMs` at the earliest, as if everything had been taken. Starts that
+   * were granted before stay. A limit that is shut for longer stays so; an operator opens it by {@link Limits.reset}.
+   * @throws LockError `limit-mismatch` if others use the name with other rates; LockUnavailableError if there was no response
+   */
+  shut(options: ShutOptions): Promise<void>;
   /** Returns what can be taken at once, of each rate; 0 while others use the name with other rates. @throws LockUnavailableError */
   remaining(): Promise<readonly number[]>;
 }
@@ -110,6 +126,11 @@ const REFUSALS: ReadonlySet<string> = new Set(["rate-limited", "limit-mismatch"]
 /** The check of a time for an answer. */
 export const TIMEOUT = ms(100, CALL_BUDGET_MS);
 const TAKE: Checks<Omit<TakeOptions, "cost">> = { waitMs: ms(0, LIMITS.takeWaitMaxMs), timeoutMs: TIMEOUT, signal: CHECKS.signal };
+
+const RUN: Checks<Pick<LimitedOptions, "shutOnRetryAfter">> = { shutOnRetryAfter: ofType("boolean") };
+
+/** Loads what shuts a limit. */
+const shutting = () => import("./shut.js");
 
 /** @throws InvalidRequestError naming the invalid option of a limiter. */
 export function checkLimiter(options: LimiterOptions): void {
@@ -173,10 +194,10 @@ export class NamedLimiter implements Limiter {
     return this.#take(options);
   }
 
-  async run<T>(...rest: WorkLast<TakeOptions, Lease | undefined, T>): Promise<T> {
+  async run<T>(...rest: WorkLast<LimitedOptions, Lease | undefined, T>): Promise<T> {
     const [options, work] = optionsAndWork(rest);
     checkWork("run", "work", work);
-    this.check("run", options);
+    this.check("run", options, RUN);
     const limit = this.#concurrent;
     const { clock } = this.#session.deps;
     const { waitMs = 0, signal } = options;
@@ -184,9 +205,22 @@ export class NamedLimiter implements Limiter {
     const started = async (lease: Lease | undefined): Promise<T> => {
       await this.#take({ ...options, waitMs: Math.max(0, waitMs - Math.ceil(elapsedMs(began, instantOf(clock)))) });
       lease?.assertHeld();
-      return checkResult(await work(lease));
+      try {
+        return checkResult(await work(lease));
+      } catch (error) {
+        if (options.shutOnRetryAfter) await (await shutting()).shutAfter(this.#limit, error);
+        throw error;
+      }
     };
     return limit === undefined ? started(undefined) : this.#locks().withLock(this.name, { limit, waitMs, signal }, started);
+  }
+
+  async shut(options: ShutOptions): Promise<void> {
+    await (await shutting()).shut(this.#limit, options);
+  }
+
+  get #limit() {
+    return { session: this.#session, key: this.#key, rates: this.#rates };
   }
 
   async remaining(): Promise<readonly number[]> {
@@ -199,9 +233,9 @@ export class NamedLimiter implements Limiter {
   }
 
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
-  check(what: string, options: TakeOptions): void {
+  check(what: string, options: TakeOptions, more: Checks<object> = {}): void {
     const cost = whole(1, costMaxOf(this.#rates), "it takes at most the smallest burst of the rates: a whole number");
-    checkOptions(what, options, { cost, ...TAKE });
+    checkOptions(what, options, { cost, ...TAKE, ...more });
   }
 
   /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */

@@ -239,14 +239,17 @@ const DECODERS: { readonly [Name in Operation]: Decoder<Name> } = {
     unchanged(reply, ifNoneMatch) ?? checked(reply, of({ key }, answers.isRun), (run) => ({ ok: true, tag: tagOf(reply), run })),
   runs: (reply) => checked(reply, answers.isRunList, asAnswer),
   resetRun: (reply) => checked(reply, answers.isReset, asAnswer),
-  take(reply, { rates }) {
-    const isThis = ((body) => answers.isTaken(body) && body.remaining.length === rates.length) as CheckOf<"isTaken">;
-    return checked(reply, isThis, asAnswer);
-  },
+  take: takenFrom,
+  shutLimit: takenFrom,
   limit: (reply, { key }) => checked(reply, of({ key }, answers.isLimit), (limit) => ({ ok: true, limit })),
   resetLimit: (reply) => checked(reply, answers.isReset, asAnswer),
   limits: (reply) => checked(reply, answers.isLimitList, asAnswer),
 };
+
+function takenFrom(reply: ParsedResponse, { rates }: Pick<RequestOf<"take">, "rates">) {
+  const isThis = ((body) => answers.isTaken(body) && body.remaining.length === rates.length) as CheckOf<"isTaken">;
+  return checked(reply, isThis, asAnswer);
+}
 
 function isSuccess({ status }: Pick<ParsedResponse, "status">): boolean {
   return status >= 200 && status < 300;

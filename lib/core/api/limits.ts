@@ -13,6 +13,15 @@ export interface TakeRequest {
   readonly waitMs?: number | undefined;
 }
 
+/** Shuts a limit: nothing starts for `forMs`. Sent twice, it lasts for as long from the second. */
+export interface ShutRequest {
+  readonly key: string;
+  readonly rates: readonly Rate[];
+  readonly forMs: number;
+  /** For the log. */
+  readonly reason: string;
+}
+
 export interface LimitFound {
   readonly ok: true;
   readonly limit: LimitView;
@@ -28,6 +37,8 @@ export interface LimitsListed {
 /** Every operation on limits. */
 export interface LimitApi {
   take(request: TakeRequest, options?: CallOptions): Promise<Taken | Refusal>;
+  /** Answers with the time until a take of 1 may start, which is longer if the limit is shut for longer already. */
+  shutLimit(request: ShutRequest, options?: CallOptions): Promise<Taken | Refusal>;
   limit(request: { readonly key: string }, options?: CallOptions): Promise<LimitFound | Refusal>;
   /** Makes a limit full. The reason is logged. */
   resetLimit(request: { readonly key: string; readonly reason: string }, options?: CallOptions): Promise<{ readonly ok: true } | Refusal>;

@@ -6,7 +6,8 @@
 import { type Backoff, backoffMs } from "../../core/backoff.js";
 import type { Refusal } from "../../core/errors.js";
 import { LIMITS } from "../../core/limits.js";
-import { type LimitRecord, type Take, type Taken, decideTake, hasRates, REFUSED_FOR_MS, takenFrom } from "../../core/rate.js";
+import type { LimitRecord, Shut, Take, Taken } from "../../core/rate.js";
+import { decideShut, decideTake, hasRates, REFUSED_FOR_MS, shutFrom, takenFrom } from "../../core/rate.js";
 import type { LockPolicy } from "../../core/record.js";
 import { type Clock, type ClockReading, type Instant, elapsedMs, instantOf } from "../../core/time.js";
 import { type LimitName, type LimitQuery, type LimitStore, type Page, type ReadClocks, KeyContended } from "../port.js";
@@ -14,7 +15,7 @@ import { plainItem } from "./attribute-value.js";
 import { type TableCalls, isConditionFailed } from "./calls.js";
 import { itemKey } from "./item-key.js";
 import type { Item } from "./layout.js";
-import { type StoredLimit, CANDIDATES, RESET_WRITE, limitOf, takeWrite } from "./limit-write.js";
+import { type StoredLimit, CANDIDATES, RESET_WRITE, limitOf, shutWrite, takeWrite } from "./limit-write.js";
 import type { Write } from "./predicates.js";
 import { listShards } from "./shards.js";
 import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
@@ -57,11 +58,11 @@ export class DynamoLimits implements LimitStore {
   }
 
   async take(name: LimitName, take: Take, clocks: ReadClocks): Promise<Taken | Refusal> {
-    const { clock, random, policy } = this.#deps;
+    const { random, policy } = this.#deps;
     const refusal = this.#refusalFromMemory(name, take, clocks());
     if (refusal) return refusal;
     for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
-      if (attempt >= ATTEMPTS_AT_ONCE) await new Promise<void>((resolve) => clock.after(random() * backoffMs(PAUSES, attempt), resolve));
+      if (attempt >= ATTEMPTS_AT_ONCE) await this.#pause(attempt);
       const reading = clocks();
       const known = this.#remembered.get(idOf(name))?.limit;
       const write = takeWrite(known, take, reading, policy, { random, isRepeated: attempt > 0 });
@@ -70,6 +71,20 @@ export class DynamoLimits implements LimitStore {
       const { answer, next } = decideTake(limit?.record, take, reading);
       // No room by the clocks of the write: that is the answer. The time to wait is counted from now.
       if (!next) return answer.code === "rate-limited" ? refusalAt(clocks(), answer, limit?.record, take) : answer;
+    }
+    throw new KeyContended(`the limit changed ${LIMITS.compareAndSetAttempts} times under this request`);
+  }
+
+  async shut(name: LimitName, shut: Shut, clocks: ReadClocks): Promise<Taken | Refusal> {
+    const { policy } = this.#deps;
+    for (let attempt = 0; attempt < LIMITS.compareAndSetAttempts; attempt++) {
+      if (attempt >= ATTEMPTS_AT_ONCE) await this.#pause(attempt);
+      const reading = clocks();
+      const { outcome, limit } = await this.#write(name, shutWrite(this.#remembered.get(idOf(name))?.limit, shut, reading, policy));
+      if (outcome === "written" && limit) return shutFrom(limit.record, reading);
+      const { answer, next } = decideShut(limit?.record, shut, reading);
+      const isShut = limit && hasRates(limit.record, shut.rates) && limit.record.buckets[0]?.fullAtUs === next?.buckets[0]?.fullAtUs;
+      if (!next || isShut) return answer;
     }
     throw new KeyContended(`the limit changed ${LIMITS.compareAndSetAttempts} times under this request`);
   }
@@ -97,6 +112,11 @@ export class DynamoLimits implements LimitStore {
     };
     const recordOf = (item: Item): LimitRecord => limitOf(item)?.record ?? { buckets: [] };
     return readFrom(this.#deps, () => listShards(this.#deps, { ...query, kind: "limits" }, filter, recordOf));
+  }
+
+  #pause(attempt: number): Promise<void> {
+    const { clock, random } = this.#deps;
+    return new Promise((resolve) => clock.after(random() * backoffMs(PAUSES, attempt), resolve));
   }
 
   #refusalFromMemory(name: LimitName, take: Take, reading: ClockReading): Refusal | undefined {

@@ -12,9 +12,10 @@
  * missing; `x` TTL; `fv` format version.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { LimitRecord, Take } from "../../core/rate.js";
-import { chargeUs, fillMs, hasRates, latestFitUs, nowMsOf, ratesText } from "../../core/rate.js";
+import type { LimitRecord, Shut, Take } from "../../core/rate.js";
+import { chargeUs, fillMs, hasRates, latestFitUs, nowMsOf, ratesText, shutUs } from "../../core/rate.js";
 import type { LockPolicy } from "../../core/record.js";
+import { takeWaitMaxMs } from "../../core/request-limits.js";
 import { type ClockReading, toSecondsUp } from "../../core/time.js";
 import { FORMAT_VERSION, present, readItem } from "./format.js";
 import { type Item, at, DamagedAttribute, safeInteger, textOf } from "./layout.js";
@@ -107,9 +108,38 @@ function latestOf(candidates: readonly number[] = [], nowUs: number): number {
   return latestUs > nowUs ? candidates.indexOf(latestUs) : 0;
 }
 
-/** Replaces other rates. Every bucket is full, of whatever rates they are by now. */
+/**
+ * Returns the write of a shut. It raises the first candidate of the first rate, which no take replaces. It is refused where that candidate is
+ * later already, and so the limit shut for longer.
+ */
+export function shutWrite(known: StoredLimit | undefined, { rates, forMs }: Shut, reading: ClockReading, policy: LockPolicy): Write {
+  const [first] = rates;
+  const shutAtUs = first ? shutUs(first, forMs, reading) : 0;
+  // No earlier write left a bucket that is full later than this, so an item is never kept for a shorter time than before.
+  const ttl = toSecondsUp(reading.latestMs + takeWaitMaxMs + fillMs(rates) + policy.retentionMs);
+  const begun = beginAt([shutAtUs], reading);
+  const part =
+    known && !hasRates(known.record, rates)
+      ? { ...begun, condition: `NOT (gp = :rates) AND ${begun.condition}` }
+      : { condition: `${SAME_RATES} AND NOT (g0 > :shut)`, update: "g0 = :shut", values: { ":shut": shutAtUs } };
+  return {
+    condition: `${KNOWN_FORMAT} AND ${part.condition}`,
+    update: `SET gp = :rates, ${X} = :ttl, fv = :format, ${part.update}`,
+    names: {},
+    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ...part.values },
+  };
+}
+
+/** Replaces other rates by a take. */
 function beginAnew({ rates, cost }: Take, reading: ClockReading): Part {
-  const begun = rates.map((rate) => reading.latestMs * 1000 + chargeUs(rate, cost));
+  return beginAt(
+    rates.map((rate) => reading.latestMs * 1000 + chargeUs(rate, cost)),
+    reading,
+  );
+}
+
+/** Replaces other rates. Every bucket is full, of whatever rates they are by now; those of these rates are full at these times. */
+function beginAt(begun: readonly number[], reading: ClockReading): Part {
   const set = begun.map((_, rate) => `g${rate}`);
   const removed = CANDIDATES.flat().filter((name) => !set.includes(name));
   return {

@@ -140,6 +140,11 @@ const OPERATIONS: Readonly<Record<Operation, Row>> = {
   runs: [(to) => to.runs({ state: "failed" }), "GET /v1/runs?state=failed"],
   resetRun: [(to) => to.resetRun({ key: REF.key, reason: "stuck" }), `POST ${RUN}/reset`, { reason: "stuck" }],
   take: [(to) => to.take({ key: REF.key, rates: RATES, waitMs: 5 }), `POST ${LIMIT}/takes`, { rates: RATES, waitMs: 5 }],
+  shutLimit: [
+    (to) => to.shutLimit({ key: REF.key, rates: RATES, forMs: 5, reason: "stuck" }),
+    `POST ${LIMIT}/shut`,
+    { rates: RATES, forMs: 5, reason: "stuck" },
+  ],
   limit: [(to) => to.limit({ key: REF.key }), `GET ${LIMIT}`],
   limits: [(to) => to.limits({}), "GET /v1/limits"],
   resetLimit: [(to) => to.resetLimit({ key: REF.key, reason: "stuck" }), `POST ${LIMIT}/reset`, { reason: "stuck" }],

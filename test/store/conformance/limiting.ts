@@ -29,6 +29,35 @@ export function limits(store: () => LockStore): void {
     expect(starts.sort((a, b) => a - b)).toEqual([0, 100, 200, 300, 400, 500, 600, 700]);
   });
 
+  describe("after a shut", () => {
+    const take = { rates: TEN, cost: 1, waitMs: 0 };
+
+    it.each([
+      ["a limit that nobody used", undefined],
+      ["a limit in use", TEN],
+      ["a limit of other rates that is full", MIXED[1]],
+    ])("of %s, nothing starts for so long, and then a take of 1", async (_what, rates) => {
+      const name = { namespace: freshNamespace(), key: "partner" };
+      const { limits } = store();
+      if (rates) await limits.take(name, { ...take, rates }, () => at(-60_000));
+      expect(await limits.shut(name, { rates: TEN, forMs: 5000 }, () => at(0))).toEqual({ ok: true, startInMs: 5000, remaining: [0] });
+      expect(await store().limits.take(name, take, () => at(4999))).toMatchObject({ code: "rate-limited", retryAfterMs: 1 });
+      expect(await limits.take(name, { ...take, waitMs: 2000 }, () => at(3000))).toMatchObject({ ok: true, startInMs: 2000 });
+      expect(await limits.take(name, take, () => at(5099))).toMatchObject({ code: "rate-limited" });
+      expect(await limits.take(name, take, () => at(5100))).toMatchObject({ ok: true });
+    });
+
+    it("a shorter one shortens nothing, and one at other rates is refused", async () => {
+      const name = { namespace: freshNamespace(), key: "partner" };
+      const { limits } = store();
+      await limits.shut(name, { rates: TEN, forMs: 5000 }, () => at(0));
+      expect(await limits.shut(name, { rates: TEN, forMs: 1000 }, () => at(0))).toMatchObject({ ok: true, startInMs: 5000 });
+      expect(await limits.shut(name, { rates: MIXED[1]!, forMs: 9000 }, () => at(0))).toMatchObject({ code: "limit-mismatch" });
+      await limits.reset(name);
+      expect(await limits.take(name, take, () => at(0))).toMatchObject({ ok: true });
+    });
+  });
+
   describe("after a reset", () => {
     it("every bucket is full, and the next take brings its own rates", async () => {
       const name = { namespace: freshNamespace(), key: "partner" };
