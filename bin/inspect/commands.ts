@@ -86,7 +86,7 @@ export function addInspectCommands(program: Command, host: CliHost): void {
 function limitShut(program: Command, host: CliHost): Command {
   const command = new Command("shut")
     .argument("<name>")
-    .usage("NAME --for DURATION --reason TEXT")
+    .usage("NAME [options]")
     .addHelpText("after", example('limits shut partner-api --for 30m --reason "the partner is down"'));
   return command
     .summary("let nothing start from a limit for a time")

@@ -121,7 +121,8 @@ describe("the page's commands", () => {
 
 describe("the page's options", () => {
   it("are those that there are", () => {
-    const all = new Set(["", ...program.commands.map((command) => command.name())].flatMap(optionsOf));
+    const below = program.commands.flatMap(({ commands }) => commands).flatMap(({ options }) => options.map(({ long }) => long ?? ""));
+    const all = new Set([...["", ...program.commands.map((command) => command.name())].flatMap(optionsOf), ...below]);
     const named = new Set(
       [
         ...PAGE.replaceAll(/npm pack --silent|docker run --init|timeout --signal|write-ledger\.sh --fence/g, "").matchAll(
