@@ -74,6 +74,32 @@ export function firstSpan(lanes: readonly Lane[], spanMs: number, all: number, n
   return lanes.length > 0 && lanes.every((lane) => ending(lane) <= nowMs - spanMs) ? all : spanMs;
 }
 
+/** A lease as answers told it. */
+export interface SeenLease {
+  /** Its end, in epoch ms; 0 before the first answer. */
+  readonly lastsUntilMs: number;
+  /** The times of its renewals, in epoch ms. */
+  readonly renewedAtMs: readonly number[];
+}
+
+/** The smallest shift of a lease's end that is a renewal, in ms. */
+const RENEWED_MS = 250;
+
+/**
+ * Returns a lease after an answer that was asked for at `askedMs` and arrived at `atMs`, in epoch ms. The service told what is left at a time
+ * in between: only an end that even an answer of `askedMs` would put later shows a renewal.
+ */
+export function withAnswer(
+  { lastsUntilMs, renewedAtMs }: SeenLease,
+  { remainingMs, leaseMs, heldMs }: Pick<KeyHolder, "remainingMs" | "leaseMs" | "heldMs">,
+  { askedMs, atMs }: { readonly askedMs: number; readonly atMs: number },
+): SeenLease {
+  const untilMs = atMs + remainingMs;
+  if (askedMs + remainingMs <= lastsUntilMs + RENEWED_MS) return { lastsUntilMs: Math.min(lastsUntilMs, untilMs), renewedAtMs };
+  const isFirst = heldMs <= leaseMs - remainingMs + RENEWED_MS;
+  return { lastsUntilMs: untilMs, renewedAtMs: isFirst ? renewedAtMs : [...renewedAtMs, untilMs - leaseMs] };
+}
+
 /** The knowledge of the end of a hold that is over, and that no line ends. */
 export interface Gone {
   /** The end of its lease, if the service tells it, in epoch ms. */

@@ -89,10 +89,10 @@ export function usePoll<T>(
         return () => clearTimeout(timer);
       },
       tell: (result) => {
+        const [askedMs, atMs] = [asked.current, serviceNowMs()];
         asked.current = undefined;
-        const atMs = serviceNowMs();
         setState(({ error: _, ...before }) =>
-          "data" in result ? { ...before, data: result.data, atMs } : { ...before, error: result.error as Error },
+          "data" in result ? { ...before, data: result.data, askedMs, atMs } : { ...before, error: result.error as Error },
         );
       },
     });

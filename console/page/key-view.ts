@@ -3,13 +3,13 @@ import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../text/duration.js";
 import { endText } from "../text/held-text.js";
 import type { About, KeyView as Key, Line } from "../data.js";
-import { type Lane, ending, lanesOf, withPresent } from "../lanes.js";
+import { type Lane, type SeenLease, ending, lanesOf, withAnswer, withPresent } from "../lanes.js";
 import { serviceNowMs } from "./clock.js";
 import { BreakDialog } from "./dialog.js";
 import { type OneProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
 import { bar, chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
-import { KEY_POLL_MS } from "./poll.js";
+import { type Polled, KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
 import { History, SPANS, useOwnLines } from "./history.js";
@@ -36,7 +36,7 @@ export function KeyView(props: OneProps): Content {
   const view = polled.data?.key === name ? polled.data : undefined;
   const log = useOwnLines(props, "lock");
   const { own } = log;
-  const history = useSeen(view, polled.atMs);
+  const history = useSeen(view, polled);
   const lanes = useMemo(() => (view && polled.atMs !== undefined ? history.draw(own, view, polled.atMs) : []), [own, view, polled.atMs]);
   const { atMs = 0 } = polled;
   const knownUntilMs = isKnown ? undefined : polled.atMs;
@@ -71,8 +71,7 @@ export function KeyView(props: OneProps): Content {
 
 /** A hold as polls showed it. */
 interface SeenHold {
-  lastsUntilMs: number;
-  readonly renewedAtMs: number[];
+  lease: SeenLease;
   /** Its state by the last answer in which it was held. */
   tone: Tone;
   heldAtMs: number;
@@ -94,10 +93,10 @@ function lastHoldOf(lanes: readonly Lane[], { fencingToken }: Key, atMs: number)
 }
 
 /** Remembers what polls showed of each hold: its renewals, until when its lease lasted, and when that was over. */
-function useSeen(view: Key | undefined, atMs: number | undefined) {
+function useSeen(view: Key | undefined, { atMs, askedMs = atMs ?? 0 }: Polled<Key>) {
   const holds = useRef(new Map<number, SeenHold>());
   const holdOf = (token: number): SeenHold => {
-    const hold = holds.current.get(token) ?? { lastsUntilMs: 0, renewedAtMs: [], tone: "held" as const, heldAtMs: 0 };
+    const hold = holds.current.get(token) ?? { lease: { lastsUntilMs: 0, renewedAtMs: [] }, tone: "held" as const, heldAtMs: 0 };
     holds.current.set(token, hold);
     return hold;
   };
@@ -105,18 +104,13 @@ function useSeen(view: Key | undefined, atMs: number | undefined) {
     const held = new Set(view.holders.map(({ fencingToken }) => fencingToken));
     for (const [token, hold] of holds.current) if (!held.has(token)) hold.goneAtMs ??= atMs;
     for (const holder of view.holders) {
-      const { remainingMs, leaseMs, heldMs } = holder;
       const hold = holdOf(holder.fencingToken);
       hold.heldAtMs = atMs;
       hold.lapsedAtMs = undefined;
       hold.goneAtMs = undefined;
-      const lastsUntilMs = atMs + remainingMs;
-      // Two answers differ by the way of the requests; a renewal moves the end by far more.
-      const isRenewed = lastsUntilMs - hold.lastsUntilMs > RENEWED_MS;
       hold.tone = toneOf(holder);
-      if (isRenewed && heldMs > leaseMs - remainingMs + RENEWED_MS) hold.renewedAtMs.push(lastsUntilMs - leaseMs);
-      if (isRenewed) hold.lastsUntilMs = lastsUntilMs;
-      hold.lateFromMs = hold.lastsUntilMs - leaseMs * (1 - LATE_PART);
+      hold.lease = withAnswer(hold.lease, holder, { askedMs, atMs });
+      hold.lateFromMs = hold.lease.lastsUntilMs - holder.leaseMs * (1 - LATE_PART);
     }
     for (const { fencingToken, endedAgoMs } of view.lapsed ?? []) {
       const hold = holdOf(fencingToken);
@@ -124,16 +118,17 @@ function useSeen(view: Key | undefined, atMs: number | undefined) {
       hold.lapsedAtMs = Math.min(hold.lapsedAtMs ?? Infinity, atMs - endedAgoMs);
     }
   }
+  const shown = (token: number) => {
+    const { lease, ...hold } = holds.current.get(token) ?? {};
+    return { ...hold, ...lease };
+  };
   const draw = (own: readonly Line[], { holders }: Key, seenAtMs: number): readonly DrawnLane[] =>
     withPresent(lanesOf(own), holders, seenAtMs, (token) => holds.current.get(token)).map((lane) => ({
       ...lane,
-      ...(lane.hold?.fencingToken !== undefined && holds.current.get(lane.hold.fencingToken)),
+      ...(lane.hold?.fencingToken !== undefined && shown(lane.hold.fencingToken)),
     }));
   return { draw };
 }
-
-/** The smallest shift of a lease's end that is a renewal, in ms. */
-const RENEWED_MS = 250;
 
 /** Says how somebody with the right to do so ends the hold, where this page may only read. */
 function howToBreak({ key, holders }: Key, { cliOptions }: About): Content | null {

@@ -18,9 +18,10 @@ export interface PollOptions<T> {
   readonly later: (ms: number, run: () => void) => () => void;
 }
 
-/** The latest answer, the time at which it arrived, and the failure since, if any. */
+/** The latest answer, the times at which it was asked for and arrived, and the failure since, if any. */
 export interface Polled<T> {
   readonly data?: T;
+  readonly askedMs?: number | undefined;
   readonly atMs?: number;
   readonly error?: Error;
   /** The time since which it polls without a pause, in epoch ms. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
-import { type Gone, arranged, beginning, ending, firstSpan, lanesOf, withPresent } from "../../console/lanes.js";
+import { type Gone, arranged, beginning, ending, firstSpan, lanesOf, withAnswer, withPresent } from "../../console/lanes.js";
 
 let seq = 0;
 /** A line at `atMs` of the lease `lease`. */
@@ -254,5 +254,30 @@ describe("the deeds of operators", () => {
       "gone",
       "broken: twice",
     ]);
+  });
+});
+
+describe("the answers about a lease of 30 s that is granted at 0 and renewed at 10 s", () => {
+  /** What is told of it by answers of these times, each asked for at the first, decided on at the second and there at the last. */
+  const seen = (...answers: readonly (readonly [askedMs: number, decidedMs: number, atMs: number])[]) =>
+    answers.reduce(
+      (lease, [askedMs, decidedMs, atMs]) => {
+        const remainingMs = 30_000 - (decidedMs < 10_000 ? decidedMs : decidedMs - 10_000);
+        return withAnswer(lease, { remainingMs, leaseMs: 30_000, heldMs: decidedMs }, { askedMs, atMs });
+      },
+      { lastsUntilMs: 0, renewedAtMs: [] as readonly number[] },
+    );
+
+  it("show no renewal where one is slow on its way, and its end as the fastest tells it", () => {
+    expect(seen([1000, 1010, 3000], [4000, 4010, 4020])).toEqual({ lastsUntilMs: 30_010, renewedAtMs: [] });
+    expect(seen([1000, 1010, 1020], [4000, 4010, 9000])).toEqual({ lastsUntilMs: 30_010, renewedAtMs: [] });
+  });
+
+  it("show the renewal once, by the first answer after it that tells it for certain", () => {
+    expect(seen([1000, 1010, 1020], [12_000, 12_010, 12_020], [14_000, 14_010, 19_000])).toEqual({
+      lastsUntilMs: 40_010,
+      renewedAtMs: [10_010],
+    });
+    expect(seen([12_000, 12_010, 12_020])).toEqual({ lastsUntilMs: 40_010, renewedAtMs: [10_010] });
   });
 });
