@@ -26,8 +26,8 @@ describe("the command line", () => {
   it("tells in one line which benchmarks there are, with status 2", async () => {
     const names = Array.from((await bench("--help")).stdout.matchAll(/^ {2}([a-z]\w+) {2}/gm), ([, name]) => name);
     expect(names).toContain("cycles");
-    const stderr = `bench: there is no "latency", only ${names.join(" and ")}\n`;
-    await expect(bench("cycles", "latency")).rejects.toMatchObject({ code: 2, stdout: "", stderr });
+    const stderr = `bench: there is no "speed", only ${names.join(" and ")}\n`;
+    await expect(bench("cycles", "speed")).rejects.toMatchObject({ code: 2, stdout: "", stderr });
   });
 
   it("refuses an option that it doesn't know, with status 2", async () => {

@@ -12,7 +12,7 @@
  * missing; `x` TTL; `fv` format version.
  */
 import { LIMITS } from "../../core/limits.js";
-import type { LimitRecord, Shut, Take } from "../../core/rate.js";
+import type { LimitRecord, RateWithBurst, Shut, Take } from "../../core/rate.js";
 import { chargeUs, fillMs, hasRates, latestFitUs, nowMsOf, ratesText, shutUs } from "../../core/rate.js";
 import type { LockPolicy } from "../../core/record.js";
 import { takeWaitMaxMs } from "../../core/request-limits.js";
@@ -67,11 +67,16 @@ export function takeWrite(known: StoredLimit | undefined, take: Take, reading: C
   // No write leaves a bucket that is full later than this.
   const ttl = toSecondsUp(reading.earliestMs + waitMs + fillMs(rates) + policy.retentionMs);
   const part = known && !hasRates(known.record, rates) ? beginAnew(take, reading) : addTake(known, take, reading, choice);
+  return atRates(rates, part, ttl);
+}
+
+/** Returns the write of a part, which leaves the limit at these rates. */
+function atRates(rates: readonly RateWithBurst[], { condition, update, values }: Part, ttl: number): Write {
   return {
-    condition: `${KNOWN_FORMAT} AND ${part.condition}`,
-    update: `SET gp = :rates, ${X} = :ttl, fv = :format, ${part.update}`,
+    condition: `${KNOWN_FORMAT} AND ${condition}`,
+    update: `SET gp = :rates, ${X} = :ttl, fv = :format, ${update}`,
     names: {},
-    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ...part.values },
+    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ...values },
   };
 }
 
@@ -122,12 +127,7 @@ export function shutWrite(known: StoredLimit | undefined, { rates, forMs }: Shut
     known && !hasRates(known.record, rates)
       ? { ...begun, condition: `NOT (gp = :rates) AND ${begun.condition}` }
       : { condition: `${SAME_RATES} AND NOT (g0 > :shut)`, update: "g0 = :shut", values: { ":shut": shutAtUs } };
-  return {
-    condition: `${KNOWN_FORMAT} AND ${part.condition}`,
-    update: `SET gp = :rates, ${X} = :ttl, fv = :format, ${part.update}`,
-    names: {},
-    values: { ":rates": ratesText(rates), ":ttl": ttl, ":format": FORMAT_VERSION, ...part.values },
-  };
+  return atRates(rates, part, ttl);
 }
 
 /** Replaces other rates by a take. */
