@@ -258,7 +258,7 @@ describe("the deeds of operators", () => {
 });
 
 describe("the answers about a lease of 30 s that is granted at 0 and renewed at 10 s", () => {
-  /** What is told of it by answers of these times, each asked for at the first, decided on at the second and there at the last. */
+  /** Returns the lease by answers of these times: each is asked for, decided, and there. */
   const seen = (...answers: readonly (readonly [askedMs: number, decidedMs: number, atMs: number])[]) =>
     answers.reduce(
       (lease, [askedMs, decidedMs, atMs]) => {
