@@ -6,7 +6,7 @@ import { join } from "node:path";
 /** The one message of the process that holds the key: that it does, or why it doesn't. */
 export type Told = { readonly port: number; readonly fencingToken: number } | { readonly error: string };
 
-// Of its own session, so that it outlives this step. The runner ends what is left when the job is over.
+// Detached, so that it outlives this step. The runner ends what is left when the job is over.
 const holder = fork(join(import.meta.dirname, "hold.mjs"), { detached: true, stdio: "ignore" });
 holder.once("message", (told: Told) => {
   if ("error" in told) {
