@@ -7,7 +7,8 @@
  *  3. or roll back: a key refused, so those that were taken are released, on condition that they are still pending.
  *
  * The condition makes it safe to repeat the request. A repeat may have confirmed the parts meanwhile, and has told its caller so: then the
- * roll-back of the first request ends nothing. If the roll-back came first, a part is missing and the repeat can't confirm it. What a process
+ * roll-back of the first request ends nothing. If the roll-back came first, a part is missing and the repeat can't confirm it. A part that can't
+ * be confirmed is rolled back first, and the others end only if that ended it: it may be over by the clocks of one request alone. What a process
  * leaves pending when it dies ends by itself.
  *
  * A set takes two writes for each key, which are the units of a transaction. Unlike there, others meet the parts of a set that is then refused
@@ -21,6 +22,7 @@ import {
   type LockStore,
   type Part,
   type ReadClocks,
+  KeyContended,
   StoreNotConfigured,
   StoreUnavailable,
   UnreadableRecord,
@@ -47,6 +49,8 @@ export async function acquireInParts(
     const { key, leaseId, principal } = part.command;
     return send(part, { type: "release", key, leaseId, principal, ...which });
   };
+  /** Ends a part, unless it is confirmed. */
+  const rollBack = (part: SetPart): Promise<Applied<Release>> => end(part, { pendingMs: pendingMsOf(part) });
 
   const [only] = parts;
   if (only && parts.length === 1) return [await send(only, only.command)];
@@ -55,9 +59,7 @@ export async function acquireInParts(
   const held = takes.done.filter(isTaken);
   if (held.length < parts.length) {
     // A take that was not answered may have been written, so it is released too. One that was refused was not.
-    const ends = await settled(parts, async (part, index) =>
-      takes.done[index]?.answer.ok === false ? undefined : end(part, { pendingMs: pendingMsOf(part) }),
-    );
+    const ends = await settled(parts, async (part, index) => (takes.done[index]?.answer.ok === false ? undefined : rollBack(part)));
     if (takes.failure !== undefined) throw ends.failure === undefined ? takes.failure : indefinite(takes.failure);
     // A part whose release was not answered ends by itself. The set is refused all the same.
     return takes.done.flatMap((take, index) => (take ? [withEvents(take, ends.done[index])] : []));
@@ -78,9 +80,18 @@ export async function acquireInParts(
   });
   if (granted.length === parts.length) return granted;
 
-  // A part is over, so no request of this id can hold the whole set again.
-  const ends = await settled(parts, (part) => end(part));
+  // A part that could not be confirmed is over by this request's clocks. By another's it may not be, and a repeat has confirmed it and told so.
+  const over = await settled(parts, async (part, index) => (renewals.done[index] ? undefined : rollBack(part)));
+  const isOver = parts.every((_, index) => renewals.done[index] !== undefined || isEnded(over.done[index]));
+  if (over.failure !== undefined || !isOver) throw indefinite(over.failure ?? new KeyContended("another request may hold this set"));
+  // It is over for all, so no request of this id can hold the whole set again.
+  const ends = await settled(parts, async (part, index) => over.done[index] ?? end(part));
   return held.map((take, index) => withEvents({ ...take, answer: refuse("lease-over") }, ends.done[index]));
+}
+
+/** True if a part that was pending is over now. One that is confirmed, or long forgotten, is unknown. */
+function isEnded(ended: Applied<Release> | undefined): boolean {
+  return ended?.answer.ok === true && ended.answer.state !== "unknown";
 }
 
 /** The length of a pending lease: shorter than the whole one, so that the confirmation prolongs it. */

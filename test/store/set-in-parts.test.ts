@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { Command } from "../../lib/core/commands.js";
+import { refuse } from "../../lib/core/errors.js";
 import {
   type Applied,
   type LockStore,
@@ -90,6 +91,40 @@ it("a set in parts that was rolled back before its repeat confirms it is refused
   repeat.letGo();
   expect(setOutcome(KEYS, await repeat.answered)).toBe("a lease-over, b lease-over, c lease-over");
   expect(await sets.holders(KEYS)).toEqual([[], [], []]);
+});
+
+describe("a set in parts, of which a part is over by the clocks of its first request, and not by those of its repeat", () => {
+  /** The first request is refused the confirmation of `b`, and stops. The repeat confirms it and is granted, and the first one goes on. */
+  async function repeated(change: (command: Command) => void = () => undefined) {
+    const sets = scene();
+    const late = sets.by(
+      inSteps(sets.store, async (command, write) =>
+        command.type === "renew" && command.key === "b" ? { answer: refuse("lease-lost"), events: [] } : write(),
+      ),
+    );
+    const first = stoppedAt(late, ({ type }) => type === "release", change);
+    await first.isReached;
+    const told = setOutcome(KEYS, await sets.acquire(A, KEYS));
+    first.letGo();
+    const ended = await first.answered.then(
+      (answers) => setOutcome(KEYS, answers),
+      (error: unknown) => error,
+    );
+    return { told, first: ended, holders: await sets.holders(KEYS) };
+  }
+
+  it("takes nothing from the repeat, and is not certain to have written nothing", async () => {
+    expect(await repeated()).toEqual({
+      told: "replayed",
+      first: expect.objectContaining({ name: "StoreUnavailable", definite: false }),
+      holders: [[A], [A], [A]],
+    });
+  });
+
+  it("control: without its condition the end of that part ends what the repeat was told to hold", async () => {
+    const unconditional = (command: Command): void => void delete (command as { pendingMs?: number }).pendingMs;
+    expect(await repeated(unconditional)).toMatchObject({ told: "replayed", holders: [[], [], []] });
+  });
 });
 
 describe("a set in parts whose process dies", () => {
