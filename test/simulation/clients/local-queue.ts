@@ -14,6 +14,10 @@ import type { Actor, Stage } from "../stage.js";
 /** The longest wait for an answer. Then the waiter asks again. */
 const UNANSWERED_MS = 2500;
 
+/** How often a release is sent again: after so many failures, or when the service has asked so often to come later. */
+const FAILURES_MOST = 3;
+const DELAYS_MOST = 20;
+
 /** The acquire parameters, and the waiter's behaviour in the queue. */
 export interface Place {
   readonly mode?: Mode;
@@ -89,15 +93,24 @@ export class Customer {
     return status === 202 ? (body as Waiting) : status;
   }
 
-  /** Releases the lease or leaves the queue. */
+  /** Releases the lease or leaves the queue. Comes later when the service says so. */
   async leave(): Promise<void> {
     if (!this.#isOver) {
       this.#isOver = true;
       this.#lost.abort();
     }
-    for (let tries = 0; tries < 3; tries++) {
-      const { status, leaseState } = await this.#send("DELETE");
-      if (status !== 204) continue;
+    let [failures, delays] = [0, 0];
+    while (failures < FAILURES_MOST && delays < DELAYS_MOST) {
+      const { status, leaseState, body } = await this.#send("DELETE");
+      if (status === 429) {
+        delays++;
+        await sleep(this.actor, (body as Refusal).retryAfterMs ?? 0);
+        continue;
+      }
+      if (status !== 204) {
+        failures++;
+        continue;
+      }
       // For an id that never held, a key with few tombstones left reports less.
       if (this.fencingToken > 0) this.stage.oracle.toldEnding(this.key, this.leaseId, leaseState as LeaseState);
       return;
