@@ -233,7 +233,7 @@ async function lived(
     if (dynamo && random.chance(CROWDS)) await checkCrowd(stage);
     if (random.chance(LONG_RUNS)) await checkLongRun(stage);
     await checkLiveness(stage, actors);
-    await checkLine(stage);
+    await checkLine(stage, inRegions);
     if (random.chance(HERDS)) await checkHerd(stage);
     if (dynamo?.regions) await checkRegions(stage, dynamo, dynamo.regions);
   }

@@ -7,8 +7,8 @@ import type { Command, Decision, Touch } from "../../lib/core/commands.js";
 import { DEFAULTS } from "../../lib/core/limits.js";
 import type { LockRecord, Run } from "../../lib/core/record.js";
 import { transition } from "../../lib/core/transition.js";
-import type { Item } from "../../lib/store/dynamo/layout.js";
-import { FORMAT_VERSION, fromItem, storedIn, toItem } from "../../lib/store/dynamo/item.js";
+import { type Item, TOMBSTONE } from "../../lib/store/dynamo/layout.js";
+import { FORMAT_VERSION, fromItem, storedIn, toItem, TOMBSTONES } from "../../lib/store/dynamo/item.js";
 import type { AttemptOf } from "../../lib/store/dynamo/predicates.js";
 import { touchWaiter } from "../../lib/store/dynamo/touch-waiter.js";
 import { ALL_STATES, COLUMNS, decisionsIn } from "../core/decisions.js";
@@ -23,6 +23,7 @@ import {
   decidedPathOf,
   differencesFor,
   ends,
+  expectTold,
   grants,
   later,
   leftAt,
@@ -71,6 +72,15 @@ describe("a write that commutes", () => {
     expect(decidedPathOf(asked, 2)?.update).toContain("rl = list_append");
     expect(decidedPathOf(onlyWaiting, 2)).toBeUndefined();
     expect(pathOf(onlyWaiting)).toBeUndefined();
+  });
+
+  it("is told as it was written, though the core reads a higher low watermark where leases are listed as ended", () => {
+    const asked = COMMON["grant of a used key"]!;
+    const above = TOMBSTONE.toItem({ leaseId: leaseId(90), ending: "released" });
+    const item = { ...toItem(asked.before!), ...Object.fromEntries(TOMBSTONES.map((name) => [name, above])), ...listed(1) };
+    expect(transition(fromItem(item), asked.command, asked.reading, POLICY).answer).toMatchObject({ code: "lease-over" });
+    const path = pathOf(asked)!;
+    expectTold(asked, path, item, written("locks", item, path, asked.reading)!);
   });
 
   it("appends a waiter to a key that was not seen", () => {

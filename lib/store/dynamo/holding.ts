@@ -3,7 +3,7 @@
  * core. If all of them hold, the write leaves exactly the record that `transition` would, or with an `outcome` the one that it describes.
  */
 import { touchedTtlAtSec, ttlAtSec } from "../../core/change.js";
-import { queueBehind } from "../../core/lock/acquire.js";
+import { grantBeside, queueBehind } from "../../core/lock/acquire.js";
 import { CROWDED_BYTES, placesBeside, waitersBytes } from "../../core/record-bytes.js";
 import type { Acquire, Complete, Renew, Start } from "../../core/commands.js";
 import { outcomeDigest } from "../../core/run/complete.js";
@@ -27,10 +27,16 @@ import * as is from "./predicates.js";
 import type { AttemptOf, FormWrite, Write } from "./predicates.js";
 import { storedId } from "./stored-id.js";
 
-/** The key is free and this id is new to it. */
-export function grant({ command, reading, policy }: AttemptOf<Acquire>): Write {
+/**
+ * The key is free and this id is new to it. While leases are listed as ended, the core reads a low watermark that is higher than the stored one,
+ * and would refuse an id below it. What was written is a grant all the same, and is told as one.
+ */
+export function grant({ command, reading, policy }: AttemptOf<Acquire>): FormWrite {
   const hold = newHold(EMPTY_RECORD, command, reading, policy);
-  return grantOf(command.leaseId, hold, command.limit, ttlAtSec(hold, policy));
+  return {
+    ...grantOf(command.leaseId, hold, command.limit, ttlAtSec(hold, policy)),
+    decides: (before) => grantBeside(before, command, reading, policy),
+  };
 }
 
 /** Returns how many places a queue may have, those of sleepers among them, for one more of this caller to fit surely. */

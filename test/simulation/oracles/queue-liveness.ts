@@ -17,6 +17,7 @@ const FIRST_OF_HERD = 80;
  */
 const FIRST_PASSER_BY = 200;
 const PASSERS_BY = 60;
+const PASSES_MS = 150;
 const BUSY = 0.4;
 /** The latency of the network and the table, and the time to ask after a poll. */
 const ON_THE_WAY_MS = 500;
@@ -28,8 +29,11 @@ const WRITES_PER_GRANT = 5;
 
 type Fate = "lives" | "dies" | "dies-holding";
 
-/** L3: in a queue with some waiters dead, and some that die when they get an offer, all others are granted in time. */
-export async function checkLine(stage: Stage): Promise<void> {
+/**
+ * L3: in a queue with some waiters dead, and some that die when they get an offer, all others are granted in time. In several Regions a write is
+ * refused beside one of another Region, so those who ask and leave can delay each write for as long as they come.
+ */
+export async function checkLine(stage: Stage, inRegions: boolean): Promise<void> {
   const { world, random, oracle } = stage;
   const holder = customer(stage, FIRST_IN_LINE, LINE);
   let isHeld = false;
@@ -53,14 +57,15 @@ export async function checkLine(stage: Stage): Promise<void> {
   const living = line.filter((fate) => fate === "lives").length;
   const lost = line.filter((fate) => fate === "dies-holding").length;
   const lostMs = LOST_LEASE_MS + takeoverMarginMs(LOST_LEASE_MS) + 2 * DEFAULTS.clockErrorMs;
-  const boundMs = (living + lost) * (NEXT_MS + 300) + lost * lostMs;
+  const delayMs = inRegions ? PASSERS_BY * PASSES_MS : 0;
+  const boundMs = (living + lost) * (NEXT_MS + 300) + lost * lostMs + delayMs;
   void holder.leave();
   const leftMs = world.nowMs;
   const passBy = (index: number): void => {
     if (served === living || index >= PASSERS_BY) return;
     const one = customer(stage, FIRST_PASSER_BY + index, LINE);
     void one.ask().then(() => one.leave());
-    world.in(random.between(0, 150), () => passBy(index + 1));
+    world.in(random.between(0, PASSES_MS), () => passBy(index + 1));
   };
   if (random.chance(BUSY)) passBy(0);
   await world.run(leftMs + boundMs, () => served === living);
