@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,6 +22,7 @@ from botocore.credentials import Credentials
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime, sigv4
 from ministack.services import apigateway, cloudwatch, ec2, lambda_durable, lambda_svc
 from ministack.services import stepfunctions as states
+from ministack.services import sts
 from ministack.services.cloudformation import provisioners
 
 DOCS = "https://docs.aws.amazon.com"
@@ -195,6 +197,32 @@ def absent_path_parameters():
         return original(record, event, *args, **more)
 
     replace(lambda_svc, "_execute_function_with_config_scope", execute)
+
+
+@row("/lambda/latest/dg/lambda-runtime-environment.html")
+def environments_that_begin_at_once():
+    """Each execution environment gets its role's credentials, however many begin at once."""
+    lock = threading.RLock()
+
+    def one_at_a_time(original, *args, **more):
+        with lock:
+            return original(*args, **more)
+
+    for name in ("register_session", "_evict_expired_sessions"):
+        replace(sts, name, one_at_a_time)
+
+
+@row("/lambda/latest/dg/lambda-concurrency.html")
+def environments_of_their_own():
+    """An execution environment that can't be started fails its own request. The function's other requests go on."""
+
+    def invoke(original, worker, *args, **more):
+        try:
+            return original(worker, *args, **more)
+        except Exception as error:
+            return {"status": "error", "error": str(error)}
+
+    replace(lambda_runtime.Worker, "invoke", invoke)
 
 
 @row("/lambda/latest/dg/urls-configuration.html")

@@ -78,6 +78,8 @@ export async function startEmulator(port = 0): Promise<Emulator> {
       ...{ PATH: process.env["PATH"], HOME: process.env["HOME"] },
       ...{ AWS_ACCESS_KEY_ID: ROOT.accessKeyId, AWS_SECRET_ACCESS_KEY: ROOT.secretAccessKey },
       ...{ AUTH: "true", GATEWAY_PORT: String(chosen), BIND_HOST: "127.0.0.1", MINISTACK_HOST: "localhost", IOT_MTLS_ENABLED: "0" },
+      // An idle environment keeps three descriptors open, and a process may have 1,024 of them.
+      LAMBDA_WARM_TTL_SECONDS: "10",
       ...{ TMPDIR: RUN_DIRECTORY, STATE_DIR: join(RUN_DIRECTORY, "state"), SHIM_OFF: OFF_DIRECTORY },
     },
     stdio: ["ignore", log, log],
