@@ -14,7 +14,7 @@ import type { Actor, Stage } from "../stage.js";
 /** The longest wait for an answer. Then the waiter asks again. */
 const UNANSWERED_MS = 2500;
 
-/** How often a release is sent again: after so many failures, or when the service has asked so often to come later. */
+/** The most failures of a release, and the most answers that ask it to come later. */
 const FAILURES_MOST = 3;
 const DELAYS_MOST = 20;
 
