@@ -20,9 +20,9 @@ const namesIn = (page: string): readonly string[] => [...page.matchAll(/^\| ([SL
 describe("the page of guarantees", () => {
   it("says how far the simulation searches, as it does", () => expectMade(PATH, searchParts()));
 
-  it("has S1 to S19, R1 to R4 and L1 to L11, each once", () => {
+  it("has S1 to S20, R1 to R4 and L1 to L11, each once", () => {
     const upTo = (letter: string, last: number): readonly string[] => Array.from({ length: last }, (_, at) => `${letter}${at + 1}`);
-    expect(namesIn(PAGE)).toEqual([...upTo("S", 19), ...upTo("R", 4), ...upTo("L", 11)]);
+    expect(namesIn(PAGE)).toEqual([...upTo("S", 20), ...upTo("R", 4), ...upTo("L", 11)]);
   });
 
   it("says of the simulation what it judges", () => {

@@ -20,7 +20,7 @@ export const MUST_SEE: readonly (keyof Coverage)[] = [
   ...(["queued", "offers", "claims", "skipped", "reports"] as const),
   ...(["runTakeovers", "checkpointsHanded", "zombieOutcomesRefused", "replays", "mismatches"] as const),
   ...(["waitsInVain", "waits", "notifies"] as const),
-  ...(["takesLater", "takesRefused"] as const),
+  ...(["takesLater", "takesRefused", "shuts"] as const),
   ...(["sleepersWoken", "sleepersLost", "sleepersDead", "turns"] as const),
   ...(["outcomesForgotten", "runsReset", "runsGivenUp", "runsCollected"] as const),
 ];

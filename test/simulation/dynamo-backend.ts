@@ -76,8 +76,8 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
     },
     onDone: () => oracle.settled(),
     onDeleted: collected,
-    onAnswered: ({ Key }, tookMs) => {
-      if (Key !== undefined && kindOf(Key as ValueMap) === "limits") oracle.limits.answered(tookMs);
+    onAnswered: ({ Key }, tookMs, isRefused) => {
+      if (Key !== undefined && kindOf(Key as ValueMap) === "limits") oracle.limits.answered(tookMs, isRefused);
     },
   };
   const storeOn = (client: TableClient, process: Process): LockStore =>

@@ -74,6 +74,47 @@ export const LIMIT_BUGS: readonly Bug[] = [
     edits: [["if (startInMs > 0) await pause", "if (startInMs < 0) await pause"]],
   },
   {
+    name: "shorter-shut-wins",
+    why: "a shut takes the place of one that lasts longer",
+    file: WRITE,
+    breaks: "S20",
+    edits: [["AND NOT (g0 > :shut)`", "AND NOT (attribute_exists(nothing) AND g0 > :shut)`"]],
+  },
+  {
+    name: "shut-forgotten-by-a-take",
+    why: "a take may replace the first candidate, which a shut raised: a take that waits until the end opens the limit",
+    file: WRITE,
+    breaks: "S20",
+    edits: [
+      ["place !== 0 && !latest.includes(place)", "place === 0"],
+      ["`(NOT (${name} > :now) OR", "`(NOT (attribute_exists(nothing) AND ${name} > :now) OR"],
+    ],
+  },
+  {
+    name: "shut-collected-with-its-item",
+    why: "the item of a limit that is shut is kept as if it had been taken from: it is collected before the time is over",
+    file: WRITE,
+    breaks: "S20",
+    edits: [["reading.latestMs + takeWaitMaxMs + fillMs(rates)", "reading.latestMs + fillMs(rates)"]],
+  },
+  {
+    name: "shut-by-the-earlier-clock",
+    why: "a shut counts from the earlier of its clocks: where one is slow it ends before its time",
+    file: CORE,
+    breaks: "S20",
+    edits: [
+      ["forMs: number, { latestMs }: ClockReading", "forMs: number, { earliestMs }: ClockReading"],
+      ["return (latestMs + forMs) * 1000", "return (earliestMs + forMs) * 1000"],
+    ],
+  },
+  {
+    name: "shut-leaves-the-burst",
+    why: "a shut makes the bucket full at its end: until then there is room for all but what flows in",
+    file: CORE,
+    breaks: "S20",
+    edits: [["forMs) * 1000 + spanUs(rate) - chargeUs(rate, 1)", "forMs) * 1000"]],
+  },
+  {
     name: "room-beside-itself",
     why: "a take must fit beside its own charge: one of the whole burst never does",
     file: CORE,

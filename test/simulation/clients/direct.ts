@@ -101,6 +101,11 @@ function heard(api: ServiceApi, oracle: Oracle): ServiceApi {
       else if (answer.code === "rate-limited") oracle.limits.refused();
       return answer;
     },
+    async shutLimit(request, options) {
+      const answer = await api.shutLimit(request, options);
+      if (answer.ok) oracle.limits.shut(request.key, request.forMs);
+      return answer;
+    },
     async start(request, options) {
       const { key, leaseId } = request;
       const atMs = oracle.now();

@@ -2,7 +2,8 @@
  * Limits in a world of their own, beside a history's other clients: clients over HTTP and straight on the table take from them, through
  * wrong clocks, freezes, crashes, and lost, late and repeated messages, before and after an idle gap in which garbage is collected. No more
  * may start than the rates allow (S17), and no more may run at once than there are permits (S12). When clocks agree, a limit that is full
- * refuses nobody, and a take that waits long enough is granted (L7).
+ * refuses nobody, and a take that waits long enough is granted (L7). In histories of their own, clients also shut limits: nobody who takes
+ * afterwards starts before the time is over (S20).
  */
 import type { LimiterOptions } from "../../../lib/client/calls/limiter.js";
 import { DEFAULTS } from "../../../lib/core/limits.js";
@@ -21,15 +22,18 @@ import { Process, World } from "../world.js";
 import { live, sleep } from "./application.js";
 import { directClient } from "./direct.js";
 
-/** Every so many seeds, a history has limits too: those that leave this remainder. */
+/** Every so many seeds, a history has limits too: those that leave this remainder; and with clients that shut them, those that leave the other. */
 const EVERY = 5;
 const REMAINDER = 1;
+const REMAINDER_OF_SHUTS = 3;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const E = DEFAULTS.clockErrorMs;
 /** The furthest that two decisions may be apart about the time, when clocks agree; and the time in which a client is answered, in ms. */
 const APART_MS = 2 * E + CLOCKS_APART_MS;
 const ANSWERED_MS = 30_000;
+/** The time after which every limit is full again, in ms: no shut outlasts it. */
+const FULL_AFTER_MS = 5 * HOUR;
 /** The clients of the check at the end, by their indices. */
 const FIRST_OF_CHECK = 100;
 
@@ -65,15 +69,17 @@ interface Scene extends Pick<Stage, "world" | "random" | "faultProfile" | "oracl
   readonly gateways: readonly Process[];
   readonly handlers: readonly HandlerProcess[];
   readonly processes: Process[];
-  /** The time by whose inflow clocks may let too much start. */
+  /** The time by whose inflow clocks may let too much start, and by which they may end a shut too soon. */
   readonly slackMs: number;
+  /** The chance that a client shuts a limit in place of a take. */
+  readonly shuts: number;
   /** A client over HTTP. */
   caller(index: number): Actor;
 }
 
 /** Plays the limits of `seed`, if it has any, and reports what they broke. */
 export async function checkLimits(seed: number, bench: Pick<Bench, "coverage" | "fail">, inRegions = false): Promise<void> {
-  if (seed % EVERY !== REMAINDER) return;
+  if (seed % EVERY !== REMAINDER && seed % EVERY !== REMAINDER_OF_SHUTS) return;
   const scene = sceneOf(seed, inRegions);
   const { world, random, oracle, faultProfile } = scene;
   const clients = random.whole(3, 8);
@@ -90,7 +96,7 @@ export async function checkLimits(seed: number, bench: Pick<Bench, "coverage" | 
   for (const process of scene.processes) process.crash();
   await checkFull(scene);
   for (const { property, what } of oracle.violations) bench.fail(property, what);
-  for (const name of ["takes", "takesLater", "takesRefused"] as const) bench.coverage[name] += oracle.coverage[name];
+  for (const name of ["takes", "takesLater", "takesRefused", "shuts"] as const) bench.coverage[name] += oracle.coverage[name];
 }
 
 function sceneOf(seed: number, inRegions: boolean): Scene {
@@ -124,7 +130,8 @@ function sceneOf(seed: number, inRegions: boolean): Scene {
   // A direct client knows the table's time to the second only.
   const apartMs = clocks === "right" && direct === 0 ? 0 : CLOCKS_APART_MS;
   const slackMs = (clocks === "right" ? 0 : 2 * E) + apartMs;
-  return { ...around, dynamo, gateways, handlers, processes, slackMs, busyUntilMs: 0, caller, actor };
+  const shuts = seed % EVERY === REMAINDER_OF_SHUTS ? 0.03 : 0;
+  return { ...around, dynamo, gateways, handlers, processes, slackMs, shuts, busyUntilMs: 0, caller, actor };
 }
 
 function withClocks(mix: FaultMix, clocks: Clocks): FaultMix {
@@ -151,6 +158,11 @@ async function withLimits(scene: Scene, actor: Actor): Promise<void> {
     await sleep(actor, random.between(0, mostMs));
     const key = random.pick(KEYS);
     const limiter = actor.client.limiter(key, optionsOf(key));
+    // Nothing is drawn where nobody shuts: those histories have witnesses of their own.
+    if (scene.shuts > 0 && random.chance(scene.shuts)) {
+      await limiter.shut({ forMs: shutMs(random, LIMITS[key]!), reason: "simulated" }).catch(() => undefined);
+      continue;
+    }
     const smallest = Math.min(...LIMITS[key]!.rates.map(({ burst }) => burst));
     const cost = random.chance(0.5) ? 1 : random.whole(1, smallest);
     const waitMs = random.chance(0.5) ? 0 : random.whole(0, 20_000);
@@ -172,6 +184,11 @@ async function withLimits(scene: Scene, actor: Actor): Promise<void> {
   await actor.client.close();
 }
 
+/** Draws the time of a shut: most are short, and some outlast the retention of the item. */
+function shutMs(random: Random, { fillMs }: Limit): number {
+  return random.chance(0.8) ? random.whole(1000, 20_000) : random.whole(1000, FULL_AFTER_MS - fillMs - MINUTE);
+}
+
 function optionsOf(key: string): LimiterOptions {
   const { rates, concurrent } = LIMITS[key]!;
   return { rates, ...(concurrent !== undefined && { concurrent }) };
@@ -190,7 +207,7 @@ async function collect({ world, dynamo }: Scene): Promise<void> {
 async function checkFull(scene: Scene): Promise<void> {
   const { world, random, oracle, handlers, gateways } = scene;
   for (const process of [...gateways, ...handlers.map((handler) => handler.process)]) process.wallErrorMs = drawClockError(random, E);
-  await world.run(world.nowMs + 5 * HOUR);
+  await world.run(world.nowMs + FULL_AFTER_MS);
   for (const key of KEYS) {
     const { rates, fillMs } = LIMITS[key]!;
     const cost = Math.min(...rates.map(({ burst }) => burst));

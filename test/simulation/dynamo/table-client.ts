@@ -3,6 +3,7 @@
  * late, be throttled or conflict with a transaction. Requests that the SDK would retry are sent again, even if the write had succeeded.
  * Other errors are thrown, with the SDK's names and its count of attempts.
  */
+import { isConditionFailed } from "../../../lib/store/dynamo/calls.js";
 import { TABLE_CALLS } from "../../../lib/store/dynamo/http-sender.js";
 import type { FaultProfile } from "../faults.js";
 import type { Random } from "../random.js";
@@ -39,8 +40,8 @@ export interface TableWorld {
   readonly onDeleted: (item: ValueMap) => void;
   /** Called when all items of a write or of a transaction are written. */
   readonly onDone: () => void;
-  /** Called when a process gets the answer to a request, with the time since it was decided. */
-  readonly onAnswered?: (input: Input, tookMs: number) => void;
+  /** Called when a process gets the answer to a request, also one that refuses its condition, with the time since it was decided. */
+  readonly onAnswered?: (input: Input, tookMs: number, isRefused: boolean) => void;
 }
 
 interface Answer {
@@ -88,10 +89,11 @@ export class TableClient {
     for (let attempts = 1; ; attempts++) {
       try {
         const { output } = await attempt({});
-        this.#shared.onAnswered?.(input, world.nowMs - decidedAtMs);
+        this.#shared.onAnswered?.(input, world.nowMs - decidedAtMs, false);
         return output;
       } catch (error) {
         const { name, $metadata } = error as Error & { $metadata?: { attempts?: number } };
+        if (isConditionFailed(error)) this.#shared.onAnswered?.(input, world.nowMs - decidedAtMs, true);
         if (!RETRIED.has(name) || attempts === TABLE_CALLS.maxAttempts) {
           if ($metadata) $metadata.attempts = attempts;
           throw error;

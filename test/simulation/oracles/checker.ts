@@ -33,6 +33,7 @@ export function check(oracle: Oracle, request: Delivered): (result: HttpResult) 
     return ({ statusCode }) => (statusCode < 500 ? done() : undefined);
   }
   if (kind === "limits" && what === "takes") return checkTake(oracle, request, key);
+  if (kind === "limits" && what === "shut") return checkShut(oracle, request, key);
   if (leaseId === "") return notJudged;
   const { method, isDuplicate } = request;
   if (method === "DELETE" || verb === "outcome") asked.add("release", leaseId);
@@ -118,6 +119,11 @@ function checkTake({ limits }: Oracle, { body }: Delivered, key: string): (resul
     if (statusCode === 200) limits.granted(key, cost, parsed(text)["startInMs"] as number);
     if (statusCode === 429) limits.refused();
   };
+}
+
+function checkShut({ limits }: Oracle, { body }: Delivered, key: string): (result: HttpResult) => void {
+  const { forMs } = parsed(body) as { readonly forMs: number };
+  return ({ statusCode }) => (statusCode === 200 ? limits.shut(key, forMs) : undefined);
 }
 
 /** Reports a request that renews many leases. */

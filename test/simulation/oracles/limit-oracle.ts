@@ -1,6 +1,7 @@
 /**
  * The oracle of limits. It sees every grant of a take, with the time from sending its write to the answer, and when clients start. In true
- * time no more may start than each rate allows (S17). It doesn't know how a limit is stored, or what a take is charged.
+ * time no more may start than each rate allows (S17), and nothing that was taken after a shut starts before its end (S20). It doesn't know how a
+ * limit is stored, or what a take is charged.
  */
 import type { RateWithBurst } from "../../../lib/core/rate.js";
 import type { Bench } from "./verdict.js";
@@ -12,7 +13,16 @@ interface Grant {
   readonly cost: number;
   /** S: the time from sending its write, right after the clocks were read, to the answer. */
   readonly lateMs: number;
+  /** When its write was sent, in true time. */
+  readonly sentMs: number;
   isUsed: boolean;
+}
+
+/** A shut that was answered. */
+interface Shutting {
+  readonly answeredMs: number;
+  /** Its end, in true time, if its clocks were right when its write was sent. */
+  readonly untilMs: number;
 }
 
 /** Rounding of the answers, which are whole milliseconds, and of sums. */
@@ -21,22 +31,32 @@ const ROUNDING_MS = 2;
 /** Checks the limits of one history. */
 export class LimitOracle {
   readonly #grants = new Map<string, Grant[]>();
-  #answered = { atMs: Number.NaN, tookMs: 0 };
+  readonly #shuts = new Map<string, Shutting[]>();
+  #answered = { atMs: Number.NaN, tookMs: 0, isRefused: false };
 
   constructor(private readonly bench: Bench) {}
 
-  /** Records that a process gets the answer to a write of a limit, which it sent this long ago. */
-  answered(tookMs: number): void {
-    this.#answered = { atMs: this.bench.now(), tookMs };
+  /** Records that a process gets the answer to a write of a limit, which it sent this long ago, and whether that refuses the write. */
+  answered(tookMs: number, isRefused: boolean): void {
+    this.#answered = { atMs: this.bench.now(), tookMs, isRefused };
   }
 
   /** Records that a take is granted. That happens when its write is answered, in the same instant. */
   granted(key: string, cost: number, startInMs: number): void {
-    const { atMs, tookMs } = this.#answered;
-    if (atMs !== this.bench.now()) this.bench.fail("S17", `${key}: granted without a write`);
+    const { atMs, tookMs, isRefused } = this.#answered;
+    if (isRefused || atMs !== this.bench.now()) this.bench.fail("S17", `${key}: granted without a write`);
     this.bench.coverage.takes++;
     if (startInMs > 0) this.bench.coverage.takesLater++;
-    this.#of(key).push({ startMs: this.bench.now() + startInMs, cost, lateMs: tookMs, isUsed: false });
+    const nowMs = this.bench.now();
+    of(this.#grants, key).push({ startMs: nowMs + startInMs, cost, lateMs: tookMs, sentMs: nowMs - tookMs, isUsed: false });
+  }
+
+  /** Records that a limit is shut for this time from when its write was sent. That is answered with the write, or with its refusal: shut for longer. */
+  shut(key: string, forMs: number): void {
+    const { atMs, tookMs } = this.#answered;
+    if (atMs !== this.bench.now()) this.bench.fail("S20", `${key}: shut without a write`);
+    this.bench.coverage.shuts++;
+    of(this.#shuts, key).push({ answeredMs: atMs, untilMs: atMs - tookMs + forMs });
   }
 
   /** Counts a take that was refused. */
@@ -47,17 +67,33 @@ export class LimitOracle {
   /** Checks that a client which starts now has a grant whose time has come. Its clock may count a wait this much too short. */
   started(key: string, cost: number, earlyMs: number): void {
     const latestMs = this.bench.now() + earlyMs + ROUNDING_MS;
-    const grant = this.#of(key).find((one) => !one.isUsed && one.cost === cost && one.startMs <= latestMs);
+    const grant = of(this.#grants, key).find((one) => !one.isUsed && one.cost === cost && one.startMs <= latestMs);
     if (grant) grant.isUsed = true;
     else this.bench.fail("S17", `${key}: a client starts ${cost} before any grant lets it`);
+  }
+
+  /** Checks all grants of a limit against its rates and its shuts, within `slackMs`, by which clocks may be wrong. */
+  judge(key: string, rates: readonly RateWithBurst[], slackMs: number): void {
+    this.#judgeRates(key, rates, slackMs);
+    this.#judgeShuts(key, slackMs);
+  }
+
+  #judgeShuts(key: string, slackMs: number): void {
+    for (const { answeredMs, untilMs } of of(this.#shuts, key))
+      for (const { startMs, sentMs } of of(this.#grants, key)) {
+        const earlyMs = untilMs - startMs - slackMs - ROUNDING_MS;
+        if (sentMs < answeredMs || earlyMs <= 0) continue;
+        this.bench.fail("S20", `${key}: what was taken after it was shut starts ${Math.round(earlyMs)} ms before the end`);
+        return;
+      }
   }
 
   /**
    * Checks all grants of a limit: in each true time, at most the burst and what flows in, also within `slackMs`, by which clocks may be wrong.
    * The time begins where one of its grants might have started at the earliest, which is S before its start.
    */
-  judge(key: string, rates: readonly RateWithBurst[], slackMs: number): void {
-    const grants = this.#of(key).toSorted((a, b) => a.startMs - b.startMs);
+  #judgeRates(key: string, rates: readonly RateWithBurst[], slackMs: number): void {
+    const grants = of(this.#grants, key).toSorted((a, b) => a.startMs - b.startMs);
     for (const { count, perMs, burst } of rates)
       for (const [index, first] of grants.entries()) {
         let [taken, fromMs] = [0, first.startMs];
@@ -73,10 +109,10 @@ export class LimitOracle {
         }
       }
   }
+}
 
-  #of(key: string): Grant[] {
-    const grants = this.#grants.get(key) ?? [];
-    this.#grants.set(key, grants);
-    return grants;
-  }
+function of<T>(lists: Map<string, T[]>, key: string): T[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
 }

@@ -3,7 +3,7 @@
 /** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
   | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16" | "S17" | "S18" | "S19")
-  | ("L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "L8" | "L9" | "L10" | "L11" | "R1" | "R2" | "R3" | "R4" | "internal");
+  | ("S20" | "L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "L8" | "L9" | "L10" | "L11" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A broken property, the time at which it broke, and a description. */
 export interface Violation {
@@ -65,6 +65,8 @@ const NOTHING_YET = {
   takes: 0,
   takesLater: 0,
   takesRefused: 0,
+  /** Limits that were shut. */
+  shuts: 0,
   /** Sleepers that were told of the key, that were told that they lost their place, and that an agent found dead. */
   sleepersWoken: 0,
   sleepersLost: 0,
