@@ -1,6 +1,8 @@
 /** The cases of docs/costs.md. Each case runs clients and counts their use of AWS per lock, or per take from a limit. */
 import { type Limiter, type LockClient, LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import type { Counts, Meter } from "./meter.js";
+// The first shut loads this file. The clock of a meter knows messages alone, and wouldn't wait for that.
+import "../../lib/client/calls/shut.js";
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -8,7 +10,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 export interface CostCase {
   readonly title: string;
-  /** Runs the case and returns the number of locks or takes. */
+  /** Runs the case and returns the number of locks, takes or shuts. */
   readonly run: (meter: Meter) => Promise<Done>;
 }
 
@@ -45,11 +47,12 @@ export const COST_CASES: readonly CostCase[] = [
   { title: "its replay, to another process", run: ranOnce(2) },
 ];
 
-/** The cases of takes from a limit, in the order of the page. */
+/** The cases of takes from a limit and of its shut, in the order of the page. */
 export const LIMIT_CASES: readonly CostCase[] = [
   { title: "nobody else takes", run: takenBy(1, 10 * SECOND_MS) },
   { title: "8 clients take all the time, and wait for their start", run: takenBy(8, 0) },
   { title: "a client asks ten times as often as it may", run: refused },
+  { title: "a shut, of a limit in use", run: shut },
 ];
 
 /** The rate of these limits. */
@@ -189,4 +192,17 @@ async function refused(meter: Meter): Promise<Done> {
     await limiter.take().catch((error: unknown) => (error instanceof LimitExceededError ? undefined : Promise.reject(error as Error)));
   }
   return { locks: decisions };
+}
+
+/** One process takes and another shuts, each time for longer. The shuts alone are counted. */
+async function shut(meter: Meter): Promise<Done> {
+  const [taking, shutting] = [meter.client(), meter.client()].map((client) => client.limiter(KEY, ONE_A_SECOND)) as [Limiter, Limiter];
+  const shuts = 15;
+  const shutFor = (minutes: number) => shutting.shut({ forMs: minutes * MINUTE_MS, reason: "the partner is down" });
+  await taking.take();
+  // The first request of a client straight on the table reads the table's time.
+  await shutFor(1);
+  meter.clear();
+  for (let count = 1; count <= shuts; count++) await shutFor(1 + count);
+  return { locks: shuts };
 }

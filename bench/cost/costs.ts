@@ -106,7 +106,7 @@ export function takeTable(rows: readonly CostRow[], stack: DeployedStack): strin
   const assumed = assumptions(stack);
   return markdownTable([
     [
-      "one take or refusal",
+      "one take, refusal or shut",
       "HTTP: requests",
       "write units",
       "read units",

@@ -134,9 +134,12 @@ describe("what was counted", () => {
     expect(together.http.writeUnits).toBeGreaterThan(0.9 * alone.http.writeUnits);
   });
 
-  it("is one write a take, little more with eight busy clients, and seldom a request for a refusal", () => {
-    const [alone, busy, over] = takes.map(({ http, direct }) => [http.requests, http.writeUnits, direct.writeUnits]);
-    expect(alone).toEqual([1, 1, 1]);
+  it("is one write a take and a shut, little more with eight busy clients, and seldom a request for a refusal", () => {
+    const [alone, busy, over, shut] = takes.map(({ http, direct }) => [http.requests, http.writeUnits, direct.writeUnits]);
+    expect([alone, shut]).toEqual([
+      [1, 1, 1],
+      [1, 1, 1],
+    ]);
     expect(busy?.[0]).toBe(1);
     expect(Math.max(...(busy ?? []))).toBeLessThanOrEqual(1.1);
     expect(Math.max(...(over ?? []))).toBeLessThan(0.3);
