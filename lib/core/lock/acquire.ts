@@ -206,8 +206,8 @@ function claim(before: LockRecord, offer: Offer, command: Acquire, reading: Cloc
 }
 
 /**
- * Grants a new lease beside the present holders, whether or not some have expired, and takes it from its place: the result of a form
- * that did only that.
+ * Grants a new lease of a free key, or beside the present holders, whether or not some have expired, and takes it from its place: the result
+ * of a form that did only that.
  */
 export function grantBeside(before: LockRecord, command: Acquire, reading: ClockReading, policy: LockPolicy): Decision<Acquire> {
   const waiters = before.waiters.filter(({ leaseId }) => !isSameLeaseId(leaseId, command.leaseId));

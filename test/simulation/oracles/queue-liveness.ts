@@ -13,7 +13,8 @@ const HERD = "LINE_2";
 const FIRST_IN_LINE = 60;
 const FIRST_OF_HERD = 80;
 /**
- * The clients that ask and leave while the others wait, and their number in some of the queues. Each changes the record under the others.
+ * The clients that ask and leave while the others wait, their number in some of the queues, and the longest time from one to the next, in ms.
+ * Each changes the record under the others.
  */
 const FIRST_PASSER_BY = 200;
 const PASSERS_BY = 60;
