@@ -1,4 +1,5 @@
 /** Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. */
+import { deedOf, reasonOf } from "./activity.js";
 import type { KeyHolder, Line } from "./data.js";
 
 /** The ends of a lease, as a line names them. */
@@ -23,9 +24,16 @@ export interface Moment {
 export interface LaneEnd {
   readonly atMs: number;
   readonly kind: EndKind;
-  readonly why: string;
   /** Set if the end isn't known: it was after this time, in epoch ms, and at `atMs` at the latest. */
   readonly afterMs?: number;
+}
+
+/** An operator's break of a hold. The hold may have ended otherwise before its lease did. */
+export interface Broken {
+  /** The operator's principal, if a line tells it. */
+  readonly by?: string | undefined;
+  /** The operator's words. */
+  readonly why: string;
 }
 
 /** A lease. */
@@ -36,6 +44,7 @@ export interface Lane {
   readonly wait?: Span | undefined;
   readonly hold?: Span;
   readonly end?: LaneEnd;
+  readonly broken?: Broken;
   /** True for an attempt of a run that recorded a failure. */
   readonly hasFailed?: boolean;
   readonly moments: readonly Moment[];
@@ -125,10 +134,9 @@ export function withPresent(
     const { hold, moments } = lane;
     if (!hold || hold.toMs !== undefined || hold.fencingToken === undefined || tokens.has(hold.fencingToken)) return lane;
     const { lapsedAtMs, heldAtMs = 0, goneAtMs = nowMs } = goneOf(hold.fencingToken) ?? {};
-    if (lapsedAtMs !== undefined)
-      return { ...lane, hold: { ...hold, toMs: lapsedAtMs }, end: { atMs: lapsedAtMs, kind: "expired", why: "" } };
+    if (lapsedAtMs !== undefined) return { ...lane, hold: { ...hold, toMs: lapsedAtMs }, end: { atMs: lapsedAtMs, kind: "expired" } };
     const afterMs = Math.max(heldAtMs, hold.fromMs, ...moments.map(({ atMs }) => atMs));
-    return { ...lane, hold: { ...hold, toMs: afterMs }, end: { atMs: goneAtMs, afterMs, kind: "unknown", why: "" } };
+    return { ...lane, hold: { ...hold, toMs: afterMs }, end: { atMs: goneAtMs, afterMs, kind: "unknown" } };
   });
   const others = present
     .filter(({ fencingToken }) => !shown.has(fencingToken))
@@ -168,7 +176,7 @@ function next(lane: Lane, line: Line): Lane {
     case "replayed":
       return lane.hold || fencingToken === undefined ? lane : { ...lane, owner, hold };
     case "skipped":
-      return { ...lane, owner, wait: waited, end: { atMs, kind: "skipped", why: "" } };
+      return { ...lane, owner, wait: waited, end: { atMs, kind: "skipped" } };
     case "ended":
       return ended({ ...lane, owner }, line);
     case "changed":
@@ -180,8 +188,9 @@ function next(lane: Lane, line: Line): Lane {
       );
     case "recorded":
       return withMoment({ ...lane, owner, ...(line.outcome !== "succeeded" && { hasFailed: true }) }, line, event);
-    case "offered":
     case "breaking":
+      return withMoment({ ...lane, owner, broken: brokenBy(line) }, line, event);
+    case "offered":
       return withMoment({ ...lane, owner }, line, event);
     case "shut":
     case "reset":
@@ -196,19 +205,21 @@ function withMoment(lane: Lane, { atMs }: Line, kind: Moment["kind"]): Lane {
 
 function ended(lane: Lane, line: Line): Lane {
   const { atMs, reason = "", heldMs, lapsedMs = 0, fencingToken } = line;
-  const [name = "", ...words] = reason.split(": ");
-  const kind: EndKind = ENDS.find((end) => end === name) ?? "unknown";
-  const why = words.join(": ");
+  const kind: EndKind = ENDS.find((end) => end === reason.split(": ", 1)[0]) ?? "unknown";
   // A line is a little later than what it tells, so the earlier of two beginnings counts. A log may begin in the middle of a hold.
   const fromMs = Math.min(lane.hold?.fromMs ?? Infinity, heldMs === undefined ? Infinity : atMs - heldMs);
   if (fromMs < Infinity) {
     // A lease that ran out did so before the line.
-    const end = { atMs: atMs - lapsedMs, kind, why };
+    const end = { atMs: atMs - lapsedMs, kind };
     const hold = { ...lane.hold, fromMs, ...(fencingToken !== undefined && { fencingToken }), toMs: end.atMs };
-    return { ...lane, hold, end };
+    return { ...lane, hold, end, ...(deedOf(line) === "force" && { broken: brokenBy(line) }) };
   }
-  const end = { atMs, kind, why };
+  const end = { atMs, kind };
   return lane.wait ? { ...lane, wait: { ...lane.wait, toMs: atMs }, end } : lane;
+}
+
+function brokenBy(line: Line): Broken {
+  return { by: line.by, why: reasonOf(line) };
 }
 
 /** Returns the wait of a grant that no line of a queue precedes, if it took time: the caller asked again and again. */

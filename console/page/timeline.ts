@@ -1,7 +1,7 @@
 /** One key's leases as a picture, the holders above: each waits, holds and ends in a lane of its own. The present leases reach as far as they last. */
 import { useContext, useRef } from "preact/hooks";
 import { formatDuration } from "../text/duration.js";
-import { endText } from "../text/held-text.js";
+import { holdEndText } from "../text/held-text.js";
 import { plain } from "../text/plain-text.js";
 import { type EndKind, type Lane, type Moment, arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
@@ -211,7 +211,7 @@ function diamond(kind: Moment["kind"], x: number, y: number): Content {
   return html`<path class=${`moment ${kind}`} d=${`M${x} ${y - 6}L${x + 5} ${y}L${x} ${y + 6}L${x - 5} ${y}Z`} />`;
 }
 
-function describe({ owner, wait, hold, end, hasFailed = false }: DrawnLane, nowMs: number, isUtc: boolean): string {
+function describe({ owner, wait, hold, end, broken, hasFailed = false }: DrawnLane, nowMs: number, isUtc: boolean): string {
   const held = hold && `held ${end?.afterMs === undefined ? "" : "at least "}${formatDuration((hold.toMs ?? nowMs) - hold.fromMs)}`;
   const between =
     end?.afterMs === undefined ? "" : `; it ended between ${whenText(end.afterMs, nowMs, isUtc)} and ${whenText(end.atMs, nowMs, isUtc)}`;
@@ -221,7 +221,7 @@ function describe({ owner, wait, hold, end, hasFailed = false }: DrawnLane, nowM
     ...(held === undefined ? [] : [held + (hold?.toMs === undefined ? " so far" : "")]),
     ...(hold?.fencingToken === undefined ? [] : [`token ${hold.fencingToken}`]),
     ...(hold?.attempt === undefined ? [] : [`attempt ${hold.attempt}${hasFailed ? ", failed" : ""}`]),
-    ...(end ? [endText(end.kind) + (end.why === "" ? "" : `: ${end.why}`) + between] : []),
+    ...(end ? [holdEndText(end.kind, broken) + between] : []),
   ];
   return parts.join(", ");
 }

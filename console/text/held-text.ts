@@ -28,6 +28,13 @@ export function endText(ending: string): string {
 /** Ends that the service sees some time after the lease itself was over, or that may come after it. */
 const SEEN_LATER = ["expired", "taken", "broken", "unknown"];
 
+/** Returns how a hold ended in words: `broken by carol: its machine is gone`. What was broken may have been released before its lease was over. */
+export function holdEndText(ending: string, broken?: { readonly by?: string | undefined; readonly why: string }): string {
+  if (!broken) return endText(ending);
+  const { by = "an operator", why } = broken;
+  return `${ending === "broken" ? "broken" : `${endText(ending)}, after a break`} by ${by}${why === "" ? "" : `: ${why}`}`;
+}
+
 /** Returns the event of a line as a person says it: each end has a verb of its own. */
 export function wordOf({ event = "", reason = "" }: Told): string {
   if (event === "ended") return verbOf(nameOf(reason));

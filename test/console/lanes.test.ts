@@ -26,7 +26,7 @@ describe("lanes", () => {
         owner: "owner of a",
         wait: { fromMs: 100, toMs: 300 },
         hold: { fromMs: 300, toMs: 900, fencingToken: 7 },
-        end: { atMs: 900, kind: "released", why: "" },
+        end: { atMs: 900, kind: "released" },
         moments: [{ atMs: 250, kind: "offered" }],
       },
     ]);
@@ -43,17 +43,22 @@ describe("lanes", () => {
       line(0, "granted", "a", token(1)),
       line(1, "queued", "b"),
       line(2, "queued", "c"),
-      line(3, "breaking", "a", { ...token(1), reason: "its machine is gone" }),
+      line(3, "breaking", "a", { ...token(1), reason: "its machine is gone", by: "carol" }),
       line(4, "ended", "b", { reason: "cancelled" }),
       line(5, "skipped", "c"),
-      line(6, "ended", "a", { ...token(1), heldMs: 6, reason: "broken: its machine: gone" }),
+      line(6, "ended", "a", { ...token(1), heldMs: 6, reason: "broken" }),
     ]);
     expect(lanes.map(({ id, end }) => [id, end])).toEqual([
-      ["a", { atMs: 6, kind: "broken", why: "its machine: gone" }],
-      ["b", { atMs: 4, kind: "cancelled", why: "" }],
-      ["c", { atMs: 5, kind: "skipped", why: "" }],
+      ["a", { atMs: 6, kind: "broken" }],
+      ["b", { atMs: 4, kind: "cancelled" }],
+      ["c", { atMs: 5, kind: "skipped" }],
     ]);
-    expect(lanes[0]?.moments).toEqual([{ atMs: 3, kind: "breaking" }]);
+    expect(lanes[0]).toMatchObject({ broken: { by: "carol", why: "its machine is gone" }, moments: [{ atMs: 3, kind: "breaking" }] });
+    const [forced] = lanesOf([line(6, "ended", "d", { ...token(1), heldMs: 6, reason: "broken: its machine: gone", by: "dan" })]);
+    expect([forced?.end, forced?.broken]).toEqual([
+      { atMs: 6, kind: "broken" },
+      { by: "dan", why: "its machine: gone" },
+    ]);
     expect(lanes[1]?.wait).toEqual({ fromMs: 1, toMs: 4 });
   });
 
@@ -169,15 +174,15 @@ describe("lanes", () => {
     const lines = [line(100, "granted", "a", token(1)), line(150, "changed", "a", { ...token(1), mode: "shared" })];
     const [lane] = withPresent(lanesOf(lines), [], 1000, () => gone);
     expect(lane?.hold).toMatchObject({ fromMs: 100, toMs: afterMs });
-    expect(lane?.end).toEqual({ atMs, afterMs, kind: "unknown", why: "" });
+    expect(lane?.end).toEqual({ atMs, afterMs, kind: "unknown" });
   });
 
   it("end where the lease ended, and not where somebody saw it", () => {
     const granted = line(0, "granted", "a", token(1));
     const [seen] = lanesOf([granted, line(43_000, "ended", "a", { ...token(1), heldMs: 43_000, lapsedMs: 40_000, reason: "taken" })]);
-    expect([seen?.hold?.toMs, seen?.end]).toEqual([3000, { atMs: 3000, kind: "taken", why: "" }]);
+    expect([seen?.hold?.toMs, seen?.end]).toEqual([3000, { atMs: 3000, kind: "taken" }]);
     const [released] = lanesOf([granted, line(2000, "ended", "a", { ...token(1), heldMs: 2000, reason: "released" })]);
-    expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released", why: "" }]);
+    expect([released?.hold?.toMs, released?.end]).toEqual([2000, { atMs: 2000, kind: "released" }]);
     // The line of its grant came 300 ms late.
     const [late] = lanesOf([
       line(300, "granted", "a", token(1)),
