@@ -2,21 +2,23 @@
 import { deedOf } from "./activity.js";
 import type { Line } from "./data.js";
 
-/** The largest number of lines that the query returns. */
+/** The largest number of lines that the console's query returns: as many as a person reads. */
 export const HISTORY_LINES = 1000;
+/** The largest number of lines that a query may return. */
+export const QUERY_LINES = 10_000;
 
 const NUMBERS = ["fencingToken", "waitedMs", "heldMs", "lapsedMs", "attempt", "position"] as const;
 const TEXTS = ["owner", "lease", "reason", "by", "mode", "condition", "outcome"] as const;
 
 /** Returns the query for the latest lines of a key, as a lock and as a run. The log leaves out the namespace `default`. */
-export function historyQuery(key: string, namespace = "default"): string {
+export function historyQuery(key: string, namespace = "default", most = HISTORY_LINES): string {
   const { model, id } = partsOf(key);
   return [
     `fields @timestamp, event, kind, model, ${[...TEXTS, ...NUMBERS].join(", ")}, repeated`,
     `| filter ${model === "" ? "" : `model = ${quoted(model)} and `}id = ${quoted(id)}`,
     namespace === "default" ? "| filter not ispresent(namespace)" : `| filter namespace = ${quoted(namespace)}`,
     "| sort @timestamp desc",
-    `| limit ${HISTORY_LINES}`,
+    `| limit ${most}`,
   ].join("\n");
 }
 

@@ -35,8 +35,9 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const hosts = url?.split(",").map((one) => new URL(one).host);
       const where = hosts?.join(", ") ?? `table ${table}`;
       const cliOptions = url === undefined ? `--table ${table}` : `--url ${url}`;
-      const group = logGroup ?? (context.env["HOLDFAST_LOG_GROUP"] || undefined);
-      const deployedLog = group === undefined ? undefined : await (await import("./insights.js")).deployedLog(group, globals, context.env);
+      const { logGroupOf, deployedLog: logIn } = await import("../insights.js");
+      const group = logGroupOf({ logGroup }, context.env);
+      const deployedLog = group === undefined ? undefined : await logIn(group, globals, context.env);
       host.ends(await ui({ ports: portsFrom(UI_PORT, requestedPort), where, canChange: allowChanges, cliOptions, deployedLog }, context));
     });
 }

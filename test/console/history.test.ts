@@ -1,7 +1,7 @@
 /** A key's history from CloudWatch Logs: the query, its rows as lines, and the signed requests, against a double of its JSON API. */
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, it, vi } from "vitest";
-import { deployedLog, runQuery } from "../../bin/ui/insights.js";
+import { deployedLog, runQuery } from "../../bin/insights.js";
 import { HISTORY_LINES, historyQuery, linesOfRows } from "../../console/insights-query.js";
 import { type SigV4Options, sigv4 } from "../../lib/sigv4.js";
 import { closingAfterEach, listening } from "../adapters/app-server.js";

@@ -1,14 +1,14 @@
 /**
- * The log of a deployed service in CloudWatch Logs, as `holdfast ui` reads it with the caller's own credentials: a query of Logs Insights is
+ * The log of a deployed service in CloudWatch Logs, as `holdfast ui` and `history` read it with the caller's own credentials: a query of Logs Insights is
  * two calls of its JSON API, signed as any request to AWS, so no package of AWS's for it is needed. CloudWatch charges for each query, so it
  * runs only on demand. It has not been run on AWS.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Sign } from "../../lib/index.js";
-import { CliError } from "../cli-error.js";
-import { type ConnectionOptions, signer, signingRegion } from "../connection.js";
-import type { DeployedLog } from "../../console/handlers.js";
-import { type Row, linesOfRows } from "../../console/insights-query.js";
+import type { Sign } from "../lib/index.js";
+import { CliError } from "./cli-error.js";
+import { type ConnectionOptions, signer, signingRegion } from "./connection.js";
+import type { DeployedLog } from "../console/handlers.js";
+import { type Row, linesOfRows } from "../console/insights-query.js";
 
 /** The log, and how it is reached. */
 export interface InsightsOptions {
@@ -25,14 +25,20 @@ export interface InsightsOptions {
 /** The pause between two looks at a running query, in ms, and the largest number of looks. */
 const PAUSE_MS = 500;
 const LOOKS = 60;
+const DAY_MS = 86_400_000;
 /** The longest time for one call, in ms. */
 const CALL_MS = 10_000;
 
+/** Returns the log group that is given by `--log-group` or by the environment; undefined if none is. */
+export function logGroupOf({ logGroup }: { readonly logGroup?: string | undefined }, env: NodeJS.ProcessEnv): string | undefined {
+  return logGroup ?? (env["HOLDFAST_LOG_GROUP"] || undefined);
+}
+
 /**
- * Returns the log in `logGroup`. Its region is the given one, the environment's, or that of the API's host.
+ * Returns how the log in `logGroup` is reached. Its region is the given one, the environment's, or that of the API's host.
  * @throws CliError if there is no region, no credentials, or a package for signing is missing
  */
-export async function deployedLog(logGroup: string, options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<DeployedLog> {
+export async function insightsOn(logGroup: string, options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<InsightsOptions> {
   const url = options.url ?? (env["HOLDFAST_URL"] || undefined);
   const [nearest] = url?.split(",") ?? [];
   const ofHost = nearest === undefined ? undefined : signingRegion(new URL(nearest), {});
@@ -41,12 +47,17 @@ export async function deployedLog(logGroup: string, options: ConnectionOptions, 
     throw new CliError("config", "--log-group: the region of the log is not known", { next: "Pass --region or set AWS_REGION." });
   const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
   const endpoint = env["AWS_ENDPOINT_URL_CLOUDWATCH_LOGS"] || env["AWS_ENDPOINT_URL"] || `https://logs.${region}.${domain}/`;
-  const sign = await signer(region, endpoint, "logs");
+  return { logGroup, endpoint, sign: await signer(region, endpoint, "logs") };
+}
+
+/** Returns the log for the console. @throws CliError as {@link insightsOn} */
+export async function deployedLog(logGroup: string, options: ConnectionOptions, env: NodeJS.ProcessEnv): Promise<DeployedLog> {
+  const insights = await insightsOn(logGroup, options, env);
   return {
     logGroup,
     async linesOf(key, query, sinceMs) {
       const toMs = Date.now();
-      return linesOfRows(await runQuery(query, { fromMs: toMs - sinceMs, toMs }, { logGroup, endpoint, sign }), key);
+      return linesOfRows(await runQuery(query, { fromMs: toMs - sinceMs, toMs }, insights), key);
     },
   };
 }
@@ -72,11 +83,33 @@ export async function runQuery(query: string, { fromMs, toMs }: TimeSpan, option
   throw new Error(`the query did not end within ${(LOOKS * PAUSE_MS) / 1000} s`);
 }
 
+/**
+ * Returns the time from which the log group keeps its lines, in epoch ms.
+ * @throws Error with CloudWatch's own words if it refuses, or has no such group
+ */
+export async function keptFrom(options: InsightsOptions, nowMs: number): Promise<number> {
+  const { logGroup } = options;
+  const { logGroups = [] } = await call<LogGroups>("DescribeLogGroups", options, { logGroupNamePrefix: logGroup });
+  const group = logGroups.find(({ logGroupName }) => logGroupName === logGroup);
+  if (!group) throw new Error(`DescribeLogGroups: there is no ${logGroup}`);
+  const { creationTime = 0, retentionInDays: days = Infinity } = group;
+  return Math.max(creationTime, nowMs - days * DAY_MS);
+}
+
 /** A refusal, as CloudWatch words it. */
 interface Refused {
   readonly __type?: string;
   readonly message?: string;
   readonly Message?: string;
+}
+
+interface LogGroups {
+  readonly logGroups?: readonly {
+    readonly logGroupName: string;
+    readonly creationTime?: number;
+    /** Absent: for ever. */
+    readonly retentionInDays?: number;
+  }[];
 }
 
 interface QueryResults {
