@@ -152,6 +152,12 @@ export function whereOf({ url, table, tokenFile, namespace }: ConnectionOptions,
   });
 }
 
+/** Returns the location, or undefined if none is given. @throws CliError if the environment has both */
+export function whereIfGiven(options: ConnectionOptions, env: NodeJS.ProcessEnv): Where | undefined {
+  const given = [options.url, options.table, env["HOLDFAST_URL"], env["HOLDFAST_TABLE"]];
+  return given.some(Boolean) ? whereOf(options, env) : undefined;
+}
+
 async function onTable(tableName: string, { namespace, region }: ConnectionOptions, common: object): Promise<LockClient> {
   const { createLockClient } = await needing(() => import("../lib/dynamodb.js"), TABLE_PACKAGES);
   // Sets only the region; the SDK's default limits on calls stay.

@@ -48,6 +48,8 @@ export interface GlobalOptions extends ConnectionOptions {
 export interface CliHost {
   /** Returns the context of a command that inspects or operates. */
   context(options: GlobalOptions, mode: "changes" | "reads"): Promise<CommandContext>;
+  /** Returns the context of a command that reads, with the client only if the service or the table is given. */
+  contextIfGiven(options: GlobalOptions): Promise<ProcessContext & { readonly locks?: LockClient }>;
   /** Returns the context of a command that runs another command. */
   runContext(options: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext>;
   /** Returns the context of a command that needs no locks from elsewhere. */

@@ -5,7 +5,7 @@ import { type Command, CommanderError } from "commander";
 import { CliError, Interrupted } from "./cli-error.js";
 import type { Where } from "./connection.js";
 import type { KeyKind } from "./completion.js";
-import { connect, ownerHere, whereOf } from "./connection.js";
+import { connect, ownerHere, whereIfGiven, whereOf } from "./connection.js";
 import { type CliHost, type CommandContext, type GlobalOptions, type ProcessContext, type RunContext, Signals } from "./context.js";
 import { EXITS, statusOfSignal } from "./exit-codes.js";
 import { type CommandMode, type Failure, failureOf, formatFailure, RUNNING } from "./format-failure.js";
@@ -66,6 +66,10 @@ class CommandLine implements CliHost {
     this.#where = whereOf(options, this.#env);
     const locks = await connect(options, this.#env);
     return { ...this.processContext(options), locks };
+  }
+
+  async contextIfGiven(options: GlobalOptions): Promise<ProcessContext> {
+    return whereIfGiven(options, this.#env) ? this.context(options, "reads") : this.processContext(options);
   }
 
   async runContext({ verbose = false, ...options }: GlobalOptions & { readonly verbose?: boolean }): Promise<RunContext> {

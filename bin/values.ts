@@ -20,6 +20,15 @@ export function durationOrForever(text: string): number | "forever" {
   return text === "forever" ? text : duration(text);
 }
 
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)?$/;
+
+/** Parses a time into epoch ms. Without a zone it is local time. */
+export function time(text: string): number {
+  const parsed = TIME.test(text) ? Date.parse(text.replace(" ", "T")) : NaN;
+  if (Number.isNaN(parsed)) throw new InvalidArgumentError("Write it like 2026-11-22T03:00, which is local time, or 2026-11-22T03:00Z.");
+  return parsed;
+}
+
 /** Parses a whole number of at least 0. */
 export const count = whole((number) => number >= 0, "It must be a whole number.");
 

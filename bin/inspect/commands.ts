@@ -4,7 +4,8 @@ import { CliError } from "../cli-error.js";
 import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { BreakOptions, ResetOptions } from "../operate.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
-import { count, defaulted, duration, rate, some } from "../values.js";
+import { whereIfGiven } from "../connection.js";
+import { count, defaulted, duration, rate, some, time } from "../values.js";
 import type { Rate } from "../../lib/index.js";
 
 const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
@@ -41,6 +42,7 @@ export function addInspectCommands(program: Command, host: CliHost): void {
         return options.run ? showRun(key, context) : show(key, context);
       }),
     );
+  addHistory(program, host);
   listing(program.command("watch"), "watch ORDER_")
     .summary("show held keys as they change")
     .description("Show held keys as they change, until Ctrl-C. On a pipe, a line for each hold that began or ended.")
@@ -80,6 +82,36 @@ export function addInspectCommands(program: Command, host: CliHost): void {
     .action(reading(async (context, prefix: string, { max }: { max: number }) => (await lists()).limits({ prefix, max }, context)))
     .addCommand(limitReset(program, host))
     .addCommand(limitShut(program, host));
+}
+
+/** The options of `history`. */
+interface HistoryOptions {
+  readonly since: number;
+  readonly at?: number;
+  readonly max: number;
+  readonly logGroup?: string;
+  readonly log?: string;
+}
+
+/** Adds the command that reads the log. It needs the service only to say what the key is now. */
+function addHistory(program: Command, host: CliHost): void {
+  onKey(program.command("history"), "[options]", "history ORDER_1231 --since 7d")
+    .summary("show who held a key, and how each hold ended")
+    .description("Show who held a key by the service's log: from when to when, how many waited, and how it ended, the newest last.")
+    .addOption(defaulted("--since <duration>", "how far back to read; with --at, before it and after it", duration, "1d"))
+    .option("--at <time>", "only who held it then, and who waited: 2026-11-22T03:00, in local time, or with Z", time)
+    .option("--max <n>", "show at most so many holds, the newest", some, MOST)
+    .option("--log-group <name>", "the service's log group (default: HOLDFAST_LOG_GROUP); that of a local service isn't needed")
+    .addOption(new Option("--log <file>", "read an exported log, with a line of JSON each; - is stdin").conflicts(["logGroup"]))
+    .action(async (key: string, { since: sinceMs, at: atMs, max, logGroup, log: file }: HistoryOptions) => {
+      const globals = program.opts<GlobalOptions>();
+      // Of an exported log nobody knows which service's it is.
+      const context = file === undefined ? await host.contextIfGiven(globals) : host.processContext(globals);
+      const { history } = await import("./history.js");
+      const { logGroupOf } = await import("../insights.js");
+      const place = { file, group: logGroupOf({ logGroup }, context.env), url: whereIfGiven(globals, context.env)?.url };
+      host.ends(await history({ key, sinceMs, atMs, max }, place, globals, context));
+    });
 }
 
 /** Returns the command that shuts a limit. */

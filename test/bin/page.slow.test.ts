@@ -58,6 +58,7 @@ const program = programFor(
     print: () => Promise.resolve(),
     ends: () => undefined,
     context: () => Promise.reject(new Error()),
+    contextIfGiven: () => Promise.reject(new Error()),
     runContext: () => Promise.reject(new Error()),
     processContext: () => {
       throw new Error();
