@@ -14,7 +14,12 @@ export interface Column<T> {
   /** On a screen that is too narrow even so: true to leave the column out. @default false */
   readonly isSpare?: boolean;
   /** Then: the smallest width of the column, and the function that shortens a cell. @default the column is never cut */
-  readonly cut?: { readonly columns: number; readonly to: (text: string, columns: number) => string };
+  readonly cut?: {
+    readonly columns: number;
+    readonly to: (text: string, columns: number) => string;
+    /** True to cut it before those that stand before it. @default false */
+    readonly isFirst?: boolean;
+  };
   /** The colour of a cell. @default the terminal's own */
   readonly paint?: (row: T, colors: Screen["colors"]) => (text: string) => string;
 }
@@ -56,7 +61,10 @@ function totalOf(widths: readonly number[]): number {
 
 /** Shrinks the columns that can be cut until the table fits, each as far as it can be before the next. */
 function cut<T>(widths: number[], columns: readonly Column<T>[], room: number): void {
-  for (const [at, { title, cut }] of columns.entries()) {
+  const isFirst = (at: number): boolean => columns[at]?.cut?.isFirst === true;
+  const order = Array.from(columns.keys()).sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
+  for (const at of order) {
+    const { title = "", cut } = columns[at] ?? {};
     const tooMuch = totalOf(widths) - room;
     const width = widths[at] ?? 0;
     const spare = cut ? Math.max(0, width - Math.max(cut.columns, widthOf(title))) : 0;

@@ -184,7 +184,7 @@ function holdColumns({ nowMs, when }: Asked): readonly Column<Hold>[] {
     {
       title: "END",
       cell: holdEnd,
-      cut: { columns: 8, to: cutEnd },
+      cut: { columns: 8, to: cutEnd, isFirst: true },
       paint: ({ ending = "released" }, colors) => (["released", "transferred"].includes(ending) ? String : colors.yellow),
     },
   ];

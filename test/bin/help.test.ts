@@ -16,7 +16,7 @@ describe("the help", () => {
     );
     expect(groups).toMatchObject({
       Hold: ["lock", "once", "limit"],
-      Look: ["ls", "show", "watch", "runs", "ticks", "limits", "ui"],
+      Look: ["ls", "show", "history", "watch", "runs", "ticks", "limits", "ui"],
       Operate: ["break", "reset", "doctor", "sweep"],
       Serve: ["dev"],
       Other: ["completion", "help"],

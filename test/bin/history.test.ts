@@ -376,14 +376,19 @@ describe("an exported log", () => {
     return path;
   }
   const lines = [
-    logLine(Date.UTC(2026, 10, 22, 2), "granted", "a", { fencingToken: 7 }),
-    logLine(Date.UTC(2026, 10, 22, 3), "queued", "b"),
-    logLine(Date.UTC(2026, 10, 22, 4), "ended", "a", { fencingToken: 7, heldMs: 2 * HOUR_MS, reason: "broken: it hangs", by: "arn:carol" }),
-    logLine(Date.UTC(2026, 10, 22, 4), "granted", "b", { fencingToken: 8 }),
+    logLine(Date.UTC(2026, 10, 22, 2, 1), "granted", "a", { fencingToken: 7 }),
+    logLine(Date.UTC(2026, 10, 22, 2, 10), "queued", "b"),
+    logLine(Date.UTC(2026, 10, 22, 2, 20), "ended", "a", {
+      fencingToken: 7,
+      heldMs: 19 * 60_000,
+      reason: "broken: it hangs",
+      by: "arn:carol",
+    }),
+    logLine(Date.UTC(2026, 10, 22, 2, 20), "granted", "b", { fencingToken: 8 }),
   ];
   const isoAt = ({ operateAtMs }: LogLine): string => new Date(operateAtMs).toISOString();
-  const AT = ["--at", "2026-11-22T03:00Z"];
-  const hold = { owner: "a", from: "2026-11-22T02:00:00.000Z", ending: "broken", by: "arn:carol", reason: "it hangs" };
+  const AT = ["--at", "2026-11-22T02:10Z"];
+  const hold = { owner: "a", from: "2026-11-22T02:01:00.000Z", ending: "broken", by: "arn:carol", reason: "it hangs" };
 
   it.each<[string, readonly string[]]>([
     ["whole lines, as a client's own log has them, in any order", lines.toReversed().map((one) => JSON.stringify(one))],
@@ -393,11 +398,11 @@ describe("an exported log", () => {
     ],
     ["times without a zone, which are UTC", lines.map((one) => `${isoAt(one).slice(0, 19)} ${JSON.stringify(printed(one, []))}`)],
   ])("may have %s", async (_, text) => {
-    const other = JSON.stringify(logLine(Date.UTC(2026, 10, 22, 3), "granted", "x", { model: "CART" }));
+    const other = JSON.stringify(logLine(Date.UTC(2026, 10, 22, 2, 10), "granted", "x", { model: "CART" }));
     expect(await jsonOf(["history", "ORDER_1", ...AT, "--log", await file([...text, other])], {})).toMatchObject({
       logFrom: hold.from,
       holders: [hold],
-      waiters: [{ owner: "b", from: "2026-11-22T03:00:00.000Z", to: "2026-11-22T04:00:00.000Z", ending: "granted" }],
+      waiters: [{ owner: "b", from: "2026-11-22T02:10:00.000Z", to: "2026-11-22T02:20:00.000Z", ending: "granted" }],
     });
   });
 
@@ -413,16 +418,19 @@ describe("an exported log", () => {
     expect(await jsonOf(["history", "ORDER_1", "--log", path, "--since", "36500d"], {})).toMatchObject({ items: [hold] });
   });
 
-  it.each([60, 100])("fits a screen of %i columns", async (columns) => {
-    const long = lines.map((one) => JSON.stringify({ ...one, owner: `${"o".repeat(40)}@build-7` }));
+  it.each([
+    [60, "ooooooo…uild-7", "broken …"],
+    [100, `${"o".repeat(16)}@build-7`, "broken by arn:carol: it hangs"],
+  ])("fits a screen of %i columns, on which the end of a hold is cut before its owner", async (columns, owner, end) => {
+    const long = lines.map((one) => JSON.stringify({ ...one, owner: `${"o".repeat(16)}@build-7` }));
     const { texts, context } = contextOf({ screen: { ...PLAIN, columns } });
-    const args = { key: "ORDER_1", sinceMs: DAY_MS, atMs: Date.UTC(2026, 10, 22, 3), max: 10 };
+    const args = { key: "ORDER_1", sinceMs: DAY_MS, atMs: Date.UTC(2026, 10, 22, 2, 10), max: 10 };
     await history(args, { file: await file(long) }, {}, context);
     const rows = texts.join("").trimEnd().split("\n");
     expect(rows).toHaveLength(7);
     // The sentence above the tables is as long as it is.
     expect(Math.max(...rows.slice(1).map(widthOf))).toBeLessThanOrEqual(columns);
-    expect(rows[3]).toMatch(/ +broken b/);
+    expect(rows[3]?.split(/ {2,}/)).toEqual(expect.arrayContaining([owner, end]));
   });
 
   it("without a line, or that is not there, is refused by name", async () => {
