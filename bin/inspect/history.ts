@@ -38,7 +38,7 @@ export interface LogPlace {
 /** The context, with a client if the service or the table is given. */
 export type HistoryContext = ProcessContext & { readonly locks?: LockClient };
 
-/** What the key is now. */
+/** An answer of the service about the key as it is now. */
 interface Present {
   readonly inspection: Inspection;
   /** The time of the answer, in epoch ms. */
@@ -48,7 +48,7 @@ interface Present {
 /** A hold, and if the key says that it goes on. */
 type Hold = PastHold & { readonly isHeld: boolean };
 
-/** What an answer is about. */
+/** The key, the time and the log of an answer. */
 interface Asked {
   readonly key: string;
   readonly span: LogSpan;

@@ -18,7 +18,7 @@ export interface KeyLog {
   readonly lines: readonly Line[];
   /** The time from which no line is missing, in epoch ms. Absent: it isn't known. */
   readonly fromMs?: number | undefined;
-  /** What a person should know of the log beside its lines. */
+  /** Sentences that a person should know of the log. */
   readonly notes: readonly string[];
 }
 

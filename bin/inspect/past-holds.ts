@@ -1,7 +1,7 @@
 /** The holds of a key over a time: its leases as the console's timeline has them, with what a table needs beside them. Pure. */
 import { type Broken, type EndKind, type Lane, beginning, ending } from "../../console/lanes.js";
 
-/** A hold. */
+/** A hold that may be over. */
 export interface PastHold {
   readonly owner: string;
   readonly fencingToken?: number | undefined;

@@ -55,6 +55,7 @@ const COMMANDS = [
   "limit",
   "ls",
   "show",
+  "history",
   "watch",
   "runs",
   "ticks",
