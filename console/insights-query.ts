@@ -35,12 +35,17 @@ function quoted(text: string): string {
 /** A row of an answer: its fields by name. */
 export type Row = Readonly<Record<string, string | undefined>>;
 
+/** Returns the time of a row, in epoch ms; NaN if it has none. */
+export function timeOfRow({ "@timestamp": at = "" }: Row): number {
+  return Date.parse(`${at.replace(" ", "T")}Z`);
+}
+
 /** Returns the rows, the latest first, as lines, the earliest first. The only principals among them are those of operators. */
 export function linesOfRows(rows: readonly Row[], key: string): readonly Line[] {
   const { model } = partsOf(key);
   return rows.toReversed().flatMap((row, seq): readonly Line[] => {
-    const { "@timestamp": at = "", event, kind = "lock", repeated } = row;
-    const atMs = Date.parse(`${at.replace(" ", "T")}Z`);
+    const { event, kind = "lock", repeated } = row;
+    const atMs = timeOfRow(row);
     if (event === undefined || Number.isNaN(atMs) || (row["model"] ?? "") !== model) return [];
     const texts = TEXTS.flatMap((name) => (row[name] === undefined ? [] : [[name, row[name]]]));
     const numbers = NUMBERS.flatMap((name) => (row[name] === undefined ? [] : [[name, Number(row[name])]]));

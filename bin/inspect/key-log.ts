@@ -6,7 +6,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { LogLine } from "../../lib/dynamodb.js";
 import type { Line, Lines } from "../../console/data.js";
-import { historyQuery, linesOfRows, QUERY_LINES } from "../../console/insights-query.js";
+import { historyQuery, linesOfRows, QUERY_LINES, timeOfRow } from "../../console/insights-query.js";
 import { RecentLines } from "../../console/recent-lines.js";
 import { CONSOLE_PATH } from "../../console/server.js";
 import { CliError } from "../cli-error.js";
@@ -39,27 +39,37 @@ export function noLog(message: string): CliError {
   return new CliError("config", message, { next: WHERE_LOGS_ARE });
 }
 
-/** Reads the log of a deployed service, by one query. @throws Error with CloudWatch's own words if it refuses */
+/** Reads the log of a deployed service, by one query. @throws CliError with CloudWatch's own words if it refuses */
 export async function deployedLines(
   key: string,
   { fromMs, toMs }: LogSpan,
   namespace: string | undefined,
   log: InsightsOptions,
 ): Promise<KeyLog> {
-  const rows = await runQuery(historyQuery(key, namespace, QUERY_LINES), { fromMs, toMs }, log);
-  const lines = linesOfRows(rows, key);
-  const notes: string[] = [];
-  const begunMs = await keptFrom(log, Date.now()).catch((error: unknown) => {
-    notes.push(`it is not known from when on the log is kept: ${error instanceof Error ? error.message : String(error)}`);
+  const rows = await runQuery(historyQuery(key, namespace, QUERY_LINES), { fromMs, toMs }, log).catch((error: unknown) => {
+    throw new CliError("unavailable", `the log group ${log.logGroup} can't be read: ${wordsOf(error)}`, { next: RIGHTS });
+  });
+  const nowMs = Date.now();
+  const notes = toMs > nowMs - LATE_MS ? [LATE] : [];
+  const begunMs = await keptFrom(log, nowMs).catch((error: unknown) => {
+    notes.unshift(`it is not known from when on the log is kept: ${wordsOf(error)}`);
     return undefined;
   });
   const isCut = rows.length >= QUERY_LINES;
   if (isCut)
-    notes.push(`the query returned its largest number of lines, ${QUERY_LINES}: ask for a shorter time, and for an earlier one by --at`);
-  const earliestMs = isCut ? lines[0]?.atMs : undefined;
-  return { lines, fromMs: earliestMs ?? begunMs, notes: [...notes, LATE] };
+    notes.unshift(`the query returned its largest number of lines, ${QUERY_LINES}: ask for a shorter time, and for an earlier one by --at`);
+  const [earliest] = isCut ? rows.slice(-1) : [];
+  return { lines: linesOfRows(rows, key), fromMs: earliest ? timeOfRow(earliest) : begunMs, notes };
 }
 
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The advice for who may not read the log, or named another. */
+const RIGHTS = "It needs logs:StartQuery on the log group, and logs:GetQueryResults. The stack's output LogGroupName is its name.";
+/** The time after which no line is missing any more, in ms. */
+const LATE_MS = 600_000;
 const LATE = "CloudWatch has a line only some minutes after it was written, so the latest may be missing";
 
 /** Reads the log of a service on this machine, which its console has. @throws CliError if there is none at that URL */

@@ -243,13 +243,13 @@ describe("the log of a deployed service", () => {
   afterEach(() => vi.unstubAllEnvs());
 
   /** Serves CloudWatch Logs as far as it is asked. Returns the environment that leads there, and what it was asked. */
-  async function cloudWatch(rows: readonly object[], group: object | null = { creationTime: 0 }) {
+  async function cloudWatch(rows: readonly object[] | null, group: object | null = { creationTime: 0 }) {
     const asked: (readonly [action: string, body: Readonly<Record<string, unknown>>])[] = [];
     const answers: Readonly<Record<string, object>> = {
-      StartQuery: { queryId: "1" },
+      ...(rows && { StartQuery: { queryId: "1" } }),
       GetQueryResults: {
         status: "Complete",
-        results: rows.map((row) => Object.entries(row).map(([field, value]) => ({ field, value: String(value) }))),
+        results: rows?.map((row) => Object.entries(row).map(([field, value]) => ({ field, value: String(value) }))),
       },
       ...(group && { DescribeLogGroups: { logGroups: [{ logGroupName: "group-2" }, { logGroupName: "group", ...group }] } }),
     };
@@ -306,6 +306,8 @@ describe("the log of a deployed service", () => {
     });
     const dead = await run(["history", "ORDER_1", "--at", at(1.5 * HOUR_MS), "--since", "1h"], env);
     expect(dead.stdout).toMatch(/^ORDER_1 at \S+Z: the log has no hold\n$/);
+    // Only the last minutes may be missing.
+    expect(dead.stderr).not.toContain(LATE);
     expect(dead.stderr).toMatch(
       /^holdfast: the log was read from \S+Z to \S+Z: a hold that began before and ended after has no line in it\n/,
     );
@@ -326,10 +328,20 @@ describe("the log of a deployed service", () => {
     expect((await run(["history", "ORDER_1"], refused.env)).stderr).toBe(
       `holdfast: it is not known from when on the log is kept: DescribeLogGroups: AccessDeniedException: no\n${LATE}`,
     );
-    const many = Array.from({ length: QUERY_LINES }, (_, at) => logLine(nowMs - QUERY_LINES + at, "refused", "c", { reason: "locked" }));
+    const many = Array.from({ length: QUERY_LINES }, (_, at) => logLine(nowMs - QUERY_LINES + at, "granted", "c", { model: "CART" }));
     const cut = await run(["history", "ORDER_1"], (await cloudWatch(rowsOf(many))).env);
     expect(cut.stderr).toContain(`known from ${new Date(nowMs - QUERY_LINES).toISOString()} on, and nothing of the time before\n`);
     expect(cut.stderr).toContain(`largest number of lines, ${QUERY_LINES}: ask for a shorter time`);
+  });
+
+  it("that refuses is told in CloudWatch's words", async () => {
+    expect(await run(["history", "ORDER_1"], (await cloudWatch(null)).env)).toEqual({
+      status: 69,
+      stdout: "",
+      stderr:
+        "holdfast: the log group group can't be read: StartQuery: AccessDeniedException: no\n" +
+        "It needs logs:StartQuery on the log group, and logs:GetQueryResults. The stack's output LogGroupName is its name.\n",
+    });
   });
 
   it("is completed by what the service says of the key, in its namespace", async () => {
