@@ -10,7 +10,7 @@
 import type { DurableContext } from "@aws/durable-execution-sdk-js";
 import { errorOf, InvalidRequestError, timeoutOf } from "../client/wire/errors.js";
 import type { LockClient } from "../client/calls/lock-client.js";
-import { type LeaseOptions, checkKind, PARAMETERS, withDefaults, optionsAndWork } from "../client/calls/options.js";
+import { type KeptOptions, type LeaseOptions, checkKind, PARAMETERS, withDefaults, optionsAndWork } from "../client/calls/options.js";
 import { assertEnded } from "../client/hold/holds.js";
 import { type Checks, boolean, checkOptions, checkResult, checkWork, ms } from "../client/wire/checks.js";
 import { sessionOf } from "../client/calls/session.js";
@@ -20,7 +20,7 @@ import * as LIMITS from "../core/request-limits.js";
 import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
 /** Options of a lock in a durable function. */
-export interface DurableLockOptions extends Omit<LeaseOptions, "heartbeat" | "maxHoldMs"> {
+export interface DurableLockOptions extends Omit<LeaseOptions, KeptOptions> {
   /**
    * The lease's length in ms. It must outlast the pauses in which nothing renews it: between two steps, before a step's next attempt, and
    * until Lambda runs an invocation again that crashed. @default 180 000 (1 000 – 86 400 000)

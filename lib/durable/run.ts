@@ -25,7 +25,7 @@ import { sessionOf } from "../client/calls/session.js";
 import { type DurableSteps, type Stale, checkLasting, ExecutionLease, LEASE_MS } from "./execution-lease.js";
 
 /** Options of a run in a durable function. */
-export interface DurableRunOptions extends Omit<RunOptions, "heartbeat" | "signal"> {
+export interface DurableRunOptions extends Omit<RunOptions, "heartbeat" | "progressMs" | "signal"> {
   /**
    * The lease's length in ms: if the execution is stopped, another may take the run over after this. It must outlast the pauses in which
    * nothing renews it: between two steps, before a step's next attempt, and until Lambda runs an invocation again that crashed.
@@ -69,7 +69,7 @@ interface Waited {
 }
 
 const DEFAULTS = { leaseMs: LEASE_MS, waitMs: 3_600_000 };
-const { signal: _signal, heartbeat: _heartbeat, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
+const { signal: _signal, heartbeat: _heartbeat, progressMs: _progressMs, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
 const OPTIONS: Checks<DurableRunOptions> = { ...OF_RUN, waitMs: ms(0, LIMITS.sleepMaxMs) };
 /** The pauses between two looks at another's run. */
 const LOOKS: Backoff = { firstMs: 1000, longestMs: 60_000 };

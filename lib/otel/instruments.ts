@@ -62,6 +62,7 @@ const REASONS: Readonly<Record<LockLostError["reason"], true>> = {
   never: true,
   deadline: true,
   "max-hold": true,
+  "no-progress": true,
   "invocation-ends": true,
   closed: true,
   restored: true,

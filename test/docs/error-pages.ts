@@ -81,6 +81,7 @@ const REASONS: Readonly<Record<LockLostError["reason"], string>> = {
   never: "that leaseId holds nothing here",
   deadline: "no renewal landed in time: the network, the service, or a frozen process",
   "max-hold": "it was held for its `maxHoldMs`",
+  "no-progress": "its work showed no progress for its `progressMs`",
   restored: "the process went on from a snapshot of Node, and another may have too",
   "invocation-ends": "the Lambda invocation has no time left",
   closed: "the client was closed",

@@ -315,6 +315,7 @@ describe("misuse", () => {
     ["a view for one invocation", () => withDurableLock(ctx, view(), KEY, work), "locks"],
     ["no function", () => withDurableLock(ctx, scene().rival, KEY, {}, undefined as never), "work"],
     ["an option of other calls", () => withDurableLock(ctx, scene().rival, KEY, { heartbeat: false } as object, work), "heartbeat"],
+    ["a time without progress", () => withDurableLock(ctx, scene().rival, KEY, { progressMs: 900_000 } as object, work), "progressMs"],
     ["a tie that is neither true nor false", () => withDurableLock(ctx, scene().rival, KEY, { tied: "yes" as never }, work), "tied"],
     ["a wait of over a year", () => withDurableLock(ctx, scene().rival, KEY, { waitMs: 366 * DAY_MS }, work), "waitMs"],
     ["a bad key", () => withDurableLock(ctx, scene().rival, "a/b", work), "key"],

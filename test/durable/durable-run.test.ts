@@ -288,6 +288,7 @@ describe("misuse of a durable run", () => {
     ["no client", () => withDurableRun(ctx, {} as never, KEY, work), "locks"],
     ["no function", () => withDurableRun(ctx, scene().rival, KEY, {}, undefined as never), "work"],
     ["an option of other calls", () => withDurableRun(ctx, scene().rival, KEY, { heartbeat: false } as object, work), "heartbeat"],
+    ["a time without progress", () => withDurableRun(ctx, scene().rival, KEY, { progressMs: 900_000 } as object, work), "progressMs"],
     ["a payload that is no JSON", () => withDurableRun(ctx, scene().rival, KEY, { payload: { lines: new Map() } }, work), "payload"],
     ["a wait of over a year", () => withDurableRun(ctx, scene().rival, KEY, { waitMs: 366 * 86_400_000 }, work), "waitMs"],
   ])("is refused before anything is asked: %s", async (_what, call, field) => {

@@ -16,6 +16,7 @@ export function unprotected(): LockClient {
         remainingMs: () => 0,
         isHeld: () => true,
         assertHeld: () => undefined,
+        progress: () => true,
         saveCheckpoint: () => Promise.resolve(),
       };
       return { value: await work(run), replayed: false, attempt: 1 };

@@ -10,8 +10,8 @@ import type { HeldLease } from "../hold/lease.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { LockClient } from "./lock-client.js";
 import type { AcquireOptions, WhenUnavailable, WorkLast } from "./options.js";
-import { checkAcquire, checkTryAcquire, WHEN_UNAVAILABLE, withDefaults, optionsAndWork } from "./options.js";
-import { CHECKS, checkOptions, checkWork } from "../wire/checks.js";
+import { ATTACH, checkAcquire, checkTryAcquire, WHEN_UNAVAILABLE, withDefaults, optionsAndWork } from "./options.js";
+import { checkOptions, checkWork } from "../wire/checks.js";
 import { type Session, CALL_BUDGET_MS } from "./session.js";
 import { TimedOutWaits } from "./timed-out-waits.js";
 import type { LazyAbort } from "../wire/lazy-abort.js";
@@ -62,8 +62,7 @@ export function lockCalls(session: Session, localQueues: LocalQueues): Pick<Lock
 
     async attach(handle, options = {}) {
       const { key, leaseId, leaseMs } = fromHandle(handle);
-      const { leaseMs: lengthMs, owner, heartbeat, maxHoldMs } = CHECKS;
-      checkOptions("attach", options, { leaseMs: lengthMs, owner, heartbeat, maxHoldMs });
+      checkOptions("attach", options, ATTACH);
       const params = session.acquireParams(key, withDefaults({ leaseMs }, options));
       return session.registry.run(undefined, async (signal) =>
         session.holds.adopt(await takeOver(session, { key, leaseId, leaseMs }, { ...params, signal }), options),

@@ -21,7 +21,7 @@ import { type Checks, CHECKS, checkResult } from "../wire/checks.js";
 import { runUnderLease } from "./run-under-lease.js";
 
 /** Options of an election. */
-export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta"> {
+export interface ElectOptions extends Pick<LeaseOptions, "leaseMs" | "owner" | "meta" | "progressMs"> {
   /** Ends the election: the leader's lease signal aborts, and candidates stop. @default never */
   readonly signal?: AbortSignal | undefined;
 }
@@ -38,6 +38,7 @@ export const ELECT_OPTIONS: Checks<ElectOptions> = {
   leaseMs: CHECKS.leaseMs,
   owner: CHECKS.owner,
   meta: CHECKS.meta,
+  progressMs: CHECKS.progressMs,
   signal: CHECKS.signal,
 };
 
@@ -93,7 +94,7 @@ async function campaign(session: Session, key: string, options: Stoppable<ElectO
   const params = { ...session.acquireParams(key, options), signal: options.signal };
   const answered = await askOnce(params, boundsFor(params.leaseMs, capWaitMs(Math.min(params.leaseMs, CALL_BUDGET_MS), context)), deps);
   const { answer } = answered;
-  if (answer.ok) return session.holds.adopt({ ...answered, answer }, {});
+  if (answer.ok) return session.holds.adopt({ ...answered, answer }, options);
   if (answer.code !== "locked") throw errorOf(answer, `elect ${key}`);
   const { retryAfterMs = Number.POSITIVE_INFINITY } = answer;
   const part = deps.random();

@@ -94,7 +94,7 @@ export interface LockClient extends AsyncDisposable {
    */
   scope(id: string): LockClient;
   /** Takes over a lease that another process detached. The handle works once, and the lease gets a new token. */
-  attach(handle: string, options?: Pick<LeaseOptions, "leaseMs" | "owner" | "heartbeat" | "maxHoldMs">): Promise<Lease>;
+  attach(handle: string, options?: Pick<LeaseOptions, "leaseMs" | "owner" | "heartbeat" | "maxHoldMs" | "progressMs">): Promise<Lease>;
   /**
    * Returns a view for one Lambda invocation, which caps leases and waits by its remaining time. Close it at the end. With `await using`,
    * write `return await`: a plain `return` closes the view before the work is done.

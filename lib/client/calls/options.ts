@@ -35,6 +35,11 @@ export interface LeaseOptions {
   readonly priority?: number | undefined;
   /** Ends a forgotten hold this long after its grant, in ms: the signal aborts and the key is released. No limit by default. */
   readonly maxHoldMs?: number | undefined;
+  /**
+   * The longest time between two `lease.progress()`, in ms, at least `leaseMs`; the first counts from the grant. After it the signal aborts
+   * and heartbeats end, so work that hangs loses the key one lease later at the latest. No limit by default.
+   */
+  readonly progressMs?: number | undefined;
 }
 
 /** Options of an acquire that waits. */
@@ -71,10 +76,15 @@ export function optionsAndWork<Options extends object, Work>(rest: [Work] | [Opt
   return rest.length === 1 ? [{}, rest[0]] : rest;
 }
 
-const { leaseMs, owner, meta, mode, heartbeat, maxHoldMs, waitMs, whenUnavailable, signal } = CHECKS;
-export const SET: Checks<SetOptions> = { leaseMs, owner, meta, heartbeat, maxHoldMs, waitMs, signal };
+/** The options of a lease that its heartbeats have, and no request. */
+export type KeptOptions = "heartbeat" | "maxHoldMs" | "progressMs";
+
+const { leaseMs, owner, meta, mode, heartbeat, maxHoldMs, progressMs, waitMs, whenUnavailable, signal } = CHECKS;
+/** The checks of the options of a lease that another process acquired. */
+export const ATTACH: Checks<Pick<LeaseOptions, "leaseMs" | "owner" | KeptOptions>> = { leaseMs, owner, heartbeat, maxHoldMs, progressMs };
+export const SET: Checks<SetOptions> = { ...ATTACH, meta, waitMs, signal };
 /** The checks of the options that each request of an acquire has. */
-export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> = {
+export const PARAMETERS: Checks<Omit<LeaseOptions, KeptOptions>> = {
   leaseMs,
   owner,
   meta,
@@ -83,7 +93,7 @@ export const PARAMETERS: Checks<Omit<LeaseOptions, "heartbeat" | "maxHoldMs">> =
   permits: whole(1, LIMITS.permitsMax),
   priority: whole(0, LIMITS.priorityMax),
 };
-const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, heartbeat, maxHoldMs };
+const LEASE: Checks<LeaseOptions> = { ...PARAMETERS, ...ATTACH };
 export const ACQUIRE: Checks<AcquireOptions> = { ...LEASE, waitMs, signal };
 
 /** The option of a wrapper, in addition to those of its acquire. */
@@ -139,6 +149,12 @@ export function withDefaults<Options extends object>(defaults: Options, options:
 export function checkKind({ mode, limit = 1, permits = 1 }: LeaseOptions): void {
   if (permits > limit) throw refused("permits", permits, `it must be at most the limit of ${limit}`);
   if (mode === "shared" && limit !== 1) throw refused("limit", limit, "a shared lease takes none");
+}
+
+/** @throws InvalidRequestError for a time without progress that would say nothing, since a lease of this length is over by itself. */
+export function checkProgress({ heartbeat, progressMs }: Pick<LeaseOptions, KeptOptions>, leaseMs: number): void {
+  if (progressMs !== undefined && (progressMs < leaseMs || heartbeat === false))
+    throw refused("progressMs", progressMs, `it must be at least the lease of ${leaseMs} ms, which needs heartbeats`);
 }
 
 /** Refuses a scope that is no text, or too short not to be guessed. */

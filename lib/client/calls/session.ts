@@ -21,7 +21,7 @@ import type { StopSignal } from "../wire/lazy-abort.js";
 import type { Outage } from "../wire/outage.js";
 import { boundsFor, retry, SHORT_ATTEMPT_MS } from "../wire/retry.js";
 import type { ClientOptions } from "./client-options.js";
-import { type LeaseOptions, checkKey, PARAMETERS } from "./options.js";
+import { type LeaseOptions, checkKey, checkProgress, PARAMETERS } from "./options.js";
 
 /** The budget of an operation other than an acquire. Each attempt gets half of it. */
 export const CALL_BUDGET_MS = 10_000;
@@ -82,10 +82,14 @@ export class Session {
     return prefixed(this.options.prefix ?? "", name);
   }
 
-  /** Returns the acquire parameters with defaults filled in. @throws LockError if the client is closed. */
-  acquireParams(key: string, options: Omit<LeaseOptions, "heartbeat" | "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
+  /**
+   * Returns the acquire parameters with defaults filled in.
+   * @throws LockError if the client is closed; InvalidRequestError if `progressMs` doesn't fit the lease.
+   */
+  acquireParams(key: string, options: Omit<LeaseOptions, "maxHoldMs">): Named<Omit<AcquireParams, "signal">> {
     if (this.registry.closedBy) throw closedError();
     const { leaseMs = this.options.leaseMs ?? DEFAULTS.leaseMs, owner = this.options.owner ?? "", meta } = options;
+    checkProgress(options, leaseMs);
     const chosen = { key, leaseMs: capLeaseMs(leaseMs, this.context), owner, meta: metaOf(meta), scope: this.scope };
     return { ...pick(options, PARAMETERS), ...chosen };
   }

@@ -231,6 +231,7 @@ function tickOf(run: Run, lease: Lease, occurrence: Date): Tick {
       run.assertHeld();
       lease.assertHeld();
     },
+    progress: () => run.progress() && lease.progress(),
     saveCheckpoint: (value) => run.saveCheckpoint(value),
   };
 }

@@ -12,7 +12,7 @@
  */
 import { isA } from "../../core/brand.js";
 import type { Ended, Held, Notifying, Waiting } from "../../core/commands.js";
-import type { Refusal } from "../../core/errors.js";
+import { type Refusal, refuseLocally } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, LeaseRef, NotifyRequest } from "../../core/api/locks.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
@@ -50,6 +50,11 @@ export interface WaitingLease {
 export interface ConditionDeps extends AskDeps {
   /** Runs the wait with a signal that aborts when this one does, or when the client is closed. */
   readonly run: (signal: AbortSignal | undefined, wait: (giveUp: LazyAbort) => Promise<void>) => Promise<void>;
+}
+
+/** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
+export function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
+  return answer.ok && "state" in answer ? refuseLocally("lease-lost", { reason: "never", detail: "not held" }) : answer;
 }
 
 /** Refuses what can't be the name of a condition. */

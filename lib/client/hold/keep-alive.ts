@@ -21,6 +21,15 @@ import type { Keeper } from "./lease-types.js";
 export interface KeepAliveOptions {
   readonly heartbeat?: boolean | undefined;
   readonly maxHoldMs?: number | undefined;
+  readonly progressMs?: number | undefined;
+}
+
+/** A hold with limits that its caller gave. Few have them, so a lease without takes no memory for them. */
+interface LimitedHold {
+  readonly leaseId: string;
+  readonly began: Instant;
+  progressed: Instant;
+  alarm?: Timer;
 }
 
 /** The lease ends this long before the invocation is stopped, so that its release can still be sent. */
@@ -33,6 +42,7 @@ const THAW_INTERVALS = 2;
 // One function each for all leases: a closure of every lease would take more memory than its alarm.
 const deadlineMoved = (keeper: KeepAlive): void => keeper.within(() => keeper.deadlineMoved());
 const tick = (keeper: KeepAlive): void => keeper.within(() => void keeper.tick());
+const checkLimits = (keeper: KeepAlive): void => keeper.within(() => keeper.checkLimits());
 
 /** Gives the lease a keep-alive of its own, and starts it. */
 export function keepAlive(lease: HeldLease, options: KeepAliveOptions, deps: LeaseDeps): void {
@@ -51,10 +61,7 @@ class KeepAlive implements Keeper<HeldLease> {
   /** The time until the next heartbeat, in ms, and when it was scheduled. */
   #delayMs = 0;
   #scheduled: Instant | undefined;
-  #longestHold: Timer | undefined;
-  /** The hold that `maxHoldMs` limits, and its beginning. */
-  #hold: string | undefined;
-  #began!: Instant;
+  #limited: LimitedHold | undefined;
   readonly #options: KeepAliveOptions;
 
   constructor(lease: HeldLease, options: KeepAliveOptions, deps: LeaseDeps) {
@@ -67,23 +74,19 @@ class KeepAlive implements Keeper<HeldLease> {
   start(): void {
     const lease = this.#lease;
     const deps = this.#deps;
-    const { heartbeat = true, maxHoldMs } = this.#options;
+    const { heartbeat = true, maxHoldMs, progressMs } = this.#options;
     this.deadlineMoved();
     if (!lease.isHeld()) return;
     if (heartbeat) {
       deps.gate.add(lease);
       this.#scheduleTick();
     }
-    if (maxHoldMs === undefined) return;
+    if (maxHoldMs === undefined && progressMs === undefined) return;
     const now = instantOf(deps.clock);
+    const { leaseId } = lease;
     // After a wait that was refused, the same hold goes on.
-    if (this.#hold !== lease.leaseId) this.#began = now;
-    this.#hold = lease.leaseId;
-    const giveUp = (ms: number): void =>
-      this.within(() =>
-        this.#giveUp(new LockLostError(`${lease.key}: held for its maxHoldMs of ${ms} ms`, "max-hold", { key: lease.key })),
-      );
-    this.#longestHold = deps.alarms.set(maxHoldMs - elapsedMs(this.#began, now), giveUp, maxHoldMs);
+    if (this.#limited?.leaseId !== leaseId) this.#limited = { leaseId, began: now, progressed: now };
+    this.checkLimits();
   }
 
   /** Calls a function in the async context of the acquire. */
@@ -92,7 +95,11 @@ class KeepAlive implements Keeper<HeldLease> {
   }
 
   keep(lease: HeldLease): void {
-    keepAlive(lease, this.#options, this.#deps);
+    keepAlive(lease, { heartbeat: this.#options.heartbeat }, this.#deps);
+  }
+
+  progress(): void {
+    if (this.#limited) this.#limited.progressed = instantOf(this.#deps.clock);
   }
 
   /** Cancels everything that is scheduled. */
@@ -100,7 +107,7 @@ class KeepAlive implements Keeper<HeldLease> {
     this.#scheduled = undefined;
     this.#deadline?.cancel();
     this.#beat?.cancel();
-    this.#longestHold?.cancel();
+    this.#limited?.alarm?.cancel();
     this.#deps.gate.delete(this.#lease);
   }
 
@@ -113,12 +120,30 @@ class KeepAlive implements Keeper<HeldLease> {
     this.#deadline = alarms.setDeadline(Math.min(this.#lease.remainingMs(), lookMs), deadlineMoved, this);
   }
 
+  /**
+   * Ends a hold that has lasted for its `maxHoldMs`, or shown no progress for its `progressMs`; else sets the alarm for the sooner of them. One
+   * that a progress moved later is set again when it rings. Without progress the key is not given back: the work hangs, or goes on without a
+   * word, and has the rest of its lease to stop.
+   */
+  checkLimits(): void {
+    const limited = this.#limited;
+    if (!limited) return;
+    const { maxHoldMs = Infinity, progressMs = Infinity } = this.#options;
+    const { clock, alarms } = this.#deps;
+    const now = instantOf(clock);
+    const heldMs = elapsedMs(limited.began, now);
+    const silentMs = Math.floor(elapsedMs(limited.progressed, now));
+    if (heldMs >= maxHoldMs) this.#giveUp(this.#loss(`held for its maxHoldMs of ${maxHoldMs} ms`, "max-hold"));
+    else if (silentMs >= progressMs)
+      this.#lease.lose(this.#loss(`no progress for ${silentMs} ms; its progressMs is ${progressMs}`, "no-progress"));
+    else limited.alarm = alarms.set(Math.min(maxHoldMs - heldMs, progressMs - silentMs), checkLimits, this);
+  }
+
   /** True if the lease is held and its invocation has time left; otherwise ends the hold. */
   #goesOn(): boolean {
     if (!this.#lease.isHeld()) return false;
     if (this.#invocationLeftMs() > 0) return true;
-    const { key } = this.#lease;
-    this.#giveUp(new LockLostError(`${key}: the invocation ends`, "invocation-ends", { key }));
+    this.#giveUp(this.#loss("the invocation ends", "invocation-ends"));
     return false;
   }
 
@@ -157,6 +182,11 @@ class KeepAlive implements Keeper<HeldLease> {
     }
     // A wait for a condition meanwhile has scheduled the ticks of the next hold.
     if (lease.isHeld() && this.#scheduled === scheduled) this.#scheduleTick();
+  }
+
+  #loss(why: string, reason: LockLostError["reason"]): LockLostError {
+    const { key } = this.#lease;
+    return new LockLostError(`${key}: ${why}`, reason, { key });
   }
 
   #giveUp(error: LockLostError): void {

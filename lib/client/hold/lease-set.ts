@@ -33,6 +33,8 @@ export interface LeaseSet extends AsyncDisposable {
   isHeld(): boolean;
   /** @throws LockLostError if one of the keys is not held. */
   assertHeld(): void;
+  /** Says that the work gets on, as {@link Lease.progress} does. Returns true if every key is held. */
+  progress(): boolean;
   /** Extends every lease now; never shortens one. @throws LockLostError if one of them has ended. */
   renew(options?: { readonly leaseMs?: number | undefined }): Promise<void>;
   /** Frees every key. Returns how each hold ended. Safe to repeat. */
@@ -116,6 +118,7 @@ export function leaseSetOf(
     remainingMs: () => lease.remainingMs(),
     isHeld: () => lease.isHeld(),
     assertHeld: () => lease.assertHeld(),
+    progress: () => lease.progress(),
     renew: (options) => lease.renew(options),
     async release() {
       await lease.release();

@@ -61,6 +61,11 @@ export interface Lease extends AsyncDisposable {
   /** Call it before each side effect. @throws LockLostError if the key is not held. */
   assertHeld(): void;
   /**
+   * Says that the work gets on, for a lease with `progressMs`. Sends nothing. Returns true if the key is held; a lease that was lost stays
+   * lost.
+   */
+  progress(): boolean;
+  /**
    * Extends the lease now; never shortens it. Heartbeats do this automatically.
    * @throws LockLostError if the lease has ended; LockUnavailableError if there was no response before the deadline.
    */
@@ -120,8 +125,10 @@ export interface Keeper<Kept> {
   end(): void;
   /** Called when the lease holds again after a wait. */
   start(): void;
-  /** Keeps another lease alive, with the same options. */
+  /** Keeps another lease alive, under which no work runs: without the limits of a hold. */
   keep(lease: Kept): void;
+  /** Called when the work says that it gets on. */
+  progress(): void;
 }
 
 /** The client that holds a lease, as the lease sees it. */

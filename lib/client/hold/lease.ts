@@ -4,13 +4,13 @@
  * aborts, before it sends anything that lets another client have the key.
  */
 import { isA } from "../../core/brand.js";
-import type { Held, LeaseState, LeaseView, Waiting } from "../../core/commands.js";
-import { type Refusal, refuseLocally } from "../../core/errors.js";
+import type { Held, LeaseState, LeaseView } from "../../core/commands.js";
+import type { Refusal } from "../../core/errors.js";
 import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, Kind, LeaseRef } from "../../core/api/locks.js";
 import { cancel, transferHold } from "../ask/fresh-id.js";
 import type { ConditionDeps, SendNotify, WaitingLease } from "./condition.js";
-import { checkWait, CONDITION, notifierOf, waitForCondition } from "./condition.js";
+import { checkWait, CONDITION, notifierOf, stillMine, waitForCondition } from "./condition.js";
 import { type Meta, DETAILS } from "../../core/details.js";
 import { pick } from "../../core/members.js";
 import type { Mode } from "../../core/record.js";
@@ -44,11 +44,6 @@ export interface LeaseDeps extends ConditionDeps {
 
 /** The budget of a release or transfer; after it, the lease's expiry frees the key. */
 const RELEASE_BUDGET_MS = 5000;
-
-/** Refuses a waiting answer: a granted lease never waits, so a queued lease of the same id is another one. */
-function stillMine(answer: Held | Waiting | Refusal): Held | Refusal {
-  return answer.ok && "state" in answer ? refuseLocally("lease-lost", { reason: "never", detail: "not held" }) : answer;
-}
 
 /** The implementation of the interface; the keep-alive drives it. */
 export class HeldLease implements Lease, WaitingLease {
@@ -141,6 +136,11 @@ export class HeldLease implements Lease, WaitingLease {
     if (!this.isHeld()) throw this.#lossError();
   }
 
+  progress(): boolean {
+    if (this.isHeld()) this.keeper?.progress();
+    return this.isHeld();
+  }
+
   async renew(options: { readonly leaseMs?: number | undefined; readonly meta?: Meta | undefined } = {}): Promise<void> {
     checkOptions("renew", options, { leaseMs: CHECKS.leaseMs, meta: CHECKS.meta });
     this.assertHeld();
@@ -148,9 +148,9 @@ export class HeldLease implements Lease, WaitingLease {
     await this.#confirm((call) => this.#deps.api.renew(request, call), this.#deps);
   }
 
-  /** Renews the lease and saves a checkpoint of the run's work. */
+  /** Renews the lease and saves a checkpoint of the run's work, which is progress. */
   async save(checkpoint: unknown): Promise<void> {
-    this.assertHeld();
+    if (!this.progress()) throw this.#lossError();
     const request = { ...this.#ref, leaseMs: this.leaseMs, checkpoint, sequence: ++this.#saved };
     await this.#confirm((call) => this.#deps.api.renew(request, call), this.#deps);
   }
@@ -362,8 +362,7 @@ export class HeldLease implements Lease, WaitingLease {
   }
 
   get #ref(): LeaseRef {
-    const { kind, key, leaseId } = this;
-    return { kind, key, leaseId };
+    return { kind: this.kind, key: this.key, leaseId: this.leaseId };
   }
 
   #bounds(budgetMs: number): RetryBounds {

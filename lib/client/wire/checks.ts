@@ -61,6 +61,7 @@ export const CHECKS = {
   mode: oneOf("exclusive", "shared"),
   heartbeat: boolean,
   maxHoldMs: ms(1),
+  progressMs: ms(LIMITS.leaseMinMs),
   waitMs: ms(0),
   whenUnavailable: oneOf("throw", "skip", "proceed"),
   signal: must((value) => value instanceof AbortSignal, "it must be an AbortSignal"),

@@ -102,7 +102,7 @@ export class LockLostError extends LockError {
    * The reason, as far as known; `deadline` if no renewal succeeded in time, `restored` in a process that went on from a snapshot of Node:
    * another such process would hold it too.
    */
-  readonly reason: LostReason | "deadline" | "max-hold" | "invocation-ends" | "closed" | "restored";
+  readonly reason: LostReason | "deadline" | "max-hold" | "no-progress" | "invocation-ends" | "closed" | "restored";
   /** The key, with the client's prefix; the keys of a set, separated by spaces. */
   readonly key: string | undefined;
 

@@ -51,6 +51,7 @@ describe("runOnce", () => {
     ["payload", { by: () => 1 }],
     ["payload", Symbol("s")],
     ["meta", {}],
+    ["progressMs", 29_999],
     ["maxHoldMs", 1000],
     ["leaseMS", 5000],
     ["ttl", 30],

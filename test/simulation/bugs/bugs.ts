@@ -22,6 +22,17 @@ import { WAY_BUGS } from "./way-bugs.js";
 /** Mistakes of plain locks. */
 export const LOCK_BUGS: readonly Bug[] = [
   {
+    name: "heartbeats-without-progress",
+    why: "heartbeats go on although the work shows no progress: work that hangs keeps its key for ever",
+    file: "lib/client/hold/keep-alive.ts",
+    breaks: "L1",
+    noticedBy: [
+      "test/client/lease/progress.test.ts",
+      "is lost after a silence of that time, which the grant begins, and sends no more heartbeats",
+    ],
+    edits: [["this.#lease.lose(this.#loss(`no progress", "void (this.#loss(`no progress"]],
+  },
+  {
     name: "release-without-owner-check",
     why: "a release frees any holder of the key, like an unconditional unlock",
     file: "lib/core/lock/release.ts",

@@ -54,6 +54,8 @@ export interface Run {
   isHeld(): boolean;
   /** Call it before each side effect. @throws LockLostError if the lease is not held. */
   assertHeld(): void;
+  /** Says that the work gets on, for a run with `progressMs`, as {@link saveCheckpoint} does too. Returns true if the lease is held. */
+  progress(): boolean;
   /**
    * Saves the progress of the work, at most 8 KB as JSON, for the attempt that takes over.
    * @throws LockLostError if the lease has ended; InvalidRequestError if the value can't be stored.
@@ -199,6 +201,7 @@ function runFor(lease: HeldLease, { attempt, takeover, checkpoint }: Started): R
     remainingMs: () => lease.remainingMs(),
     isHeld: () => lease.isHeld(),
     assertHeld: () => lease.assertHeld(),
+    progress: () => lease.progress(),
     async saveCheckpoint(value) {
       const json = checkpointOf(value);
       await lease.save(json);

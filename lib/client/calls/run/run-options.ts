@@ -52,6 +52,11 @@ export interface RunOptions {
   readonly owner?: string | undefined;
   /** `false`: a fixed lease without heartbeats; work that takes longer can be taken over. @default true */
   readonly heartbeat?: boolean | undefined;
+  /**
+   * The longest time between two `run.progress()` or `run.saveCheckpoint()`, in ms, at least `leaseMs`; the first counts from the start.
+   * After it the signal aborts and heartbeats end, so another caller takes the run over. No limit by default.
+   */
+  readonly progressMs?: number | undefined;
 }
 
 /** The time for which an outcome is stored. */
@@ -72,6 +77,7 @@ export const RUN: Checks<RunOptions & WhenUnavailable> = {
   largeResult: oneOf("throw", "omit"),
   owner: CHECKS.owner,
   heartbeat: CHECKS.heartbeat,
+  progressMs: CHECKS.progressMs,
   ...WHEN_UNAVAILABLE,
 };
 
