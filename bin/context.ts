@@ -35,6 +35,8 @@ export interface RunContext extends CommandContext {
   readonly tellsWaits: boolean;
   /** Prints a line to stderr with `--verbose`. */
   readonly tell: (line: string) => void;
+  /** Prints to stderr what the other command printed there. Resolves when more can be printed. */
+  readonly printError: CliHost["print"];
   /** Returns what the last renewal that failed was answered; `""` if none has failed. */
   readonly lastRenewFailure: () => string;
 }

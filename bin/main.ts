@@ -94,7 +94,8 @@ class CommandLine implements CliHost {
     });
     // For a pipe, isTTY is undefined, whatever its type says.
     const tellsWaits = verbose || (process.stderr.isTTY as boolean | undefined) === true;
-    return { ...this.processContext(options), locks, tell, owner, tellsWaits, lastRenewFailure: () => renewFailure };
+    const printError = this.#printError;
+    return { ...this.processContext(options), locks, tell, printError, owner, tellsWaits, lastRenewFailure: () => renewFailure };
   }
 
   processContext({ json = false }: GlobalOptions): ProcessContext {

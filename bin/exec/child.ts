@@ -7,6 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { isatty } from "node:tty";
 import { CliError } from "../cli-error.js";
 import { statusOfSignal } from "../exit-codes.js";
+import type { Readable } from "node:stream";
 import type { EndTimes } from "./guard.js";
 import { type Watchdog, startWatchdog } from "./watchdog.js";
 
@@ -17,9 +18,12 @@ export interface ChildArgs {
   /** The time between SIGTERM and SIGKILL, in ms. */
   readonly killAfterMs: number;
   /**
-   * Receives the command's output; the next chunk is read when it has settled. If absent, the command prints directly, without buffering.
+   * Receives what the command prints to stdout; the next chunk is read when it has settled. If absent, the command prints directly, without
+   * buffering.
    */
   readonly onOutput?: (chunk: Buffer) => Promise<void>;
+  /** The same for stderr. */
+  readonly onErrorOutput?: (chunk: Buffer) => Promise<void>;
 }
 
 /** The outcome of the process. */
@@ -45,17 +49,18 @@ export class Child {
   readonly #killAfterMs: number;
 
   /** Starts the command. Its watchdog ends it as `ending` says, unless it is told otherwise before. */
-  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput }: ChildArgs, ending: EndTimes) {
+  constructor({ command: [file = "", ...args], env, killAfterMs, onOutput, onErrorOutput }: ChildArgs, ending: EndTimes) {
     // The system has no name for it, and Node refuses it as a fault of the program.
     if (file === "") throw new CliError("commandNotFound", "the command after -- is empty text");
     this.#ownSession = process.platform !== "win32" && ![0, 1, 2].some((descriptor) => isatty(descriptor));
     this.#killAfterMs = killAfterMs;
-    const stdio = ["inherit", onOutput ? "pipe" : "inherit", "inherit"] as const;
+    const stdio = ["inherit", onOutput ? "pipe" : "inherit", onErrorOutput ? "pipe" : "inherit"] as const;
     this.watchdog = startWatchdog(killAfterMs);
     this.watchdog.tell(ending);
     this.#process = spawn(file, args, { env, stdio: [...stdio], detached: this.#ownSession });
     if (this.#process.pid !== undefined) this.watchdog.watch(this.#target(this.#process.pid));
-    this.ended = this.#end(file, onOutput);
+    const { stdout, stderr } = this.#process;
+    this.ended = this.#end(file, [this.#listen(stdout, onOutput), this.#listen(stderr, onErrorOutput)]);
   }
 
   /** Asks the command to end. The watchdog kills it later if this process doesn't. */
@@ -86,23 +91,22 @@ export class Child {
     return this.#ownSession ? -pid : pid;
   }
 
-  async #end(file: string, onOutput: ChildArgs["onOutput"]): Promise<ChildEnd> {
-    const [ended] = await Promise.all([endOf(this.#process, file), onOutput && this.#listen(onOutput)]);
+  async #end(file: string, heard: readonly Promise<void>[]): Promise<ChildEnd> {
+    const [ended] = await Promise.all([endOf(this.#process, file), ...heard]);
     return ended;
   }
 
-  async #listen(onOutput: NonNullable<ChildArgs["onOutput"]>): Promise<void> {
-    const { stdout } = this.#process;
-    if (!stdout) return;
+  async #listen(output: Readable | null, onOutput: ChildArgs["onOutput"]): Promise<void> {
+    if (!output || !onOutput) return;
     const course = { isOver: false, isPassing: false };
     let [leftMs, leftBytes] = [LAST_WORDS_MS, PIPE_BYTES_MAX];
     this.#process.once("exit", () => void (course.isOver = true));
     // The time in which output is passed on doesn't count: a reader may be slow.
     const silence = setInterval(() => {
-      if (course.isOver && !course.isPassing && (leftMs -= TICK_MS) <= 0) stdout.destroy();
+      if (course.isOver && !course.isPassing && (leftMs -= TICK_MS) <= 0) output.destroy();
     }, TICK_MS);
     try {
-      for await (const chunk of stdout as AsyncIterable<Buffer>) {
+      for await (const chunk of output as AsyncIterable<Buffer>) {
         if (course.isOver) leftBytes -= chunk.length;
         course.isPassing = true;
         await onOutput(chunk);

@@ -29,6 +29,7 @@ interface CommonFlags extends GlobalOptions {
 }
 
 interface LockOptions extends CommonFlags, Pick<LockArgs, "limit" | "permits" | "priority"> {
+  readonly progress?: number;
   readonly shared?: boolean;
   readonly alsoShared?: readonly string[];
 }
@@ -77,7 +78,13 @@ export function addRunCommands(program: Command, host: CliHost): void {
 
 function addLock(program: Command, host: CliHost): void {
   const command = program.command("lock");
-  withCommon<LockOptions>(command, host, ({ limit, permits, priority, shared, alsoShared = [] }, { key, ...args }, _called, more) => {
+  withCommon<LockOptions>(command, host, (options, { key, ...args }, _called, more) => {
+    const { limit, permits, priority, progress, lease, shared, alsoShared = [] } = options;
+    if (progress !== undefined && progress < lease) {
+      throw new CliError("usage", "--progress: must be at least --lease", {
+        next: "A command that prints nothing keeps its key until that time, and the rest of the lease, is over.",
+      });
+    }
     if (permits !== undefined && permits > 1 && limit === undefined) {
       throw new CliError("usage", "--permits: needs --limit, how many permits there are", {
         next: "All who use the key say the same limit.",
@@ -89,7 +96,7 @@ function addLock(program: Command, host: CliHost): void {
     if (others.length > 0 && single !== undefined) throw new CliError("usage", `--${single}: not with several keys`);
     return async (context) => {
       const { lock } = await import("./lock.js");
-      return lock({ ...args, uses: [{ key, mode }, ...others], limit, permits, priority }, context);
+      return lock({ ...args, uses: [{ key, mode }, ...others], limit, permits, priority, progressMs: progress }, context);
     };
   })
     .usage("KEY... [options] -- COMMAND [ARGUMENT...]")
@@ -100,6 +107,7 @@ function addLock(program: Command, host: CliHost): void {
     .option("--limit <n>", "use the key as a semaphore with this many permits", count)
     .option("--permits <n>", "how many of the semaphore's permits to take", count)
     .option("--priority <n>", "priority in the queue, 0 to 9; higher goes first", count)
+    .option("--progress <duration>", "end the command, and give the key up, if it prints nothing for so long; at least --lease", duration)
     .addHelpText("after", LOCK_EXAMPLE);
 }
 

@@ -12,6 +12,7 @@ import {
 import { CliError, Interrupted } from "../cli-error.js";
 import { formatDuration, formatDurationUp, rateText } from "../../console/text/duration.js";
 import { lostUnder, NO_LEASE, statusOf, supervise } from "./supervise.js";
+import type { ChildArgs } from "./child.js";
 import type { RunContext, Signals } from "../context.js";
 import type { CommandOutcome, LeaseTime } from "./supervise.js";
 import { sayLater, tellWaiting } from "../inspect/waiting.js";
@@ -36,14 +37,14 @@ export interface KeyUse {
 }
 
 /** The command, its keys, and the way to hold them. Several are held all or none. */
-export interface LockArgs extends Omit<CommandArgs, "key">, Pick<AcquireOptions, "limit" | "permits" | "priority"> {
+export interface LockArgs extends Omit<CommandArgs, "key">, Pick<AcquireOptions, "limit" | "permits" | "priority" | "progressMs"> {
   readonly uses: readonly [KeyUse, ...KeyUse[]];
 }
 
 /** Holds the keys while the command runs. @throws CliError, or the error that prevented the command from running */
 export async function lock(args: LockArgs, context: RunContext): Promise<number> {
   const { uses, command: _command, killAfterMs: _killAfterMs, conflictStatus, ...options } = args;
-  const { waitMs } = options;
+  const { waitMs, progressMs } = options;
   const { locks, say } = context;
   const [{ key, mode }] = uses;
   const name = uses.map((use) => use.key).join(" ");
@@ -51,7 +52,9 @@ export async function lock(args: LockArgs, context: RunContext): Promise<number>
   return runWhenGranted({ ...args, key: name }, context, {
     grant: (signal, work) =>
       isSet
-        ? locks.withLocks(uses, { waitMs, signal }, (set) => work(set, { HOLDFAST_FENCING_TOKENS: JSON.stringify(set.fencingTokens) }))
+        ? locks.withLocks(uses, { waitMs, progressMs, signal }, (set) =>
+            work(set, { HOLDFAST_FENCING_TOKENS: JSON.stringify(set.fencingTokens) }),
+          )
         : locks.withLock(key, { ...options, mode, signal }, (lease) => work(lease, tokensOf(lease))),
     tellWaiting: (end) =>
       isSet ? sayLater(say, `waiting for ${name}, for at most ${formatDuration(waitMs)}`, end) : tellWaiting(key, context, end),
@@ -96,10 +99,13 @@ function noRoom({ key, rates, waitMs, conflictStatus: status }: LimitArgs, { cod
   );
 }
 
+/** The hold of a command, which its output keeps. */
+type CommandHold = LeaseTime & Pick<Lease, "progress">;
+
 /** The gate that a command waits before: a key or a limit. */
 interface CommandGate {
   /** Waits, and runs `work` with what it holds, if it holds anything, and its tokens for the command's environment. */
-  readonly grant: (signal: AbortSignal, work: (hold: LeaseTime | undefined, tokens: Environment) => Promise<void>) => Promise<void>;
+  readonly grant: (signal: AbortSignal, work: (hold: CommandHold | undefined, tokens: Environment) => Promise<void>) => Promise<void>;
   /** Says on stderr what is waited for, until `end` aborts. */
   readonly tellWaiting: (end: AbortSignal) => Promise<void>;
   /** Returns the error to report if the wait was in vain; undefined: the error itself. */
@@ -108,7 +114,7 @@ interface CommandGate {
 
 /** Runs the command when the gate grants it, and returns its status. @throws CliError, or the error that prevented the command from running */
 async function runWhenGranted(
-  { key, command, waitMs, killAfterMs }: Omit<CommandArgs, "conflictStatus">,
+  { key, command, waitMs, killAfterMs, progressMs }: Omit<CommandArgs, "conflictStatus"> & Pick<LockArgs, "progressMs">,
   context: RunContext,
   gate: CommandGate,
 ): Promise<number> {
@@ -124,13 +130,16 @@ async function runWhenGranted(
       const { HOLDFAST_FENCING_TOKEN: token, HOLDFAST_FENCING_TOKENS: several } = tokens;
       const held = several ? `are held under ${several}` : `is held under token ${token}`;
       tell(`${key} ${hold ? held : "lets it start"}`);
-      const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...tokens } };
+      const outputs = hold && progressMs !== undefined ? progressOf(hold, context) : {};
+      const work = { command, killAfterMs, env: { ...env, HOLDFAST_KEY: key, ...tokens }, ...outputs };
       course.outcome = await supervise(work, hold ?? NO_LEASE, signals);
     });
   } catch (error) {
     const { outcome } = course;
-    if (outcome && error instanceof LockLostError)
-      throw lostUnder(key, outcome, { why: error.message, lastAnswer: context.lastRenewFailure() });
+    if (outcome && error instanceof LockLostError) {
+      const silentMs = error.reason === "no-progress" ? progressMs : undefined;
+      throw lostUnder(key, outcome, { why: error.message, silentMs, lastAnswer: context.lastRenewFailure() });
+    }
     throw (outcome ? undefined : await gate.refusalOf(error)) ?? error;
   } finally {
     got.abort();
@@ -139,6 +148,15 @@ async function runWhenGranted(
   if (!outcome) throw new CliError("internal", `${key}: the command did not run`);
   if (outcome.cutOff) throw lostUnder(key, outcome, { why: "it ran out", lastAnswer: context.lastRenewFailure() });
   return statusOf(outcome);
+}
+
+/** Passes on what the command prints, byte for byte: each piece is progress of its hold. */
+function progressOf(hold: CommandHold, { print, printError }: RunContext): Pick<ChildArgs, "onOutput" | "onErrorOutput"> {
+  const passing = (to: RunContext["print"]) => (chunk: Buffer) => {
+    hold.progress();
+    return to(chunk);
+  };
+  return { onOutput: passing(print), onErrorOutput: passing(printError) };
 }
 
 /** Returns a signal that aborts when a signal of this process ends the wait for a key. */

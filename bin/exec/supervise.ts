@@ -10,6 +10,7 @@
  * (watchdog.ts). The command can still overlap with the next holder if it is frozen together with this process and its watchdog, or if an
  * operator ends the lease by force; fencing tokens protect against that.
  */
+import { formatDuration } from "../../console/text/duration.js";
 import { CliError } from "../cli-error.js";
 import type { Signals } from "../context.js";
 import { type ChildEnd, type ChildArgs, Child } from "./child.js";
@@ -92,17 +93,24 @@ export function statusOf(outcome: CommandOutcome): number {
 export interface Loss {
   /** The reason of the loss. It doesn't count for a command that was ended while the lease was still held. */
   readonly why: string;
+  /** The time for which the command printed nothing, in ms, if the lease was lost for that. */
+  readonly silentMs?: number | undefined;
   /** The answer to the last renewal that failed; `""` if none was. */
   readonly lastAnswer: string;
 }
 
 /** Returns the error for a lost lease. */
-export function lostUnder(key: string, outcome: CommandOutcome, { why, lastAnswer }: Loss): CliError {
+export function lostUnder(key: string, outcome: CommandOutcome, { why, silentMs, lastAnswer }: Loss): CliError {
   const how = outcome.cutOff ? "the command was ended" : `the command had ended${outcome.started ? ` with ${outcome.status}` : ""}`;
   if (outcome.cutOff && outcome.inTime) {
     const last = lastAnswer === "" ? "" : ` (the last one: ${lastAnswer})`;
     return new CliError("lost", `${key}: no renewal of the lease succeeded${last}, and ${how} while it was still held`, {
       next: "Nobody else held the key meanwhile. What the command left undone is its own affair.",
+    });
+  }
+  if (silentMs !== undefined) {
+    return new CliError("lost", `${key}: the command printed nothing for ${formatDuration(silentMs)}, so its lease was lost, and ${how}`, {
+      next: "The key stayed held while it ended. Raise --progress if it prints more rarely.",
     });
   }
   return new CliError("lost", `the lease was lost while the command ran, and ${how}: ${why}`, {
