@@ -34,6 +34,18 @@ const OF_THE_SDK: readonly Omit<Mistake, "client">[] = [
           resolve({ status: response.statusCode`,
     fails: [...REDIRECTS, "a redirect of a release is not followed"],
   },
+  {
+    file: "lib/client/hold/keep-alive.ts",
+    text: "    this.checkLimits();\n",
+    mistaken: "",
+    fails: ["a lock whose work shows no progress is lost in time, says so, and is renewed no more"],
+  },
+  {
+    file: "lib/client/hold/lease.ts",
+    text: "this.keeper?.progress();",
+    mistaken: "",
+    fails: ["a lock whose work shows progress is kept"],
+  },
 ];
 
 const HOLD = "clients/java/src/main/java/holdfast/Hold.java";
@@ -146,7 +158,7 @@ const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
   },
   {
     text: "self._read(answer, sent)",
-    mistaken: "self._read(answer, (time.monotonic(), time.time()))",
+    mistaken: "self._read(answer, _now())",
     fails: ["a lease whose renewal was answered late is counted from its request"],
   },
   {
@@ -196,9 +208,19 @@ const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
     fails: ['the fingerprint of {"9":2,"10":1,"01":4,"a":3}'],
   },
   {
-    text: "if self._over or self._pid != os.getpid():",
-    mistaken: "if self._over:",
+    text: "if self._over or self._pid != os.getpid() or self._is_silent():",
+    mistaken: "if self._over or self._is_silent():",
     fails: ["a lock isn't held in a child process, and isn't released by it"],
+  },
+  {
+    text: "if self._over or self._pid != os.getpid() or self._is_silent():",
+    mistaken: "if self._over or self._pid != os.getpid():",
+    fails: ["a lock whose work shows no progress is lost in time, says so, and is renewed no more"],
+  },
+  {
+    text: "        self._progressed = _now()\n        return True",
+    mistaken: "        return True",
+    fails: ["a lock whose work shows progress is kept"],
   },
 ];
 

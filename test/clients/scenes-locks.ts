@@ -409,8 +409,32 @@ const PROCESSES: readonly Scene[] = [
   },
 ];
 
+/** Locks whose work must show progress. Nobody releases one that hangs: it is free when its lease is over. */
+const PROGRESS: readonly Scene[] = [
+  {
+    name: "a lock whose work shows no progress is lost in time, says so, and is renewed no more",
+    property: "told",
+    play: [
+      ...[ask("acquire k 1s wait 0s progress 2s", "granted"), ask("progress k", "yes"), until("held? k", "no"), until("lost? k", "yes")],
+      ...[free("k"), ask("progress k", "no"), ask("held? k", "no"), ask("release k", "lost")],
+    ],
+    mistake: "Its heartbeats went on, and work that hung kept the key for ever.",
+  },
+  {
+    name: "a lock whose work shows progress is kept",
+    property: "told",
+    play: [
+      ask("acquire k 2s wait 0s progress 4s", "granted"),
+      ...Array.from({ length: 4 }, () => [pass(1500), ask("progress k", "yes")]).flat(),
+      ...[ask("held? k", "yes"), ask("lost? k", "no"), ask("release k", "released"), free("k")],
+    ],
+    mistake: "It counted from the grant alone, and gave up work that went on.",
+  },
+];
+
 export const LOCK_SCENES: readonly Scene[] = [
   ...PROCESSES,
+  ...PROGRESS,
   ...RENEWED,
   ...GRANTED,
   ...BELIEVED,

@@ -14,11 +14,13 @@ const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     key: "It takes a key as it is.",
     in_child: "A process of Go doesn't fork.",
     in_thread: "A lock is an object of its own: who has it holds it.",
+    progress: "It has no time without progress: its work sets a limit of its own.",
   },
   java: {
     run_once: "It has locks alone: ShedLock and the clients that people come from have no runs.",
     take: "It has locks alone: ShedLock and the clients that people come from have no limits.",
     acquire_all: "It has locks of one key alone, as ShedLock and the clients that people come from.",
+    progress: "It has no time without progress: its work sets a limit of its own.",
   },
 };
 

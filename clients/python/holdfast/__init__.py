@@ -431,8 +431,8 @@ async def _in_thread(function: Callable[[], T]) -> T:
     return await future
 
 
-#: The options of a run: length, wait, payload, time of the result, attempts, and which errors are final.
-_RunOptions = Tuple[float, float, Any, float, int, Callable[[BaseException], bool]]
+#: The options of a run: length, wait, payload, time of the result, attempts, which errors are final, and the time without progress.
+_RunOptions = Tuple[float, float, Any, float, int, Callable[[BaseException], bool], Optional[float]]
 
 
 class _Calls(Generic[L]):
@@ -505,12 +505,16 @@ class _Calls(Generic[L]):
         limit: int = 1,
         permits: int = 1,
         shared: bool = False,
+        progress_timeout: float | None = None,
     ) -> L:
         """Returns the lock of this key, not acquired yet. The parameters are those of redis-py's `lock()`; `timeout` is the lease's length
         in seconds (1 to 86,400; a shorter one is raised to 1; None is 30), and the service's queue takes the place of `sleep`.
-        Semaphores: of `limit` permits this takes `permits`. A `shared` lock is held with others that are shared."""
+        Semaphores: of `limit` permits this takes `permits`. A `shared` lock is held with others that are shared.
+        `progress_timeout`: the longest time between two `progress()`, in seconds, at least `timeout`; the first counts from the grant. After
+        it the lock is lost, and is renewed no more. None is no limit."""
         options = {"priority": priority, "limit": limit, "permits": permits, **({"mode": "shared"} if shared else {})}
-        made = self._lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, options)
+        more = {"options": options, "progress_timeout": progress_timeout}
+        made = self._lock(self, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error, **more)
         return made  # type: ignore[no-any-return]
 
     def lock_all(
@@ -521,16 +525,19 @@ class _Calls(Generic[L]):
         shared: Iterable[str] = (),
         blocking: bool = True,
         blocking_timeout: float | None = None,
+        progress_timeout: float | None = None,
     ) -> L:
         """Returns the lock of all these keys, not acquired yet: it is granted for all of them or for none, whatever their order, and lost as
-        soon as one of them is. Those of `shared` are held with others that are shared. At most 25 keys."""
+        soon as one of them is. Those of `shared` are held with others that are shared. At most 25 keys. `progress_timeout` is that of `lock()`."""
         modes = {**dict.fromkeys(_listed(names), "exclusive"), **dict.fromkeys(_listed(shared), "shared")}
         options = {"locks": [{"key": name, "mode": mode} for name, mode in modes.items()]}
-        made = self._lock(self, " ".join(modes), timeout, 0.1, blocking, blocking_timeout, options=options, modes=modes)
+        more = {"options": options, "modes": modes, "progress_timeout": progress_timeout}
+        made = self._lock(self, " ".join(modes), timeout, 0.1, blocking, blocking_timeout, **more)
         return made  # type: ignore[no-any-return]
 
     def _run_once(self, name: str, work: Callable[[Any], Any], options: _RunOptions) -> Steps[Any]:
-        length, wait, payload, keep_result, max_attempts, is_final = options
+        length, wait, payload, keep_result, max_attempts, is_final, progress_timeout = options
+        _check_progress(progress_timeout, length)
         body = {"leaseMs": _ms(length), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
         if payload is not NO_PAYLOAD:
             body["fingerprint"] = fingerprint(payload)
@@ -547,7 +554,7 @@ class _Calls(Generic[L]):
             return _from_json(answer.get("result"))
         if answer["state"] == "failed":
             raise RunFailed(name, answer.get("error"))
-        hold.keep()
+        hold.keep(progress_timeout)
         run = self._run(name, answer["attempt"], answer["takeover"], answer.get("checkpoint"), answer["fencingToken"], hold)
         try:
             result = yield _Work(work, run)
@@ -806,6 +813,9 @@ class _Hold:
         self._renew_after = 0.0
         self._over = False
         self._concluded = False
+        self._progress_timeout: Optional[float] = None
+        self._progressed = (0.0, 0.0)
+        self._why = "another may have had it since, so undo what it guarded"
         self._ended = client._event()
         self._heartbeat: Any = None
         self._pid = os.getpid()
@@ -900,7 +910,7 @@ class _Hold:
         return self.remaining() > 0
 
     def _began(self) -> None:
-        self._sent_at = (time.monotonic(), time.time())
+        self._sent_at = _now()
 
     def _is_mine(self, answer: Mapping[str, Any]) -> bool:
         """True if it is a lease of this key and id, a place in its queue, or the outcome of the run."""
@@ -919,8 +929,9 @@ class _Hold:
         self._sent, self._lasts = sent, (lasts - max(lasts * 0.01, 50)) / 1000
         self._renew_after = lease["renewAfterMs"] / 1000
 
-    def keep(self) -> None:
-        """Starts to renew the lease, until it ends or is lost."""
+    def keep(self, progress_timeout: Optional[float]) -> None:
+        """Starts to renew the lease, until it ends, is lost, or shows no progress for so many seconds."""
+        self._progress_timeout, self._progressed = progress_timeout, _now()
         self._heartbeat = self.client._start(self._beat())
 
     def _beat(self) -> Steps[None]:
@@ -948,7 +959,7 @@ class _Hold:
 
     def renew(self, length: int) -> Steps[None]:
         """Makes the lease `length` ms long from now, unless it is longer. Raises `Problem`."""
-        sent = (time.monotonic(), time.time())
+        sent = _now()
         # No answer is waited for past the end of the lease.
         left = max(0.1, min(self.left(), max(1.0, self.length / 6000), 3.0))
         renewal = self.client._call("POST", f"{self.path}/renew", self._renewal(length), timeout=left, again=False, proves=self._is_mine)
@@ -958,11 +969,27 @@ class _Hold:
 
     def left(self) -> float:
         """Returns for how many seconds more the lease is sure."""
-        if self._over or self._pid != os.getpid():
+        if self._over or self._pid != os.getpid() or self._is_silent():
             return 0.0
-        monotonic, wall = self._sent
-        # The clock that shows more counts: one of them may be set, and the other stands still in a frozen process.
-        return self._lasts - max(time.monotonic() - monotonic, time.time() - wall)
+        return self._lasts - _since(self._sent)
+
+    def _is_silent(self) -> bool:
+        """True if the work has shown no progress for too long. After the work none is asked for."""
+        if self._progress_timeout is None or self._concluded:
+            return False
+        silence = _since(self._progressed)
+        if silence < self._progress_timeout:
+            return False
+        self._over = True
+        self._why = f"no progress for {silence:.1f} s; its progress_timeout is {self._progress_timeout} s"
+        return True
+
+    def progress(self) -> bool:
+        """Says that the work gets on. True if the lease is held."""
+        if not self.held():
+            return False
+        self._progressed = _now()
+        return True
 
     def is_over(self) -> bool:
         return not self._concluded and self.left() <= 0
@@ -989,7 +1016,7 @@ class _Hold:
         answer = yield from self._until_over(*self._end(), min(5.0, self.client.timeout))
         state = self._state(answer)
         if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
-            raise LockNotOwnedError(f"{self.name}: the lease was lost: another may have had it since, so undo what it guarded")
+            raise LockNotOwnedError(f"{self.name}: the lease was lost: {self._why}")
         return state
 
     def record(self, outcome: Mapping[str, Any]) -> Steps[None]:
@@ -1140,9 +1167,13 @@ class _Locking:
         raise_on_release_error: bool = True,
         options: Optional[Mapping[str, Any]] = None,
         modes: Optional[Mapping[str, str]] = None,
+        progress_timeout: float | None = None,
     ) -> None:
         if timeout is not None and not 0 < timeout <= 86_400:
             raise LockError(f"timeout: {timeout} given; it is up to 86,400 seconds, or None")
+        self._length = 30 if timeout is None else max(1, timeout)
+        _check_progress(progress_timeout, self._length)
+        self._progress_timeout = progress_timeout
         self.client = client
         self.name = name
         self.timeout = timeout
@@ -1175,7 +1206,7 @@ class _Locking:
             blocking_timeout = 0
         end = time.monotonic() + (FOREVER_SEC if blocking_timeout is None else blocking_timeout)
         hold = _Hold(self.client, "locks", self.name) if self._modes is None else _SetHold(self.client, self.name, self._modes)
-        body = {"leaseMs": _ms(30 if self.timeout is None else max(1, self.timeout)), "owner": self.client.owner, **self._options}
+        body = {"leaseMs": _ms(self._length), "owner": self.client.owner, **self._options}
         self._local.asks = True
         try:
             yield from hold.acquire(body, end)
@@ -1185,7 +1216,7 @@ class _Locking:
             raise
         finally:
             self._local.asks = False
-        hold.keep()
+        hold.keep(self._progress_timeout)
         self._hold = hold
         return True
 
@@ -1231,6 +1262,10 @@ class _Locking:
     def fencing_tokens(self) -> Mapping[str, int]:
         """The token of each key."""
         return self._owned("An unlocked lock has no token").fencing_tokens
+
+    def progress(self) -> bool:
+        """Says that the work gets on, for a lock with `progress_timeout`; it sends nothing. True if this object holds the lock for certain."""
+        return self._hold is not None and self._hold.progress()
 
     def _owned(self, never: str, no_more: str | None = None) -> _Hold:
         if self._hold is None:
@@ -1345,7 +1380,13 @@ class _Attempt:
         """True if this attempt is the only one for certain. Ask before each side effect."""
         return self._hold.held()
 
+    def progress(self) -> bool:
+        """Says that the work gets on, for a run with `progress_timeout`; saving a checkpoint says so too. True if this attempt is the only one
+        for certain."""
+        return self._hold.progress()
+
     def _save_checkpoint(self, value: Any) -> Steps[None]:
+        self._hold.progress()
         yield from self._hold.client._call("POST", f"{self._hold.path}/renew", {"checkpoint": value})
         self.checkpoint = value
 
@@ -1397,14 +1438,17 @@ class Client(_Calls[Lock]):
         keep_result: float = 86_400,
         max_attempts: int = 5,
         is_final: Callable[[BaseException], bool] = lambda error: False,
+        progress_timeout: float | None = None,
     ) -> T:
         """Does the work once per key, and returns its result to every caller, now or later. The result is JSON.
 
         An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
         Raises `Problem`: `run-in-progress` after `blocking_timeout`, `fingerprint-mismatch` for another payload, `attempts-exhausted`;
         and `LockNotOwnedError` if somebody took the run over meanwhile: then nothing of this call was recorded.
+        `progress_timeout`: the longest time between two `run.progress()` or `run.save_checkpoint()`, in seconds, at least `timeout`. After it
+        the run is lost, and another may begin it. None is no limit.
         """
-        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final)
+        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final, progress_timeout)
         result: T = _carry_out(self._run_once(name, work, options))
         return result
 
@@ -1446,9 +1490,10 @@ class AsyncClient(_Calls[AsyncLock]):
         keep_result: float = 86_400,
         max_attempts: int = 5,
         is_final: Callable[[BaseException], bool] = lambda error: False,
+        progress_timeout: float | None = None,
     ) -> T:
         """Does the work once per key, as `Client.run_once`. Work that is cancelled lets the next caller start again."""
-        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final)
+        options = (timeout, blocking_timeout, payload, keep_result, max_attempts, is_final, progress_timeout)
         result: T = await _carry_out_in_task(self._run_once(name, work, options))
         return result
 
@@ -1463,6 +1508,21 @@ class AsyncClient(_Calls[AsyncLock]):
     async def call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Tuple[int, Dict[str, Any]]:
         """Sends any request, as `Client.call`."""
         return await _carry_out_in_task(self._call(method, path, body, again=again))
+
+
+def _check_progress(progress_timeout: Optional[float], length: float) -> None:
+    if progress_timeout is not None and not progress_timeout >= length:
+        raise LockError(f"progress_timeout: {progress_timeout} given; it must be at least the timeout of {length} seconds")
+
+
+def _now() -> Tuple[float, float]:
+    return time.monotonic(), time.time()
+
+
+def _since(moment: Tuple[float, float]) -> float:
+    """Returns the seconds since then. The clock that shows more counts: one may be set, and the other stands still in a frozen process."""
+    monotonic, wall = moment
+    return max(time.monotonic() - monotonic, time.time() - wall)
 
 
 def _ms(seconds: float) -> int:

@@ -82,7 +82,9 @@ def asked_for(client: Any, verb: str, name: str, words: List[str]) -> Any:
     times = {"timeout": seconds(words[0]), "blocking_timeout": seconds(after(words, "wait"))}
     is_shared = "shared" in words
     if verb == "acquire":
-        return client.lock(name, **times, shared=is_shared, limit=int(after(words, "limit")) if "limit" in words else 1)
+        progress = seconds(after(words, "progress")) if "progress" in words else None
+        limit = int(after(words, "limit")) if "limit" in words else 1
+        return client.lock(name, **times, shared=is_shared, limit=limit, progress_timeout=progress)
     names = name.split(",")
     return client.lock_all([] if is_shared else names, shared=names if is_shared else [], **times)
 
@@ -178,6 +180,8 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         return "yes" if name in State.holds and State.holds[name].owned() else "no"
     elif verb == "lost?":
         return "yes" if name in State.holds and State.holds[name].lost.is_set() else "no"
+    elif verb == "progress":
+        return "yes" if State.holds[name].progress() else "no"
     elif verb == "release":
         State.holds[name].release()
         return "released"

@@ -59,6 +59,8 @@ async def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         return "yes" if hold and (await hold.owned() if isinstance(hold, AsyncLock) else hold.owned()) else "no"
     elif verb == "lost?":
         return "yes" if name in State.holds and State.holds[name].lost.is_set() else "no"
+    elif verb == "progress":
+        return "yes" if State.holds[name].progress() else "no"
     elif verb == "release":
         await State.holds[name].release()
         return "released"

@@ -268,9 +268,25 @@ class Locks(unittest.TestCase):
         self.assertEqual(problem.holders[0]["owner"], self.locks.owner)
         lock.release()
 
+    def test_a_set_without_progress_is_lost_and_its_release_says_so(self) -> None:
+        keys = [fresh("SET"), fresh("SET")]
+        lock = self.locks.lock_all(keys, timeout=1, progress_timeout=1.5)
+        self.assertTrue(lock.acquire())
+        self.assertTrue(lock.progress())
+        self.assertTrue(lock.lost.wait(20))
+        self.assertEqual((lock.owned(), lock.progress()), (False, False))
+        with self.locks.lock_all(keys, blocking_timeout=20):
+            pass
+        with self.assertRaisesRegex(LockNotOwnedError, r"no progress for \d+\.\d s; its progress_timeout is 1\.5 s"):
+            lock.release()
+
     def test_refuses_by_name(self) -> None:
         with self.assertRaisesRegex(LockError, "timeout: 0 given"):
             self.locks.lock(self.key, timeout=0)
+        with self.assertRaisesRegex(LockError, "progress_timeout: 29 given; it must be at least the timeout of 30 seconds"):
+            self.locks.lock(self.key, progress_timeout=29)
+        with self.assertRaisesRegex(LockError, "progress_timeout: 2 given; it must be at least the timeout of 3 seconds"):
+            self.locks.run_once(self.key, lambda run: None, timeout=3, progress_timeout=2)
         with self.assertRaisesRegex(LockError, "Cannot release an unlocked lock"):
             self.locks.lock(self.key).release()
         with self.assertRaisesRegex(ValueError, "part is a number or a text"):
@@ -344,6 +360,21 @@ class Runs(unittest.TestCase):
         with says_nothing, self.assertRaises(SystemExit):
             dead.run_once(self.key, dies, timeout=1)
         self.assertEqual(self.locks.run_once(self.key, lambda run: [run.attempt, run.takeover, run.checkpoint]), [2, True, {"rows": 5000}])
+
+    def test_is_kept_by_progress_and_by_checkpoints_and_lost_without(self) -> None:
+        held: list[bool] = []
+
+        def steps(run: Run) -> None:
+            for step in range(3):
+                time.sleep(1)
+                run.save_checkpoint(step)
+                time.sleep(1)
+                held.append(run.progress())
+            run.lost.wait(20)
+            held.append(run.progress())
+
+        self.locks.run_once(self.key, steps, timeout=1, progress_timeout=1.8)
+        self.assertEqual(held, [True, True, True, False])
 
     def test_lost_answers_make_no_second_run(self) -> None:
         calls: list[int] = []

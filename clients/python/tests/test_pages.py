@@ -103,6 +103,10 @@ class Pages(unittest.TestCase):
         self.names["nightly"](self.account)
         self.assertEqual([what[0] for what in self.did], [1, 2, self.account])
 
+    def test_brings_what_it_has_under_a_lock_that_shows_progress(self) -> None:
+        self.names["bring"]("2026-11-29")
+        self.assertEqual([what[0] for what in self.did], [1, 2])
+
     def test_takes_permits_and_shares(self) -> None:
         exec(page()[-3], self.names)
         self.assertEqual(self.did, [(), (), ()])

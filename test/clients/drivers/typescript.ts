@@ -53,7 +53,7 @@ function refused(error: unknown): string {
   return `refused ${code} ${definite ? "definite" : "perhaps"} ${message.replaceAll(/\s+/g, " ")}`;
 }
 
-const held = (name: string): { isHeld(): boolean; readonly signal: AbortSignal } | undefined => runs.get(name)?.run ?? leases.get(name);
+const held = (name: string): Pick<Lease, "isHeld" | "progress" | "signal"> | undefined => runs.get(name)?.run ?? leases.get(name);
 
 async function runOnce(name: string, words: readonly string[], payload: unknown): Promise<string> {
   return new Promise((resolve) => {
@@ -106,12 +106,14 @@ const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[],
   },
   async acquire(name, words) {
     const limit = after(words, "limit");
+    const progress = after(words, "progress");
     const lease = await locks.acquire(name, {
       leaseMs: seconds(words[0]),
       waitMs: seconds(after(words, "wait")),
       signal: interruption.signal,
       ...(words.includes("shared") && { mode: "shared" as const }),
       ...(limit !== undefined && { limit: Number(limit) }),
+      ...(progress !== undefined && { progressMs: seconds(progress) }),
     });
     leases.set(name, lease);
     return `granted ${lease.fencingToken}`;
@@ -128,6 +130,7 @@ const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[],
   },
   "held?": (name) => (held(name)?.isHeld() ? "yes" : "no"),
   "lost?": (name) => (held(name)?.signal.aborted ? "yes" : "no"),
+  progress: (name) => (held(name)?.progress() ? "yes" : "no"),
   async extend(name, [length]) {
     await leases.get(name)!.renew({ leaseMs: seconds(length) });
     return "ok";
