@@ -122,7 +122,7 @@ func (l *Lock) acquire(ctx context.Context, began time.Time, wait time.Duration)
 	end := began.Add(wait)
 	l.id = l.client.newID(0)
 	for try := 0; ; try++ {
-		pause, until := backoff(try), end
+		pause, until, asked := backoff(try), end, time.Now()
 		answer, problem := l.ask(ctx, wait > 0)
 		switch {
 		case ctx.Err() != nil:
@@ -145,7 +145,8 @@ func (l *Lock) acquire(ctx context.Context, began time.Time, wait time.Duration)
 		default:
 			return problem
 		}
-		left := time.Until(until)
+		// The last request is sent at the end: what is free by then is granted.
+		left := until.Sub(asked)
 		if left <= 0 && problem != nil && problem.Code == "locked" {
 			return ErrBusy
 		} else if left <= 0 && problem != nil {
@@ -153,7 +154,7 @@ func (l *Lock) acquire(ctx context.Context, began time.Time, wait time.Duration)
 		} else if left <= 0 {
 			return noAnswer("the lease was nearly over")
 		}
-		sleep(ctx, min(pause, maxPause, left))
+		sleep(ctx, min(pause, maxPause, time.Until(until)))
 	}
 }
 

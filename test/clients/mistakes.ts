@@ -139,6 +139,11 @@ const OF_JAVA: readonly Omit<Mistake, "client">[] = [
 /** A row at least for each property. The client for asyncio takes the same steps. */
 const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
   {
+    text: 'and (is_last or problem.code != "lease-over")',
+    mistaken: "",
+    fails: ["a process that stood still past the end of its wait, and whose id is forgotten, is granted the free key"],
+  },
+  {
     text: "{one: tokens.get(one) for one in self.modes} if isinstance(tokens, dict) else {}",
     mistaken: "tokens if isinstance(tokens, dict) else {}",
     fails: ["a set is lost in time, and says so, when every renewal meets a set without the token of a key"],

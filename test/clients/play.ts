@@ -96,6 +96,7 @@ class Playing {
     if ("passMs" in step) return delay(step.passMs);
     if ("freezeMs" in step) {
       this.#driver.signal("SIGSTOP");
+      await step.meanwhile?.(this.#service);
       await delay(step.freezeMs);
       return void this.#driver.signal("SIGCONT");
     }

@@ -29,8 +29,8 @@ export type Step =
   /** Waits until the service has answered so many requests of this operation, in a batch or alone. */
   | { readonly seen: Exchange["operation"]; readonly times: number }
   | { readonly passMs: number }
-  /** Stops the driver's process for so long. */
-  | { readonly freezeMs: number }
+  /** Stops the driver's process for so long, and does something straight at the service meanwhile. */
+  | { readonly freezeMs: number; readonly meanwhile?: ((service: ScriptedService) => unknown) | undefined }
   /** Sends it SIGINT, which ends the call under way. */
   | { readonly interrupt: true }
   /** Waits until nobody holds the key or waits for it, which is sooner than the end of its lease. */
@@ -65,7 +65,7 @@ export const begin = (command: string): Step => ({ begin: command });
 export const ends = (...answers: readonly string[]): Step => ({ ends: answers });
 export const seen = (operation: Exchange["operation"], times: number): Step => ({ seen: operation, times });
 export const pass = (passMs: number): Step => ({ passMs });
-export const freeze = (freezeMs: number): Step => ({ freezeMs });
+export const freeze = (freezeMs: number, meanwhile?: (service: ScriptedService) => unknown): Step => ({ freezeMs, meanwhile });
 export const INTERRUPT: Step = { interrupt: true };
 export const free = (key: string): Step => ({ free: key });
 export const other = (does: (service: ScriptedService) => unknown): Step => ({ other: does });

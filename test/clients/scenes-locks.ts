@@ -32,7 +32,17 @@ export const othersHold = (leaseMs = 60_000): ReturnType<typeof other> => {
   });
 };
 const held = new WeakMap<ScriptedService, string>();
-export const othersRelease = other((service) => service.other("DELETE", `/v1/locks/k/leases/${held.get(service) ?? OTHERS}`));
+const release = (service: ScriptedService): Promise<unknown> =>
+  service.other("DELETE", `/v1/locks/k/leases/${held.get(service) ?? OTHERS}`);
+export const othersRelease = other(release);
+/** Others take and release the key until it has forgotten all earlier ids: it remembers eight, and refuses those before the oldest of more. */
+const othersUse = async (service: ScriptedService, aheadMs: number): Promise<void> => {
+  for (let earlierMs = 10; earlierMs >= 0; earlierMs--) {
+    const path = `/v1/locks/k/leases/${idAhead(aheadMs - earlierMs)}`;
+    await service.other("PUT", path, { leaseMs: 60_000, owner: "other" });
+    await service.other("DELETE", path);
+  }
+};
 /** An operator ends the hold of the driver. */
 export const broken = other(async (service) => {
   const { body } = await service.other("GET", "/v1/locks/k");
@@ -258,6 +268,22 @@ const WAITS: readonly Scene[] = [
     mistake: "None of those that were tried fails it.",
   },
   {
+    name: "a process that stood still past the end of its wait, and whose id is forgotten, is granted the free key",
+    property: "waits",
+    play: [
+      ...[othersHold(), begin("acquire k 3s wait 2s"), seen("acquire", 1)],
+      freeze(2000, async (service) => {
+        // An offer to who stands still lapses after 5 s. Its place is ended here, so that the scene is shorter.
+        const [asked] = service.exchanges;
+        await service.other("DELETE", `/v1/locks/k/leases/${asked?.leaseId}`);
+        await release(service);
+        await othersUse(service, 0);
+      }),
+      ...[ends("granted"), ask("held? k", "yes"), ask("release k", "released"), free("k")],
+    ],
+    mistake: "It asked under the id of its place alone, and said that the key was held.",
+  },
+  {
     name: "a full queue is asked again",
     property: "waits",
     rules: [{ on: "acquire", times: 2, fate: problem(429, "queue-full", { retryAfterMs: 200 }) }],
@@ -269,14 +295,7 @@ const WAITS: readonly Scene[] = [
     name: `a key that was used by a caller whose clock is ${aheadMs / 1000} s ahead is granted`,
     property: "waits",
     play: [
-      other(async (service) => {
-        // The key remembers eight ids, and refuses those before the oldest of more.
-        for (let earlierMs = 10; earlierMs >= 0; earlierMs--) {
-          const path = `/v1/locks/k/leases/${idAhead(aheadMs - earlierMs)}`;
-          await service.other("PUT", path, { leaseMs: 60_000, owner: "other" });
-          await service.other("DELETE", path);
-        }
-      }),
+      other((service) => othersUse(service, aheadMs)),
       ...[ask(`acquire k 3s wait ${aheadMs / 2000}s`, "granted"), ask("held? k", "yes"), ask("release k", "released")],
     ],
     mistake: "A client that makes its next id by its own clock alone is refused, lease-over, until that clock has gone so far.",

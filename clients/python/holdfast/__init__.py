@@ -853,6 +853,7 @@ class _Hold:
         self.length = body["leaseMs"]
         pause, waits = 0.04, end > time.monotonic()
         while True:
+            is_last = time.monotonic() >= end
             try:
                 return (yield from self._under_one_id(body, end, waits))
             except Problem as problem:
@@ -861,7 +862,9 @@ class _Hold:
                     yield from self._cancel()
                 if problem.code not in WAITABLE or (not waits and problem.retry != "new-lease"):
                     raise
-                if time.monotonic() >= end and (waits or pause > 1):
+                # A process that stood still may find the id of its place forgotten: the last request is under a new one.
+                ended = time.monotonic() >= end and (is_last or problem.code != "lease-over")
+                if ended and (waits or pause > 1):
                     raise
                 if problem.code == "lease-id-time" and _is_count(problem.body.get("serverTimeMs")):
                     self.client.offset_ms = problem.body["serverTimeMs"] - int(time.time() * 1000)
@@ -892,7 +895,7 @@ class _Hold:
                     return answer
                 raise Problem(0, {"code": "locked", "detail": "the lease was nearly over", "definite": True, "retry": "later"})
             self._may_live = True
-            if time.monotonic() >= end:
+            if left <= 0:
                 raise Problem(423, {"code": "locked", "detail": "still waiting", "definite": True, "retry": "later"})
             pause = min(max(_count(answer.get("retryAfterMs")) / 1000, 0.02), PAUSE_SEC)
             yield _Pause(max(0.0, min(pause, end - time.monotonic())))

@@ -47,6 +47,7 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: AskD
   const { random } = deps;
   const what = `acquire ${key}`;
   for (let polls = 0; ; polls++) {
+    const isLast = wait.isEnding();
     // One place after another, until the key is granted with enough of the lease left. A refusal means that there is no place.
     const answered = await untilFresh(
       () => ownTurn(params, wait, deps),
@@ -57,7 +58,8 @@ export async function untilGranted(params: AcquireParams, wait: Wait, deps: AskD
     throwIfAborted(signal);
     if (!WAITABLE.has(answer.code)) throw wait.endedBy(answer, what);
     wait.answered(answer);
-    if (wait.isEnding()) wait.end(what);
+    // A process that stood still may find the id of its place forgotten. The key was not asked for then: the last request is under a new id.
+    if (wait.isEnding() && (isLast || answer.code !== "lease-over")) wait.end(what);
     const pollMs = backoffMs(POLLS, polls);
     const freeMs = answer.retryAfterMs ?? pollMs;
     // Jitter, so that waiters for the end of the same lease, or for the same place, don't all ask at that instant.

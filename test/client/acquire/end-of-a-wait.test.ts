@@ -3,6 +3,8 @@
  * gave up without asking, up to 3 s after the key had been offered to it.
  */
 import { describe, expect, it } from "vitest";
+import { refuse } from "../../../lib/core/errors.js";
+import { LIMITS } from "../../../lib/core/limits.js";
 import { LockTimeoutError } from "../../../lib/index.js";
 import type { AcquireOptions, Lease, LockClient } from "../../../lib/testing.js";
 import { type Harness, createHarness } from "../harness.js";
@@ -122,6 +124,45 @@ describe("the last request of a wait", () => {
     expect(error).toBeInstanceOf(LockTimeoutError);
     await clock.advance(ANSWER_MS);
     expect((await rival.inspect(KEY)).holders).toEqual([]);
+  });
+});
+
+describe("a process that stands still past the end of its wait", () => {
+  /** Waits for a key that is released while the waiter stands still, and that others use until the waiter's id is forgotten. */
+  const wakesLate = async (meanwhile: (harness: Harness) => unknown = () => undefined): Promise<[Promise<Lease>, Harness]> => {
+    const harness = createHarness();
+    const { clock, locks, rival } = harness;
+    const held = await rival.acquire(KEY);
+    // A reader waits for itself alone. Writers of one process share a place, and a wait that goes on for the others.
+    const waiting = locks.acquire(KEY, { mode: "shared", waitMs: WAIT_MS });
+    waiting.catch(() => undefined);
+    await clock.advance(WAIT_MS / 2);
+    await held.release();
+    const slept = clock.freeze(20 * WAIT_MS);
+    for (let uses = 0; uses < 2 * LIMITS.tombstonesMax; uses++) await (await rival.acquire(KEY)).release();
+    await meanwhile(harness);
+    await slept;
+    return [clock.settle(waiting), harness];
+  };
+
+  const ids = ({ wire }: Harness): number => new Set(wire.of("acquire").map(({ request }) => request.leaseId)).size;
+
+  it("gets the free key under a new id, since its own is forgotten", async () => {
+    const [waiting] = await wakesLate();
+    expect((await waiting).isHeld()).toBe(true);
+  });
+
+  it("control: is told that it waits if the key is held, and leaves its place", async () => {
+    const [waiting, { rival }] = await wakesLate(({ rival: other }) => other.acquire(KEY));
+    await expect(waiting).rejects.toMatchObject({ name: "LockTimeoutError", position: 1 });
+    expect((await rival.inspect(KEY)).waiters).toEqual([]);
+  });
+
+  it("asks once more and no oftener, if new ids are over too", async () => {
+    const [waiting, harness] = await wakesLate(({ wire }) => wire.always("acquire", { instead: refuse("lease-over") }));
+    await expect(waiting).rejects.toMatchObject({ name: "LockTimeoutError" });
+    // The id of its place, and the tries of one request.
+    expect(ids(harness)).toBe(1 + 5);
   });
 });
 

@@ -80,6 +80,7 @@ final class Hold {
     for (long aboveMs = 0; ; pause = Math.min(Requests.PAUSE_MS, pause * 2)) {
       id = newId(aboveMs);
       isOver = false;
+      boolean isLast = Requests.leftMs(end) <= 0;
       try {
         underThisId(waits, end);
         return;
@@ -89,7 +90,9 @@ final class Hold {
       } catch (Problem problem) {
         boolean isGone = !mayLive && problem.byService && problem.definite || cancel();
         boolean asksAgain = isGone && problem.isWaitable() && (waits || problem.retry.equals("new-lease"));
-        if (!asksAgain || (Requests.leftMs(end) <= 0 && (waits || pause >= Requests.PAUSE_MS))) throw problem;
+        // A process that stood still may find the id of its place forgotten: the last request is under a new one.
+        boolean isEnded = Requests.leftMs(end) <= 0 && (isLast || !problem.code.equals("lease-over"));
+        if (!asksAgain || (isEnded && (waits || pause >= Requests.PAUSE_MS))) throw problem;
         long serverTimeMs = Answer.count(problem.body, "serverTimeMs");
         if (problem.code.equals("lease-id-time") && serverTimeMs >= 0) requests.offsetMs = serverTimeMs - requests.wallClock.getAsLong();
         aboveMs = Math.max(0, Answer.count(problem.body, "leaseIdAboveMs") + 1);
@@ -104,7 +107,8 @@ final class Hold {
     mayLive = false;
     var request = new Request("PUT", path(), "{\"leaseMs\":" + leaseMs + ",\"owner\":" + Json.quoted(OWNER) + "}", waits, answer -> answer.isWaiting() || isMine(answer));
     while (true) {
-      long forMs = waits ? Math.max(ASK_MS, Requests.leftMs(end)) : ASK_MS;
+      long leftMs = Requests.leftMs(end);
+      long forMs = waits ? Math.max(ASK_MS, leftMs) : ASK_MS;
       Answer answer;
       try {
         answer = requests.again(request, forMs, Problem::again);
@@ -117,7 +121,7 @@ final class Hold {
         if (isSure(answer)) return;
         throw Problem.locked("the lease was nearly over");
       }
-      if (Requests.leftMs(end) <= 0) throw Problem.locked("still waiting");
+      if (leftMs <= 0) throw Problem.locked("still waiting");
       long pause = Math.min(Requests.PAUSE_MS, Math.max(20, answer.count("retryAfterMs")));
       Thread.sleep(Math.max(0, Math.min(pause, Requests.leftMs(end))));
     }
