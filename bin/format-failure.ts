@@ -137,9 +137,9 @@ function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Whe
   return definite ? `Nothing was changed.${then}` : PERHAPS_DONE;
 }
 
-const OF_SIGNATURES = "Is the request signed (--sign), by somebody who may do that?";
-const OF_SCOPES =
-  "Does the token have a scope for that? Operators' commands (ls, watch, runs, ticks, limits, break, reset) need an admin scope: locks:admin, if the deployment names no other.";
+const OPERATORS = "Operators' commands (ls, watch, runs, ticks, limits, break, reset, ui)";
+const OF_SIGNATURES = `Is the request signed (--sign), by somebody who may do that? ${OPERATORS} need grantAdmin.`;
+const OF_SCOPES = `Does the token have a scope for that? ${OPERATORS} need an admin scope: locks:admin, if the deployment names no other.`;
 const OF_TOKENS =
   "Is the token over, or of another issuer or audience than the API's? HOLDFAST_BEARER_TOKEN is read once; the file of --token-file is read again for each request.";
 

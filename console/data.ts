@@ -154,4 +154,6 @@ export interface ApiFailure {
   /** A code of the service or the SDK, or `console` for a refusal by the console itself. */
   readonly code: string;
   readonly message: string;
+  /** Advice on what the user may do next; absent if there is nothing to say. */
+  readonly next?: string | undefined;
 }

@@ -17,6 +17,8 @@ export const CONSOLE_PATH = "/console";
 export interface ConsoleOptions extends HandlerOptions {
   /** The secret that the page exchanges once for a cookie. @default none: for a service that checks nobody's identity anyway */
   readonly secret?: string;
+  /** Returns what the user may do about an error; `""` for nothing. @default nothing */
+  readonly adviceOn?: (error: unknown) => string;
   /** Returns the page's files. @default those of the package */
   readonly assets?: () => Promise<Assets>;
 }
@@ -41,7 +43,7 @@ interface ConsoleResponse {
 
 /** Makes the console. */
 export function consoleOf(options: ConsoleOptions): Console {
-  const { secret, assets: load = loadAssets } = options;
+  const { secret, adviceOn = () => "", assets: load = loadAssets } = options;
   const handlers = handlersOf({ partsOf, ...options });
   const session = secret === undefined ? undefined : sessionOf(secret);
   let loading: Promise<Assets> | undefined;
@@ -56,7 +58,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     const reader = new AbortController();
     response.on("close", () => reader.abort());
     void reply(request, path, new URLSearchParams(query), reader.signal)
-      .catch((error: unknown) => failed(error))
+      .catch((error: unknown) => failed(error, adviceOn(error)))
       .then(({ status, type, body, cookie }) => {
         response.writeHead(status, { ...PAGE_HEADERS, "content-type": type, ...(cookie !== undefined && { "set-cookie": cookie }) });
         response.end(request.method === "HEAD" ? undefined : body);
@@ -125,10 +127,10 @@ function noSuch(path: string): ConsoleResponse {
   return json(404, { code: "console", message: `The console has nothing at ${path}` });
 }
 
-/** Answers a failure of the service or the table in its own words. */
-function failed(error: unknown): ConsoleResponse {
+/** Answers a failure of the service or the table in its own words, with what the user may do next. */
+function failed(error: unknown, next: string): ConsoleResponse {
   const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
-  const failure: ApiFailure = { code: error instanceof LockError ? error.code : "internal", message };
+  const failure: ApiFailure = { code: error instanceof LockError ? error.code : "internal", message, next };
   return json(failure.code === "invalid-request" ? 400 : 502, failure);
 }
 

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { CliHost, GlobalOptions } from "../context.js";
 import { whereOf } from "../connection.js";
+import { failureOf } from "../format-failure.js";
 import { port, portsFrom } from "../values.js";
 
 interface UiOptions {
@@ -30,7 +31,8 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .action(async ({ port: requestedPort, allowChanges = false, logGroup }: UiOptions) => {
       const globals = program.opts<GlobalOptions>();
       const context = await host.context(globals, "reads");
-      const { url, table } = whereOf(globals, context.env);
+      const at = whereOf(globals, context.env);
+      const { url, table } = at;
       const { ui } = await import("./ui.js");
       const hosts = url?.split(",").map((one) => new URL(one).host);
       const where = hosts?.join(", ") ?? `table ${table}`;
@@ -38,6 +40,8 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const { logGroupOf, deployedLog: logIn } = await import("../insights.js");
       const group = logGroupOf({ logGroup }, context.env);
       const deployedLog = group === undefined ? undefined : await logIn(group, globals, context.env);
-      host.ends(await ui({ ports: portsFrom(UI_PORT, requestedPort), where, canChange: allowChanges, cliOptions, deployedLog }, context));
+      const adviceOn = (error: unknown): string => failureOf(error, "reads", at, "ui").next;
+      const shown = { where, canChange: allowChanges, cliOptions, deployedLog, adviceOn };
+      host.ends(await ui({ ports: portsFrom(UI_PORT, requestedPort), ...shown }, context));
     });
 }

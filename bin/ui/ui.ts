@@ -9,11 +9,11 @@ import type { AddressInfo } from "node:net";
 import { createLocalServer } from "../../infra/local/local-server.js";
 import { CliError } from "../cli-error.js";
 import type { CommandContext } from "../context.js";
-import { type HandlerOptions, PAID_POLL_MS } from "../../console/handlers.js";
-import { CONSOLE_PATH, consoleOf } from "../../console/server.js";
+import { PAID_POLL_MS } from "../../console/handlers.js";
+import { type ConsoleOptions, CONSOLE_PATH, consoleOf } from "../../console/server.js";
 
 /** The ports, the place of the locks, and the rights of the page. */
-export interface UiArgs extends Pick<HandlerOptions, "where" | "canChange" | "cliOptions" | "deployedLog"> {
+export interface UiArgs extends Pick<ConsoleOptions, "where" | "canChange" | "cliOptions" | "deployedLog" | "adviceOn"> {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];
 }

@@ -5,11 +5,23 @@ import type { ApiFailure } from "../data.js";
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
+  readonly next: string;
 
-  constructor({ code, message }: ApiFailure) {
+  constructor({ code, message, next = "" }: ApiFailure) {
     super(message);
     this.code = code;
+    this.next = next;
   }
+}
+
+/** The right that every look and change needs. */
+export const RIGHT = "it needs grantAdmin, or one of the stack's adminScopes (locks:admin by default)";
+
+/** Returns a failure in its own words as a sentence, with what the user may do next. */
+export function wordsOf(error: Error): string {
+  const { message } = error;
+  const next = error instanceof ApiError ? error.next : "";
+  return `${message}${/[.?!]$/.test(message) ? "" : "."} ${next}`.trim();
 }
 
 /** A way to the data. Each call throws ApiError for a refusal or failure. A read ends when its reader aborts. */

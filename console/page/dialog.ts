@@ -2,7 +2,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../text/duration.js";
 import type { KeyHolder, KeyView, RunOfKey } from "../data.js";
-import { ApiError, change } from "./api.js";
+import { ApiError, change, RIGHT, wordsOf } from "./api.js";
 import { type Children, type Content, html } from "./html.js";
 import { afterText, lifeOf, nameOf, overInMs, shortToken } from "./words.js";
 
@@ -89,7 +89,8 @@ function errorText(error: unknown): string {
   if (code === "other-hold") return "Another lease came since. Nothing was changed.";
   if (code === "not-found") return "Nobody holds the key any more. Nothing was broken.";
   if (code === "run-in-progress") return "The run is running. Nothing was reset.";
-  return error instanceof Error ? error.message : String(error);
+  if (code === "forbidden") return `You may not do this: ${RIGHT}. Nothing was changed.`;
+  return error instanceof Error ? wordsOf(error) : String(error);
 }
 
 /** Breaks a hold: lets its lease run out, or ends it at once. */
@@ -113,7 +114,7 @@ export function BreakDialog(props: ChangeProps & { readonly view: KeyView }): Co
     ${
       isKnown &&
       html`<p role="status">
-        <bdi>${chosen ? `${nameOf(chosen)}: ${lifeOf(chosen, view)}.` : "This hold is over by now."}</bdi>
+        <bdi>${chosen ? `${nameOf(chosen)}: ${lifeOf(chosen, view)}.` : "This hold is over by now."}</bdi>${" "}
         <span class="muted nowrap">token ${shortToken(token)}</span>
       </p>`
     }

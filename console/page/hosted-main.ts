@@ -30,7 +30,7 @@ function Hosted(): Content {
   const [refusal, setRefusal] = useState<string>();
   const enter = (token: string, canChange: boolean): void => {
     const onUnaccepted = (): void => {
-      setRefusal("The API does not accept this token. Perhaps its time is over.");
+      setRefusal("The API does not accept this token: its time is over, or it has another issuer or audience.");
       setIn(false);
     };
     const cliOptions = `--url ${location.href.replace(/\/console.*/, "")}`;
@@ -71,7 +71,10 @@ function SignIn({ refusal, enter }: SignInProps): Content {
         Let me break holds, and reset runs and limits
       </label>
       <div class="buttons"><button type="submit">Open</button></div>
-      <p class="muted">Only this tab knows the token, until it is closed or loaded again.</p>
+      <p class="muted">
+        It is an access token of the stack's issuer (jwt in its properties), as any caller of this API sends it. For one, sign in there.
+        Only this tab knows the token, until it is closed or loaded again.
+      </p>
     </form>
   </main>`;
 }

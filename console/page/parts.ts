@@ -3,7 +3,7 @@ import { useContext, useState } from "preact/hooks";
 import { formatSeconds } from "../text/duration.js";
 import { plain } from "../text/plain-text.js";
 import type { About } from "../data.js";
-import { ApiError } from "./api.js";
+import { ApiError, RIGHT, wordsOf } from "./api.js";
 import { SharedContext, useNow } from "./hooks.js";
 import type { Polled } from "./poll.js";
 import { type Children, type Content, html } from "./html.js";
@@ -71,7 +71,7 @@ export function Freshness({ polled }: { readonly polled: Polled<unknown> }): Con
   const age = atMs === undefined ? "" : ` What is shown is of ${whenText(atMs, nowMs, isUtc)}, ${formatSeconds(nowMs - atMs)} ago.`;
   return html`<div class="notice over" role="alert">
     <strong>${error ? titleOf(error) : "No answer"}</strong>
-    <p>${error ? error.message : "The request is still under way."}${age}</p>
+    <p>${error ? wordsOf(error) : "The request is still under way."}${age}</p>
     <button type="button" onClick=${again}>Try again now</button>
   </div>`;
 }
@@ -83,7 +83,8 @@ function titleOf(error: Error): string {
     "no-answer": "This is no answer of holdfast",
     unavailable: "The service or its table does not answer",
     throttled: "The table is throttled",
-    forbidden: "You may not read this: it needs grantAdmin, or one of the stack's adminScopes (locks:admin by default)",
+    forbidden: `You may not read this: ${RIGHT}`,
+    "not-configured": "The service does not accept these credentials, or is not set up",
     console: "The console refused this",
   };
   return titles[code] ?? "This could not be read";

@@ -54,10 +54,10 @@ export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "end
   return [...ended, ...took, ...(keptForMs === undefined ? [] : [`kept for ${keptText(run)}`])].join(", ");
 }
 
-/** Returns what happens next to an interrupted run, which a person need not do; `""` of any other. */
+/** Returns a person's next step with an interrupted run; `""` of any other. */
 export function nextOf({ state, checkpoint }: Pick<RunInspection, "state" | "checkpoint">): string {
   if (state !== "interrupted") return "";
-  return `nothing to repair: the next start takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
+  return `start it again, unless something does by itself: that takes over${checkpoint === undefined ? "" : " from this checkpoint"}. Until then it stays unfinished`;
 }
 
 /** Returns the run as JSON, with its error as name and message. */

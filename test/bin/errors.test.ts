@@ -275,7 +275,12 @@ describe("a wrong configuration", () => {
 
 describe("a gateway that answers in place of the service", () => {
   it.each<[answered: number, args: readonly string[], status: number, stderr: RegExp, token?: string]>([
-    [403, ["ls"], 77, /\nIs the request signed \(--sign\), by somebody who may do that\?\n$/],
+    [
+      403,
+      ["ls"],
+      77,
+      /\nIs the request signed \(--sign\), by somebody who may do that\? Operators' commands \([^)]*break[^)]*\) need grantAdmin\.\n$/,
+    ],
     [403, ["ls"], 77, /\(does the token have a scope .*\)\nDoes the token have a scope for that\? .*: locks:admin, [^\n]*\n$/, "jwt"],
     [401, ["ls"], 78, /: No such thing\nIs the token over, or of another issuer or audience [^\n]* --token-file [^\n]*\n$/, "jwt"],
     [403, ["lock", "k", "--", "echo", "ran"], 77, /\nThe command was not run\. Is the request signed/],

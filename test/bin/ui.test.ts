@@ -55,6 +55,18 @@ describe("holdfast ui", () => {
     await ended;
   });
 
+  it("of a service that does not accept its credentials says what to do about them", async () => {
+    const stranger = createServer((_request, response) => response.writeHead(401).end()).listen(0, "127.0.0.1");
+    await once(stranger, "listening");
+    const HOLDFAST_URL = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+    const { ask, signal, ended } = await uiAt({ HOLDFAST_URL, HOLDFAST_BEARER_TOKEN: "over" });
+    const next = expect.stringMatching(/^Is the token over, .* HOLDFAST_BEARER_TOKEN is read once/) as string;
+    expect(await (await ask("/api/locks")).json()).toMatchObject({ code: "not-configured", next });
+    signal("SIGINT");
+    await ended;
+    stranger.close();
+  });
+
   it("makes changes only with --allow-changes", async () => {
     const lease = await service.locks.acquire("ui:2");
     const breaking = {

@@ -63,18 +63,22 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       );
       const facts = page.getByRole("region", { name: "State" });
       expect(await facts.innerText()).toMatch(
-        new RegExp(String.raw`interrupted, ended at ${TIME} \([^)]+ ago\); nothing to repair: the next start takes over`),
+        new RegExp(
+          String.raw`interrupted, ended at ${TIME} \([^)]+ ago\); start it again, unless something does by itself: that takes over`,
+        ),
       );
       expect(await facts.innerText()).toMatch(/By\s+worker\b/);
       await page.goto(`${consoles.here}#/locks`);
       const looks = page.getByRole("region", { name: "Needs a look" });
       await looks.getByText("The run was interrupted.").waitFor();
-      expect(await looks.innerText()).toMatch(/DEAD_RUN\s+The run was interrupted\.\s+Nothing to repair: the next start takes over\. /);
+      expect(await looks.innerText()).toMatch(
+        /DEAD_RUN\s+The run was interrupted\.\s+Start it again, unless something does by itself: that takes over\. /,
+      );
       await page.goto(`${consoles.here}#/runs`);
       const row = page.getByRole("row", { name: "DEAD_RUN" });
       await row.waitFor();
       expect(await row.textContent()).toMatch(
-        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); nothing to repair: the next start takes over\. Until then it stays unfinished\s*1\s*–\s*–\s*worker$/,
+        /interrupted\s*ended at [\d:]+ \([^)]+ ago\); start it again, unless something does by itself: that takes over\. Until then it stays unfinished\s*1\s*–\s*–\s*worker$/,
       );
     });
   });
@@ -94,6 +98,7 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     const said = (await dialog.innerText()).replaceAll(/\s+/g, " ");
     expect(said).toMatch(/Safe: it can't renew, and nothing overlaps; checkout-13 gets the key in (1m|\d+s)( \d+s)? at the latest\./);
     expect(said).toContain("Now: checkout-13 gets the key at once.");
+    expect(said).toMatch(/its lease is current\. token …?\d+ /);
     await dialog.getByText("Breaking ends the hold, not the work").waitFor();
     expect(await dialog.getByLabel("Type the key").count()).toBe(0);
     await dialog.getByLabel("Now:").check();
@@ -108,6 +113,20 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await dialog.getByRole("alert").waitFor();
     expect(await submit.isDisabled()).toBe(true);
     waits.abort();
+  });
+
+  it("says which right a break needs that is denied", async () => {
+    await using _lease = await locks.acquire("DENIED_1");
+    const page = await open("#/locks/DENIED_1");
+    const refusal = { code: "forbidden", message: "forceRelease DENIED_1: refused" };
+    await page.route("**/console/api/break", (route) => route.fulfill({ status: 502, json: refusal }));
+    await page.getByRole("button", { name: "Break…" }).click();
+    await page.locator("dialog :focus").waitFor();
+    await page.getByLabel("Reason").fill("stuck");
+    await page.getByRole("button", { name: "Break it" }).click();
+    expect(await page.getByRole("dialog").getByRole("alert").innerText()).toBe(
+      "You may not do this: it needs grantAdmin, or one of the stack's adminScopes (locks:admin by default). Nothing was changed.",
+    );
   });
 
   it("draws what began before the picture with a straight edge, and a hold as late from the time at which it became so", async () => {

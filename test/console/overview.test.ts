@@ -128,8 +128,11 @@ describe("a failed run", () => {
     expect([stateOf(run), hasUsedUp(run)]).toEqual([text, isUsedUp]);
   });
 
-  it("that was interrupted needs no repair", () =>
-    expect(nextOf({ state: "interrupted" })).toBe("nothing to repair: the next start takes over. Until then it stays unfinished"));
+  it("that was interrupted needs a start", () => {
+    const start = "start it again, unless something does by itself: that takes over";
+    expect(nextOf({ state: "interrupted" })).toBe(`${start}. Until then it stays unfinished`);
+    expect(nextOf({ state: "interrupted", checkpoint: 3 })).toBe(`${start} from this checkpoint. Until then it stays unfinished`);
+  });
 
   it.each([
     [{ heldMs: 61_000 }, "running for 1m 1s"],

@@ -88,7 +88,7 @@ describe.skipIf(CHROMIUM === undefined)(
     });
 
     it.each<[string, Parameters<Route["fulfill"]>[0], string, string]>([
-      ["401", refusal("not-configured"), "not accepted (401), or not set up", "This could not be read"],
+      ["401", refusal("not-configured"), "not accepted (401), or not set up", "The service does not accept these credentials"],
       ["403", refusal("forbidden"), "not allowed (403)", "You may not read this"],
       ["429", refusal("throttled"), "throttled (429)", "The table is throttled"],
       ["503", refusal("unavailable"), "failing (503)", "The service or its table does not answer"],

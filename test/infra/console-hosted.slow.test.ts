@@ -229,6 +229,7 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
 
   it.each(["late", "foreign"] as const)("says that the API does not accept a token, and asks again: %s", async (name) => {
     const { page } = await open();
+    await page.getByText("It is an access token of the stack's issuer").waitFor();
     await enter(page, TOKENS[name]);
     await page.getByRole("alert").getByText("does not accept this token").waitFor();
     await enter(page, TOKENS.operator);
