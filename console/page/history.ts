@@ -151,7 +151,7 @@ function HistoryBox(props: {
   if (isLocal)
     return html`<div class="history-box">
       <p>
-        The service's own console reads its log:
+        The service's own console reads its log:${" "}
         <a href=${`http://${where}/console`}>http://${where}/console</a>
       </p>
     </div>`;

@@ -85,7 +85,7 @@ export function ScheduleView({ about, name }: OneProps): Content {
           ${
             data.more &&
             html`<p class="muted">
-              Older ones were not read.
+              Older ones were not read.${" "}
               ${all === "" && runs.length < SLOTS_MAX && html`<button type="button" onClick=${() => setAll("1")}>Read all</button>`}
             </p>`
           }

@@ -168,6 +168,19 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     });
   });
 
+  it("shows two lines of a long error, which leaves the other columns their width", async () => {
+    const error = JSON.stringify({ message: "the partner answered with a page of its own ".repeat(60) });
+    const run = { key: "REFUND_LONG", state: "failed", retryable: true, attempt: 5, fencingToken: 1, owner: "worker-3", error };
+    const page = await open("about:blank", { viewport: { width: 1000, height: 800 } });
+    await page.route("**/console/api/exhausted?**", (route) => route.fulfill({ json: { items: [run], interrupted: [], more: false } }));
+    await page.goto(`${here}#/runs?state=failed`);
+    const row = page.getByRole("row", { name: "REFUND_LONG" });
+    const linesOf = (element: Element) => element.getBoundingClientRect().height / parseFloat(getComputedStyle(element).lineHeight);
+    expect(await row.locator(".error").evaluate(linesOf)).toBeLessThan(2.1);
+    expect(await row.locator(".key").evaluate(linesOf)).toBeLessThan(1.5);
+    expect(await row.locator(".owner").evaluate((element) => element.getClientRects().length)).toBe(1);
+  });
+
   it("has one row for a schedule, which leads to its page, and from there to all its occurrences", async () => {
     for (const day of [1, 2, 3]) await locks.runOnce(`nightly_2026-11-0${day}T02:00:00.000Z`, () => day);
     const page = await open(`${here}#/runs`);
