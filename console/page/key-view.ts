@@ -176,6 +176,19 @@ export function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none
   </section>`;
 }
 
+/** The number of places that a queue shows at first; the style hides the others, but not on paper. */
+const PLACES = 9;
+
+/** The places of a queue: the first, and on demand all. */
+function Places({ children }: { readonly children: readonly Content[] }): Content {
+  const [isWhole, setWhole] = useState(false);
+  const others = children.length - PLACES;
+  return html`<ol class=${`queue ${isWhole ? "whole" : ""}`} aria-label="Places in the queue">
+      ${children}
+    </ol>
+    ${!isWhole && others > 0 && html`<p class="more"><button type="button" onClick=${() => setWhole(true)}>${others} more</button></p>`}`;
+}
+
 /** The queue of a key. */
 export function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceText, isKnown: boolean, none: None): Content {
   const longest = Math.max(1, ...waiters.map(({ waitingMs }) => waitingMs));
@@ -187,7 +200,7 @@ export function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceTe
     ${
       waiters.length === 0
         ? none("Nobody waits")
-        : html`<ol class="queue" tabindex="0" aria-label="Places in the queue">
+        : html`<${Places}>
             ${waiters.map(
               ({ position, owner, mode, permits, priority, waitingMs, offered }) =>
                 html`<li key=${position}>
@@ -199,7 +212,7 @@ export function queuePanel({ waiters, waitSet = [], limit }: Key, since: SinceTe
                   <span class="waited" title=${since(waitingMs)}>${formatDuration(waitingMs)}</span>
                 </li>`,
             )}
-          </ol>`
+          </${Places}>`
     }
     ${
       waitSet.length > 0 &&

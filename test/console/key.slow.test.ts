@@ -115,6 +115,26 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     waits.abort();
   });
 
+  it("opens a long queue whole, and prints it whole", async () => {
+    await using _lease = await locks.acquire("LONG_QUEUE");
+    const page = await open("about:blank");
+    const waiters = Array.from({ length: 30 }, (_, at) => {
+      return { position: at + 1, owner: `checkout-${at + 1}`, mode: "exclusive", priority: 0, waitingMs: 5000, offered: false };
+    });
+    const view = { ...(await locks.inspect("LONG_QUEUE")), waiters };
+    await page.route("**/console/api/lock?**", (route) => route.fulfill({ json: view }));
+    await page.goto(`${consoles.here}#/locks/LONG_QUEUE`);
+    const shown = (): Promise<number> => page.getByLabel("Places in the queue").getByRole("listitem").count();
+    const more = page.getByRole("button", { name: "21 more" });
+    await more.waitFor();
+    expect(await shown()).toBe(9);
+    await page.emulateMedia({ media: "print" });
+    expect([await shown(), await more.isVisible()]).toEqual([30, false]);
+    await page.emulateMedia({ media: "screen" });
+    await more.click();
+    expect(await shown()).toBe(30);
+  });
+
   it("says which right a break needs that is denied", async () => {
     await using _lease = await locks.acquire("DENIED_1");
     const page = await open("#/locks/DENIED_1");
