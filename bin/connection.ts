@@ -21,6 +21,8 @@ export interface ConnectionOptions {
   readonly owner?: string;
   /** The length of leases that say no other. @default that of the SDK */
   readonly leaseMs?: number;
+  /** False for a command that asks again anyway. @default that of the SDK */
+  readonly retryReads?: boolean;
 }
 
 const EXECUTE_API_HOST = /\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$/;
@@ -42,8 +44,8 @@ export async function connect(
 ): Promise<LockClient> {
   const { url, table } = whereOf(options, env);
   silenceNodeWarning();
-  const { owner = ownerHere(), leaseMs } = options;
-  const common = { owner, leaseMs, onEvent };
+  const { owner = ownerHere(), leaseMs, retryReads } = options;
+  const common = { owner, leaseMs, retryReads, onEvent };
   if (table !== undefined) return onTable(table, options, common);
 
   const { createLockClient } = await import("../lib/index.js");

@@ -8,6 +8,7 @@ import { type Where, AWS_SETTINGS } from "./connection.js";
 import { formatDuration } from "../console/text/duration.js";
 import { type ExitName, EXITS, statusOfSignal } from "./exit-codes.js";
 import { plain, plainJson } from "../console/text/plain-text.js";
+import { isWrongAddress, NOT_THE_SERVICE } from "../console/text/wrong-address.js";
 import { DEV_PORT } from "./serve/commands.js";
 
 /** A failure as reported to the user. */
@@ -109,16 +110,14 @@ function fromWhere({ message }: LockError, { url, table }: Partial<Where> = {}):
   return from !== undefined && message.endsWith("no answer in time") ? ` from ${from}` : "";
 }
 
-/** A 404 from a gateway, from another server, or from the service for an unknown path: the path of the URL is wrong. */
-const NO_SUCH_PATH = /before the service was reached|The API has no such path/;
 const PERHAPS_DONE = "It may have been done or not. Look before you do it again: it may end, or forget, what came since.";
 /** The table's messages if it is not one of holdfast's; otherwise the region or the credentials are wrong. */
 const WRONG_TABLE = /ResourceNotFoundException|AccessDeniedException|schema/;
 
 /** Returns the status's name. A wrong URL counts as a wrong configuration. */
-function exitOf({ code, message, retry }: LockError): ExitName {
-  if (code === "not-found" && NO_SUCH_PATH.test(message)) return "config";
-  return EXIT_OF.get(code) ?? EXIT_BY_ADVICE[retry];
+function exitOf(error: LockError): ExitName {
+  if (isWrongAddress(error)) return "config";
+  return EXIT_OF.get(error.code) ?? EXIT_BY_ADVICE[error.retry];
 }
 
 function nextFor(exit: ExitName, error: LockError, mode: CommandMode, where: Where | undefined): string {
@@ -173,7 +172,7 @@ const CORRECTIONS: readonly (readonly [said: RegExp, onUrl: string, onTable: str
     ...twice("Is it of an authority of your own, or of a proxy that opens TLS? Name the file of that authority in NODE_EXTRA_CA_CERTS."),
   ],
   [
-    /no answer \(\w+\) from|answer.* not one to this request|not from the service|is not DynamoDB|^\S.* answered \d+ before http/,
+    NOT_THE_SERVICE,
     "Correct --url or HOLDFAST_URL, or the proxy before it.",
     "Correct --region, AWS_ENDPOINT_URL_DYNAMODB or AWS_ENDPOINT_URL, or the proxy before the table.",
   ],

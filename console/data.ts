@@ -151,7 +151,7 @@ export interface History {
 
 /** A refusal or failure. */
 export interface ApiFailure {
-  /** A code of the service or the SDK, or `console` for a refusal by the console itself. */
+  /** A code of the service or the SDK, `console` for a refusal by the console itself, `no-answer` if something else than holdfast answered. */
   readonly code: string;
   readonly message: string;
   /** Advice on what the user may do next; absent if there is nothing to say. */

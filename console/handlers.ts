@@ -34,6 +34,7 @@ export type Operator = Pick<LockClient, "health" | "list" | "inspect" | "limits"
 
 /** The parts of a console. */
 export interface HandlerOptions extends Pick<About, "where" | "canChange" | "pollMs" | "cliOptions"> {
+  /** The client. It has `retryReads: false`: the page asks again anyway, and tells a failure at once. */
   readonly locks: Operator;
   /** The log. With it the service is in this process: its requests are free, and a look reads everything. @default none */
   readonly lines?: RecentLines;

@@ -10,6 +10,7 @@ import { type HandlerOptions, handlersOf } from "./handlers.js";
 import { type Assets, type Bundled, assetsOf, MADE, PAGE_HEADERS } from "./files.js";
 import { partsOf } from "./key-parts.js";
 import { type BrowserSession, refusalOf, sessionOf } from "./browser-session.js";
+import { isWrongAddress } from "./text/wrong-address.js";
 
 export const CONSOLE_PATH = "/console";
 
@@ -130,7 +131,8 @@ function noSuch(path: string): ConsoleResponse {
 /** Answers a failure of the service or the table in its own words, with what the user may do next. */
 function failed(error: unknown, next: string): ConsoleResponse {
   const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
-  const failure: ApiFailure = { code: error instanceof LockError ? error.code : "internal", message, next };
+  const code = error instanceof LockError ? error.code : "internal";
+  const failure: ApiFailure = { code: error instanceof LockError && isWrongAddress(error) ? "no-answer" : code, message, next };
   return json(failure.code === "invalid-request" ? 400 : 502, failure);
 }
 

@@ -66,7 +66,7 @@ export async function dev(args: DevArgs, context: ProcessContext): Promise<numbe
   const services = await needing(start, TABLE_PACKAGES, "--endpoint: this").catch((error: unknown) => {
     throw inOptions(error);
   });
-  const clients = services.map(({ url }) => createLockClient({ url, owner: SEED_OWNER }));
+  const clients = services.map(({ url }) => createLockClient({ url, owner: SEED_OWNER, retryReads: false }));
   for (const [index, service] of services.entries()) {
     const locks = clients[index];
     if (locks) service.mount(consoleOf({ locks, where: new URL(service.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));

@@ -30,7 +30,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
     .addHelpText("after", EXAMPLES)
     .action(async ({ port: requestedPort, allowChanges = false, logGroup }: UiOptions) => {
       const globals = program.opts<GlobalOptions>();
-      const context = await host.context(globals, "reads");
+      const context = await host.context({ ...globals, retryReads: false }, "reads");
       const at = whereOf(globals, context.env);
       const { url, table } = at;
       const { ui } = await import("./ui.js");

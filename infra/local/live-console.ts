@@ -66,7 +66,7 @@ export async function openLiveConsole(): Promise<LiveConsole> {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}${CONSOLE_PATH}`,
     log: (line) => lines.add(line),
     show(url) {
-      const client = createLockClient({ url, owner: "console" });
+      const client = createLockClient({ url, owner: "console", retryReads: false });
       shown.fill(client);
       return () => {
         shown.empty();

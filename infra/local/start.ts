@@ -58,7 +58,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   try {
     const allowedHosts = given(env["HOLDFAST_ALLOWED_HOSTS"])?.split(",");
     const gateway = await startGateway({ handler: agent?.handler ?? served, port, allowedHosts, onError: complain });
-    const locks = createLockClient({ url: gateway.url, owner: "console" });
+    const locks = createLockClient({ url: gateway.url, owner: "console", retryReads: false });
     gateway.mount(consoleOf({ locks, where: new URL(gateway.url).host, canChange: true, pollMs: CONSOLE_POLL_MS, lines }));
     close = async () => {
       agent?.stop();

@@ -126,6 +126,8 @@ export interface LocalDetails extends RefusalDetails {
   readonly undecided?: boolean;
   /** True if nothing answered at the address, or something else than the service. */
   readonly unreached?: boolean;
+  /** True if another way may carry it out, where it has not failed. */
+  readonly hasOtherWay?: boolean;
   /** The failure from which it came. */
   readonly cause?: unknown;
 }

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "./holdfast.js";
 import { run, start } from "./in-process.js";
+import { startStubServer } from "../client/transport/stub-server.js";
 import { type Service, serve } from "./service.js";
 
 let service: Service;
@@ -65,6 +66,35 @@ describe("holdfast ui", () => {
     signal("SIGINT");
     await ended;
     stranger.close();
+  });
+
+  it.each([
+    ["unavailable", { status: 503 }],
+    ["throttled", { status: 429 }],
+    ["no-answer", { status: 200, headers: { "content-type": "text/html" }, body: "<p>Hello</p>" }],
+    ["no-answer", { status: 404, headers: { "content-type": "text/html" }, body: "<p>Not here</p>" }],
+  ] as const)("tells at once, after one request, that a service fails: %s, %j", async (code, scripted) => {
+    const stub = await startStubServer();
+    stub.answer(scripted);
+    const { ask, signal, ended } = await uiAt({ HOLDFAST_URL: stub.url });
+    const answer = await ask("/api/lock?key=k");
+    expect([answer.status, await answer.json()]).toEqual([502, expect.objectContaining({ code })]);
+    expect(stub.received).toHaveLength(1);
+    signal("SIGINT");
+    await ended;
+    await stub.close();
+  });
+
+  it("tells that nobody is at the address, and not that the credentials are wrong", async () => {
+    const { url, close } = await startStubServer();
+    await close();
+    const { ask, signal, ended } = await uiAt({ HOLDFAST_URL: url });
+    expect(await (await ask("/api/about")).json()).toMatchObject({
+      code: "no-answer",
+      next: expect.stringMatching(/^Start one/) as string,
+    });
+    signal("SIGINT");
+    await ended;
   });
 
   it("makes changes only with --allow-changes", async () => {

@@ -21,6 +21,11 @@ export interface ClientOptions {
    * @default 45 000, or 1.5 × `leaseMs` if that is longer
    */
   readonly waitMs?: number | undefined;
+  /**
+   * Repeats a call that only reads, such as `list` or `inspect`, for up to 10 s until it has an answer. With false it fails at once, as suits a
+   * page or a check that asks again anyway; another way, if the client has several, is still tried, and `watch` repeats its reads all the same. @default true
+   */
+  readonly retryReads?: boolean | undefined;
   /** Called for every event of the client's leases. Errors and rejections of the listener are ignored. */
   readonly onEvent?: ((event: LockClientEvent) => void) | undefined;
   /**
@@ -47,6 +52,7 @@ const OPTIONS: Checks<ClientOptions> = {
   owner: CHECKS.owner,
   leaseMs: CHECKS.leaseMs,
   waitMs: CHECKS.waitMs,
+  retryReads: ofType("boolean"),
   onEvent: ofType("function"),
   closeOnSigterm: ofType("boolean"),
   ...CLOSE_OPTIONS,

@@ -19,7 +19,7 @@ import { type LockClientEvent, emitQuietly } from "../wire/events.js";
 import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "../wire/invocation.js";
 import type { StopSignal } from "../wire/lazy-abort.js";
 import type { Outage } from "../wire/outage.js";
-import { boundsFor, retry, SHORT_ATTEMPT_MS } from "../wire/retry.js";
+import { type RetryBounds, boundsFor, retry, SHORT_ATTEMPT_MS } from "../wire/retry.js";
 import type { ClientOptions } from "./client-options.js";
 import { type LeaseOptions, checkKey, checkProgress, PARAMETERS } from "./options.js";
 
@@ -47,6 +47,11 @@ export function sessionOf(name: string, client: unknown): Session {
 /** Returns an answer that says nothing if the service has nothing of that name. A 404 from another server only means that the URL is wrong. */
 export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal): A | { readonly ok: true } | Refusal {
   return !answer.ok && answer.code === "not-found" && answer.field !== "url" ? { ok: true } : answer;
+}
+
+/** The bounds of an operation that needs no lease; `mostMs` is for all of its attempts. */
+interface Bounds extends Pick<RetryBounds, "signal" | "once"> {
+  readonly mostMs?: number | undefined;
 }
 
 /** The dependencies of the calls, besides the leases. */
@@ -122,7 +127,7 @@ export class Session {
     signal?: StopSignal,
     mostMs?: number,
   ): Promise<A> {
-    const answer = await this.#answer(attempt, signal, mostMs);
+    const answer = await this.#answer(attempt, { signal, mostMs });
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }
@@ -133,19 +138,19 @@ export class Session {
     attempt: (options: CallOptions) => Promise<A | Refusal>,
     mostMs?: number,
   ): Promise<A> {
-    const answer = await this.#answer(attempt, undefined, mostMs);
+    const answer = await this.#answer(attempt, { mostMs, once: this.options.retryReads === false });
     if (!answer.ok) throw readErrorOf(answer, what);
     return answer;
   }
 
   async #answer<A extends { readonly ok: true }>(
     attempt: (options: CallOptions) => Promise<A | Refusal>,
-    signal: StopSignal | undefined,
-    mostMs = CALL_BUDGET_MS,
+    { signal, once = false, mostMs = CALL_BUDGET_MS }: Bounds,
   ): Promise<A | Refusal> {
     if (this.registry.closedBy) throw closedError();
     const budgetMs = capBudgetMs(mostMs, this.context);
-    const { answer } = await retry(attempt, { attemptMs: Math.max(SHORT_ATTEMPT_MS, budgetMs / 2), budgetMs, signal }, this.deps);
+    const attemptMs = once ? budgetMs : Math.max(SHORT_ATTEMPT_MS, budgetMs / 2);
+    const { answer } = await retry(attempt, { attemptMs, budgetMs, signal, once }, this.deps);
     return answer;
   }
 

@@ -171,7 +171,7 @@ class Requests {
       const cutOff = async (): Promise<void> => {
         if (!(await this.#findsOther(route, ids)) || isOver) return;
         own.abort();
-        reject(new NoResponse(TIMED_OUT));
+        reject(new NoResponse(TIMED_OUT, { hasOtherWay: true }));
       };
       timer = timeLimit(SILENT_MS + heldMs, () => void cutOff(), this.#deps.clock);
     });
@@ -183,11 +183,12 @@ class Requests {
       end(outcome);
       if (outcome !== "failed" || answer.ok || !(await this.#findsOther(route, ids))) return answer;
       // When this way may be back is no reason to wait for another one, or not to ask it.
-      return { ...answer, retryAfterMs: undefined, retry: "same" };
+      return { ...answer, retryAfterMs: undefined, retry: "same", hasOtherWay: true };
     } catch (error) {
-      end(isA(error, NoResponse) && error.isStale ? undefined : "failed");
-      if (!isA(error, NoResponse) || error.retryAfterMs === undefined || !(await this.#findsOther(route, ids))) throw error;
-      throw new NoResponse(error.message, { cause: error.cause, isStale: error.isStale, isStranger: error.isStranger });
+      const isStale = isA(error, NoResponse) && error.isStale;
+      end(isStale ? undefined : "failed");
+      if (!isA(error, NoResponse) || isStale || stop?.aborted || !(await this.#findsOther(route, ids))) throw error;
+      throw new NoResponse(error.message, { cause: error.cause, isStranger: error.isStranger, hasOtherWay: true });
     }
   }
 

@@ -49,6 +49,8 @@ export interface RetryBounds {
    * no final answer (decision 074). @default false
    */
   readonly untilDecided?: boolean | undefined;
+  /** True to end with the first attempt, whatever it asks for; only another way, if there is one, is still tried. @default false */
+  readonly once?: boolean | undefined;
 }
 
 /** An answer, and the time at which its attempt was sent. */
@@ -81,7 +83,7 @@ const PAUSES: Backoff = { firstMs: 50, longestMs: 1000 };
  */
 export async function retry<A extends { readonly ok: boolean }>(
   attempt: (options: CallOptions) => Promise<A | Refusal>,
-  { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt, untilDecided = false }: RetryBounds,
+  { attemptMs, budgetMs, signal, gate, onSend, onFailedAttempt, untilDecided = false, once = false }: RetryBounds,
   { clock, random, context }: Runtime,
 ): Promise<Answered<A | Refusal>> {
   const began = instantOf(clock);
@@ -127,7 +129,8 @@ export async function retry<A extends { readonly ok: boolean }>(
     // The jitter comes on top of the service's time: all whom it refused at one moment would come back at one moment.
     const pauseMs = (failed.retryAfterMs ?? 0) + random() * backoffMs(PAUSES, tries);
     const goneMs = elapsedMs(began, instantOf(clock));
-    if (signal?.aborted || goneMs + pauseMs >= budgetMs) {
+    const isLast = once && outcome.hasOtherWay !== true;
+    if (isLast || signal?.aborted || goneMs + pauseMs >= budgetMs) {
       const invocationEnds = reason === undefined && isCutShort(goneMs, context);
       return { answer: honest({ ...failed, ...(invocationEnds && { invocationEnds }) }, ambiguous), sentAt, ambiguous };
     }

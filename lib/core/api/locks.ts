@@ -222,6 +222,8 @@ interface Unanswered extends ErrorOptions {
   readonly isStale?: boolean | undefined;
   /** True if something answered that is not the service: no outage. */
   readonly isStranger?: boolean | undefined;
+  /** True if another way may carry it out, where it has not failed. */
+  readonly hasOtherWay?: boolean | undefined;
 }
 
 /** No response of the service arrived: the operation may or may not have happened. */
@@ -233,11 +235,13 @@ export class NoResponse extends Error {
   readonly retryAfterMs: Unanswered["retryAfterMs"];
   readonly isStale: boolean;
   readonly isStranger: boolean;
+  readonly hasOtherWay: boolean;
 
-  constructor(message: string, { retryAfterMs, isStale = false, isStranger = false, ...options }: Unanswered = {}) {
+  constructor(message: string, { retryAfterMs, isStale = false, isStranger = false, hasOtherWay = false, ...options }: Unanswered = {}) {
     super(message, options);
     this.retryAfterMs = retryAfterMs;
     this.isStale = isStale;
     this.isStranger = isStranger;
+    this.hasOtherWay = hasOtherWay;
   }
 }

@@ -69,6 +69,17 @@ describe("a client of two services", () => {
     expect((await clock.settle(asked)).isHeld()).toBe(true);
   });
 
+  it.each(FAILURES)("has a read repeated there, also where reads are not retried: %s", async (_what, fate) => {
+    const { clock, wires, fail, born } = await ready();
+    fail(0, fate);
+    const locks = born({ retryReads: false });
+    expect((await clock.settle(locks.inspect("first"))).holders).toHaveLength(1);
+    expect([wires[0]!.of("inspect").length, wires[1]!.of("inspect").length]).toEqual([1, 1]);
+    fail(1, fate);
+    await expect(clock.settle(locks.list())).rejects.toThrow();
+    expect([wires[0]!.of("list").length, wires[1]!.of("list").length]).toEqual([1, 1]);
+  });
+
   it("control: a client of the first alone waits for it", async () => {
     const { clock, alone, fail } = await ready();
     fail(0, SILENT);

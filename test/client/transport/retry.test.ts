@@ -2,13 +2,17 @@
 import { once } from "node:events";
 import { type Server, createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { CALL_BUDGET_MS } from "../../../lib/client/calls/session.js";
+import { createClient } from "../../../lib/client/client.js";
 import { httpApi } from "../../../lib/client/wire/http.js";
 import { type RetryBounds, retry } from "../../../lib/client/wire/retry.js";
 import { type CallOptions, NoResponse } from "../../../lib/core/api/locks.js";
 import type { Refusal } from "../../../lib/core/errors.js";
 import type { ServiceApi } from "../../../lib/core/api/runs.js";
+import { createLockClient } from "../../../lib/index.js";
 import { VirtualClock } from "../../../lib/testing.js";
+import { type Scripted, startStubServer } from "./stub-server.js";
 
 const BOUNDS = { attemptMs: 3000, budgetMs: 10_000 };
 const HEALTH = JSON.stringify({ status: "ok", version: "1", serverTimeMs: 1 });
@@ -96,6 +100,39 @@ describe("a request on a kept connection that the other side had closed", () => 
     const { answer, failed } = await retried((options) => api.health({}, options), { budgetMs: 0 });
     expect([answer.ok, failed.length]).toEqual([false, 1]);
     await expect(api.health({})).rejects.toMatchObject({ isStale: false });
+  });
+});
+
+describe("a read of a client that doesn't retry reads", () => {
+  const PAGE = { headers: { "content-type": "text/html" }, body: "<p>Hello</p>" };
+  const FAILURES: readonly (readonly [code: string, scripted: Scripted])[] = [
+    ["unavailable", { status: 503 }],
+    ["unavailable", { status: "broken" }],
+    ["throttled", { status: 429 }],
+    ["not-configured", { status: 200, ...PAGE }],
+  ];
+
+  it.each(FAILURES)("is sent once, and fails at once: %s, %j; control: by default it goes again", async (code, scripted) => {
+    const stub = await startStubServer();
+    const { url, received } = stub;
+    const failsFirst = (): void => stub.answer(() => (received.length > 1 ? { status: 200, body: HEALTH } : scripted));
+    failsFirst();
+    await expect(createLockClient({ url, retryReads: false }).health()).rejects.toMatchObject({ code, definite: true });
+    expect(received).toHaveLength(1);
+    stub.forget();
+    expect(await createLockClient({ url }).health()).toMatchObject({ status: "ok" });
+    expect(received).toHaveLength(2);
+    await stub.close();
+  });
+
+  it("has all the time of a call for its one attempt", async () => {
+    const clock = new VirtualClock();
+    const beganMs = clock.monotonicMs();
+    const health = vi.fn(() => new Promise<never>(() => undefined));
+    const deps = { clock, api: { health } as unknown as ServiceApi, random: () => 0, ids: undefined as never };
+    const asked = createClient(deps, { retryReads: false }).health();
+    await expect(clock.settle(asked)).rejects.toMatchObject({ code: "unavailable" });
+    expect([health.mock.calls.length, clock.monotonicMs() - beganMs]).toEqual([1, CALL_BUDGET_MS]);
   });
 });
 

@@ -4,6 +4,7 @@
  */
 import { LeaseIds } from "../../../lib/client/ask/lease-ids.js";
 import type { LockClientEvent } from "../../../lib/client/wire/events.js";
+import type { ClientOptions } from "../../../lib/client/calls/client-options.js";
 import { createClient } from "../../../lib/client/client.js";
 import type { LockClient } from "../../../lib/client/calls/lock-client.js";
 import { randomBytes } from "../../../lib/core/random.js";
@@ -118,7 +119,7 @@ export interface Doors {
   readonly events: readonly LockClientEvent[];
   readonly locks: LockClient;
   /** Another client of the same services and the same wires, with a beginning of its own. */
-  readonly born: () => LockClient;
+  readonly born: (options?: ClientOptions) => LockClient;
   /** A client of the first service alone, as a control. */
   readonly alone: LockClient;
   /** Every request to the service at this index gets this fate. Undefined removes it. */
@@ -159,17 +160,17 @@ export function severalDoors({ count = 2, areApart = false, listed, told = {} }:
   });
   const events: LockClientEvent[] = [];
   const tell = (event: LockClientEvent): void => void events.push(event);
-  const client = (at: readonly number[]): LockClient => {
+  const client = (at: readonly number[], options?: ClientOptions): LockClient => {
     const { api } = failover({
       ...{ via: "service", clock, emit: tell, random: () => 0.5 },
       ways: at.map((index) => ({ kind: "service", door: urlAt(index), open: () => wires[index]!.api })),
       ...{ own: { namespace: "", principal: "", format: 0, clockErrorMs: 0, retentionMs: 0 }, configured: [] },
     });
-    return createClient({ clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes), api }, { onEvent: tell });
+    return createClient({ clock, random: () => 0.5, ids: new LeaseIds(clock, randomBytes), api }, { onEvent: tell, ...options });
   };
   const all = urls.map((_, index) => index);
   return {
-    ...{ clock, wires, events, locks: client(all), born: () => client(all), alone: client([0]) },
+    ...{ clock, wires, events, locks: client(all), born: (options) => client(all, options), alone: client([0]) },
     fail: (at, fate) => (Object.keys(wires[at]!.api) as (keyof ServiceApi)[]).forEach((operation) => wires[at]!.always(operation, fate)),
   };
 }
