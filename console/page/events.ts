@@ -69,7 +69,7 @@ export function Events(props: { readonly lines: readonly Line[]; readonly withKe
                 <td class="time">${whenText(line.atMs, serviceNowMs(), isUtc, true)}</td>
                 <td><span class=${`event ${toneOf(line)}`}>${wordOf(line)}</span></td>
                 ${withKey && html`<td class="of">${keyLink(line)}</td>`}
-                <td>${ownerName(line.owner)}</td>
+                <td class="wide">${ownerName(line.owner)}</td>
                 <td class="details"><bdi>${plain(detailsOf(line))}</bdi></td>
               </tr>`,
           )}

@@ -193,7 +193,7 @@ function row(view: KeyView, sinceOf: Since): Content {
         >${mark(tone)}<span class="visually-hidden">${WORDS[tone]}: </span>${keyName(key, parts)}</a
       >
     </th>
-    <td data-label="Owner">
+    <td data-label="Owner" class="wide">
       ${ownerName(first?.owner)}${others.length > 0 && html` <span class="muted">+${others.length}</span>`}${!isUsual && html` <span class="tag">${kindOf(view)}</span>`}
     </td>
     <td data-label="Held since" class="nowrap">

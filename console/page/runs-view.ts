@@ -108,7 +108,7 @@ function row(run: RunOfKey, answer: AnswerTime): Content {
     <td data-label="Attempt" class="number">${run.attempt}${run.takeover && html` <span class="tag">takeover</span>`}</td>
     <td data-label="Started" class=${started === undefined ? "muted none" : ""}>${atText(started, answer)}</td>
     <td data-label="Took" class=${tookMs === undefined ? "muted none" : ""}>${tookMs === undefined ? "–" : formatDuration(tookMs)}</td>
-    <td data-label="By" class=${owner === undefined ? "muted none" : ""}>${owner === undefined ? "–" : ownerName(owner)}</td>
+    <td data-label="By" class=${owner === undefined ? "muted none" : "wide"}>${owner === undefined ? "–" : ownerName(owner)}</td>
   </tr>`;
 }
 

@@ -18,6 +18,18 @@ const SORTS = 300;
 
 const HOUR_MS = 3_600_000;
 
+/** Runs in the page: returns the words that touch the number before them. */
+function touching(all: readonly Element[]): readonly (string | null)[] {
+  const touchesNumber = (words: Element): boolean => {
+    const before = document.createRange();
+    before.setStart(words.parentElement!, 0);
+    before.setEndBefore(words);
+    const [number, place] = [before.getBoundingClientRect(), words.getBoundingClientRect()];
+    return place.top < number.bottom && place.left - number.right < 4;
+  };
+  return all.filter(touchesNumber).map(({ textContent }) => textContent);
+}
+
 interface Violation {
   readonly directive: string;
 }
@@ -91,6 +103,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     ["#/activity", "refused"],
   ];
 
+  /** Returns the width in px by which an element scrolls sideways. */
+  const sidewaysOf = (page: Page, selector: string): Promise<number> =>
+    page.locator(selector).evaluate((element) => element.scrollWidth - element.clientWidth);
+
   async function openView([hash, text]: (typeof VIEWS)[number], options?: PageOptions): Promise<Page> {
     const page = await open(hash, options);
     await page.getByText(text.replace(/^1 /, "")).first().waitFor();
@@ -162,7 +178,33 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
       await page.locator(".badge").waitFor();
       const heights = await page.locator("nav a").evaluateAll((tabs) => tabs.map((tab) => (tab as HTMLElement).offsetHeight));
       expect([view[0], new Set(heights).size]).toEqual([view[0], 1]);
-      expect([view[0], await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)]).toEqual([view[0], 0]);
+      expect([view[0], await sidewaysOf(page, "html")]).toEqual([view[0], 0]);
+      expect([view[0], await page.locator(".figure small:not(:empty)").evaluateAll(touching)]).toEqual([view[0], []]);
+      await page.close();
+    }
+    const page = await openView(["#/locks/ORDER_1", "Timeline"], { viewport: { width, height: 800 } });
+    for (const pressed of ["b", "?"]) {
+      await page.keyboard.press(pressed);
+      await page.getByRole("dialog").waitFor();
+      expect([pressed, await sidewaysOf(page, "dialog"), await sidewaysOf(page, "html")]).toEqual([pressed, 0, 0]);
+      await page.keyboard.press("Escape");
+    }
+    await cut(page);
+    await page.getByRole("alert").first().waitFor();
+    expect(await sidewaysOf(page, "html")).toBe(0);
+  });
+
+  it("gives an owner the whole width of a card on a phone", async () => {
+    const views: readonly (typeof VIEWS)[number][] = [
+      ["#/locks", "ORDER_1"],
+      ["#/runs", "REFUND_2"],
+      ["#/activity", "granted"],
+    ];
+    for (const view of views) {
+      const page = await openView(view, { viewport: { width: 390, height: 800 } });
+      const cell = page.locator(".rows td", { has: page.locator(".owner") }).last();
+      const [of, row] = [await cell.boundingBox(), await cell.locator("..").boundingBox()];
+      expect([view[0], (of?.width ?? 0) / (row?.width ?? 1) > 0.9]).toEqual([view[0], true]);
       await page.close();
     }
   });
