@@ -20,6 +20,8 @@ export interface Column<T> {
     /** True to cut it before those that stand before it. @default false */
     readonly isFirst?: boolean;
   };
+  /** On a screen that is too narrow even for cut cells: the place of the column among those that are left out, from 1. @default it stays */
+  readonly leaves?: number;
   /** The colour of a cell. @default the terminal's own */
   readonly paint?: (row: T, colors: Screen["colors"]) => (text: string) => string;
 }
@@ -30,7 +32,7 @@ const GAP = "  ";
 export function tableOf<T>(all: readonly Column<T>[], rows: readonly T[], { columns: room = Infinity, colors }: Screen): readonly string[] {
   const columns = fitting(all, rows, room);
   const widths = columns.map((column) => columnWidth(column, rows));
-  cut(widths, columns, room);
+  cut(widths, columns, rows, room);
   const line = (textOf: (column: Column<T>, width: number) => string): string =>
     columns
       .map((column, at) => textOf(column, widths[at] ?? 0))
@@ -42,12 +44,15 @@ export function tableOf<T>(all: readonly Column<T>[], rows: readonly T[], { colu
   ];
 }
 
-/** Returns the columns in their short forms, and without those that can be spared, if the table is too wide otherwise. */
+/** Returns the columns in their short forms, and without those that can be spared or have to leave, if the table is too wide otherwise. */
 function fitting<T>(all: readonly Column<T>[], rows: readonly T[], room: number): readonly Column<T>[] {
   let columns = all;
-  const fits = (): boolean => totalOf(columns.map((column) => columnWidth(column, rows))) <= room;
+  const fits = (widthIn = columnWidth<T>): boolean => totalOf(columns.map((column) => widthIn(column, rows))) <= room;
+  const without = (one: Column<T>): void => void (columns = columns.filter((column) => column !== one));
   if (!fits()) columns = columns.map(({ short, ...column }) => ({ ...column, ...(short && { cell: short }) }));
-  for (const spare of columns.filter(({ isSpare }) => isSpare)) if (!fits()) columns = columns.filter((column) => column !== spare);
+  for (const spare of columns.filter(({ isSpare }) => isSpare)) if (!fits()) without(spare);
+  const leaving = columns.filter(({ leaves }) => leaves !== undefined).toSorted((a, b) => (a.leaves ?? 0) - (b.leaves ?? 0));
+  for (const one of leaving) if (!fits(narrowestWidth)) without(one);
   return columns;
 }
 
@@ -55,20 +60,22 @@ function columnWidth<T>({ title, cell }: Column<T>, rows: readonly T[]): number 
   return rows.reduce((width, row) => Math.max(width, widthOf(plain(cell(row)))), widthOf(title));
 }
 
+/** Returns the width of a column whose cells are cut as far as they can be. */
+function narrowestWidth<T>(column: Column<T>, rows: readonly T[]): number {
+  const { title, cut: { columns } = { columns: Infinity } } = column;
+  return Math.min(columnWidth(column, rows), Math.max(columns, widthOf(title)));
+}
+
 function totalOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, GAP.length * (widths.length - 1));
 }
 
 /** Shrinks the columns that can be cut until the table fits, each as far as it can be before the next. */
-function cut<T>(widths: number[], columns: readonly Column<T>[], room: number): void {
-  const isFirst = (at: number): boolean => columns[at]?.cut?.isFirst === true;
-  const order = Array.from(columns.keys()).sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)));
-  for (const at of order) {
-    const { title = "", cut } = columns[at] ?? {};
+function cut<T>(widths: number[], columns: readonly Column<T>[], rows: readonly T[], room: number): void {
+  const order = [...columns.entries()].sort(([, a], [, b]) => Number(b.cut?.isFirst === true) - Number(a.cut?.isFirst === true));
+  for (const [at, column] of order) {
     const tooMuch = totalOf(widths) - room;
-    const width = widths[at] ?? 0;
-    const spare = cut ? Math.max(0, width - Math.max(cut.columns, widthOf(title))) : 0;
-    if (tooMuch > 0) widths[at] = width - Math.min(tooMuch, spare);
+    if (tooMuch > 0) widths[at] = Math.max(narrowestWidth(column, rows), (widths[at] ?? 0) - tooMuch);
   }
 }
 

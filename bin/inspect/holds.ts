@@ -52,17 +52,18 @@ export function holdColumns(holds: readonly HoldView[]): readonly Column<HoldVie
   const hasState = holds.some((hold) => holdState(hold) !== "");
   return [
     { title: "OWNER", cell: ({ owner }) => owner || "-", cut: { columns: 6, to: cutMiddle }, paint },
-    { title: "MODE", cell: kindOf, isSpare: holds.every((hold) => kindOf(hold) === "exclusive"), paint },
+    { title: "MODE", cell: kindOf, isSpare: holds.every((hold) => kindOf(hold) === "exclusive"), leaves: 3, paint },
     {
       title: "TOKEN",
       cell: ({ fencingToken }) => String(fencingToken),
       short: ({ fencingToken }) => shortToken(fencingToken),
       align: "right",
+      leaves: 1,
       paint,
     },
     // Beside the time since the last renewal, the time since the grant can be spared.
     { title: "HELD FOR", cell: ({ heldMs }) => formatDuration(heldMs), align: "right", isSpare: hasState, paint },
-    { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right", paint },
+    { title: "REMAINING", cell: ({ remainingMs }) => formatDuration(remainingMs), align: "right", leaves: 2, paint },
     ...(hasState ? [{ title: "STATE", cell: holdState, paint }] : []),
   ];
 }

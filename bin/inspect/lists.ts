@@ -51,9 +51,9 @@ const ATTEMPT_COLUMNS: readonly Column<RunInspection>[] = [
   // The next column tells how often.
   { title: "STATE", cell: (run) => (hasUsedUp(run) ? "out of attempts" : stateOf(run)) },
   { title: "ATTEMPT", cell: ({ attempt }) => String(attempt), align: "right" },
-  { title: "STARTED", cell: (run) => agoText(startedAgoMs(run)), align: "right" },
-  { title: "TOOK", cell: ({ tookMs }) => (tookMs === undefined ? "-" : formatDuration(tookMs)), align: "right" },
-  { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutMiddle } },
+  { title: "STARTED", cell: (run) => agoText(startedAgoMs(run)), align: "right", leaves: 3 },
+  { title: "TOOK", cell: ({ tookMs }) => (tookMs === undefined ? "-" : formatDuration(tookMs)), align: "right", leaves: 1 },
+  { title: "BY", cell: ({ owner }) => owner || "-", cut: { columns: 10, to: cutMiddle }, leaves: 2 },
 ];
 
 const RUN_COLUMNS: readonly Column<RunInspection>[] = [
@@ -89,8 +89,8 @@ const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
   },
 ];
 const inText = (ms: number | undefined): string => (ms === undefined ? "-" : formatSeconds(ms));
-const NEXT_IN: Column<LimitInUse> = { title: "NEXT IN", cell: (limit) => inText(nextInOf(limit)), align: "right" };
-const ALL_BACK_IN: Column<LimitInUse> = { title: "ALL BACK IN", cell: ({ fullInMs }) => inText(fullInMs), align: "right" };
+const NEXT_IN: Column<LimitInUse> = { title: "NEXT IN", cell: (limit) => inText(nextInOf(limit)), align: "right", leaves: 2 };
+const ALL_BACK_IN: Column<LimitInUse> = { title: "ALL BACK IN", cell: ({ fullInMs }) => inText(fullInMs), align: "right", leaves: 1 };
 const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }) => String(permits?.waiting ?? 0), align: "right" };
 
 /** Returns what is left of each rate and of the permits, and how much there is of it at most. */

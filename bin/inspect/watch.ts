@@ -83,7 +83,8 @@ async function pollHolds(
       if (isOver()) return;
       [failures, news, readAtMs] = [0, "", performance.now()];
       const holds = holdsOf(items);
-      if (display) display.draw(linesOf(holdsOf(sortedBy(items, "wait")), more, prefix, intervalMs, screen));
+      const sorted = holdsOf(sortedBy(items, "wait"));
+      if (display) display.draw((columns) => linesOf(sorted, more, prefix, intervalMs, { ...screen, columns }));
       else {
         for (const change of changesBetween(before ?? [], holds)) {
           const reported = change.event === "ended" ? { ...change, ending: await howEnded(locks, change.hold) } : change;
@@ -148,25 +149,45 @@ function linesOf(holds: readonly HoldView[], more: boolean, prefix: string, inte
   const keys = new Set(holds.map(({ key }) => key)).size;
   const which = prefix === "" ? "" : ` below ${prefix}`;
   const title = `${keys}${more ? " or more" : ""} held ${keys === 1 && !more ? "key" : "keys"}${which}, every ${formatDuration(intervalMs)}; Ctrl-C ends`;
-  return [screen.colors.bold(title), "", ...(keys === 0 ? [] : tableOf(keyColumns(holds), holds, screen))];
+  return [
+    screen.colors.bold(cutEnd(title, screen.columns ?? Infinity)),
+    "",
+    ...(keys === 0 ? [] : tableOf(keyColumns(holds), holds, screen)),
+  ];
 }
 
 const OTHER_SCREEN = "\u001B[?1049h\u001B[?25l";
 const FIRST_SCREEN = "\u001B[?25h\u001B[?1049l";
 
-/** The terminal's alternate screen, so that the previous content comes back afterwards. */
+/** The terminal's alternate screen, so that the previous content comes back afterwards. It is drawn anew when its size changes. */
 class AlternateScreen {
   readonly #terminal: WriteStream;
-  #lines: readonly string[] = [];
+  #linesIn: (columns: number) => readonly string[] = () => [];
+  #news = "";
+  readonly #redraw = (): void => this.#draw();
 
   constructor(terminal: WriteStream) {
     this.#terminal = terminal;
     terminal.write(OTHER_SCREEN);
+    terminal.on("resize", this.#redraw);
   }
 
-  /** Draws these lines, as many as fit. */
-  draw(lines: readonly string[]): void {
-    this.#lines = lines;
+  /** Draws the lines that a terminal of so many columns has, as many as fit. */
+  draw(linesIn: (columns: number) => readonly string[]): void {
+    this.#linesIn = linesIn;
+    this.note("");
+  }
+
+  /** Draws the last lines again, with a notice above them. */
+  note(news: string): void {
+    this.#news = news;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const { columns } = this.#terminal;
+    const [title = "", , ...rest] = this.#linesIn(columns);
+    const lines = [title, cutEnd(this.#news, columns), ...rest];
     const rows = Math.max(2, this.#terminal.rows);
     const hidden = lines.length - (rows - 1);
     const shown = hidden > 0 ? [...lines.slice(0, rows - 2), `… ${hidden + 1} more`] : lines;
@@ -175,15 +196,9 @@ class AlternateScreen {
     this.#terminal.write(shown.join("\n"));
   }
 
-  /** Draws the last lines again, with a notice above them. */
-  note(news: string): void {
-    const [title = "", , ...rest] = this.#lines;
-    this.draw([title, cutEnd(news, this.#terminal.columns), ...rest]);
-    this.#lines = [title, "", ...rest];
-  }
-
   /** Restores the terminal's main screen. */
   close(): void {
+    this.#terminal.off("resize", this.#redraw);
     this.#terminal.write(FIRST_SCREEN);
   }
 }

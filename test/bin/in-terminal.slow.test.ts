@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createLockClient } from "../../lib/index.js";
+import { DEFAULTS } from "../../lib/core/limits.js";
 import { widthOf } from "../../bin/terminal.js";
 import { run } from "./holdfast.js";
 import { serveHere } from "./service.js";
@@ -65,6 +66,30 @@ describe("a table on a screen", () => {
     expect(lines[1]).toMatch(new RegExp(`^REPORT_x+…x*_2026 +o+…o*@build-7 +…${String(lease.fencingToken).slice(-6)} +`));
     expect((await run(["ls", "REPORT_"], service.env)).stdout).toContain(`${key}  ${"o".repeat(50)}@build-7  exclusive`);
   });
+
+  it.each([80, 60])(
+    "fits %i columns with runs, occurrences and limits whose names are long; names are shortened in their middle",
+    async (columns) => {
+      const owner = `${"o".repeat(50)}@build-7`;
+      const locks = createLockClient({ url: service.url, owner });
+      const name = `${key}_${columns}`;
+      for (let attempt = 0; attempt < DEFAULTS.maxAttempts; attempt++)
+        await locks.runOnce(name, () => Promise.reject(new Error("down"))).catch(() => undefined);
+      await locks.tick(`tick-${columns}`, { occurrence: new Date() }, () => 1);
+      await locks.limiter(name, { rates: [{ count: 1000, perMs: 86_400_000, burst: 1000 }] }).take({ cost: 1000 });
+      for (const args of [
+        ["runs", name],
+        ["ticks", `tick-${columns}`],
+        ["limits", name],
+      ]) {
+        const lines = (await linesOf(args, columns)).filter((line) => !line.startsWith("holdfast: "));
+        expect([args[0], lines.length]).toEqual([args[0], 2]);
+        expect([args[0], Math.max(...lines.map(widthOf)) <= columns]).toEqual([args[0], true]);
+        if (args[0] !== "ticks") expect(lines[1]).toMatch(new RegExp(`^REPORT_x+…[x_\\d]*_${columns} `));
+      }
+      await locks.close();
+    },
+  );
 
   it("counts what a character takes, not how many there are", async () => {
     await using _one = await service.locks.acquire("wide:1", { owner: "会計部会計部会計部", leaseMs: LONG_MS });

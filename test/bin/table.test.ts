@@ -41,6 +41,18 @@ describe("the table of held keys", () => {
     expect(cutBoth.slice(0, 2)).toEqual(["REPORT_x…xx_2026", expect.stringMatching(/^nightl.*….*\w$/)]);
   });
 
+  it("fits 60 columns whatever its rows are: then first the token leaves, the time left and the mode", () => {
+    const owner = "nightly-worker-of-billing-7";
+    const titlesOf = (...holds: readonly HoldView[]) => cellsOf(holds, 60)[0];
+    expect(titlesOf({ ...HOLD, owner, waiting: 3 })).toEqual(["KEY", "OWNER", "TOKEN", "HELD FOR", "REMAINING", "WAITING"]);
+    expect(titlesOf({ ...LATE, owner, waiting: 3 })).toEqual(["KEY", "OWNER", "REMAINING", "STATE", "WAITING"]);
+    const mixed = [
+      { ...LATE, key: "k".repeat(40), owner, waiting: 3 },
+      { ...HOLD, mode: "shared" as const },
+    ];
+    expect(titlesOf(...mixed)).toEqual(["KEY", "OWNER", "STATE", "WAITING"]);
+  });
+
   it("keeps the mode if a key is shared or has permits", () => {
     const shared = { ...HOLD, mode: "shared" as const, owner: "o".repeat(40) };
     expect(cellsOf([HOLD, shared], 80)[0]).toContain("MODE");

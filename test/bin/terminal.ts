@@ -1,6 +1,7 @@
 /** `holdfast` in its own terminal, made by util-linux's `script`: its screen, and typed keys. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { vi } from "vitest";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { type Environment, programFile } from "./holdfast.js";
@@ -10,6 +11,8 @@ export interface Terminal {
   /** Resolves with everything shown when it matches. */
   showed(pattern: RegExp): Promise<string>;
   type(keys: string): void;
+  /** Makes it as wide as this. */
+  resize(columns: number): void;
   readonly ended: Promise<{ readonly status: number | null; readonly shown: string }>;
 }
 
@@ -38,6 +41,10 @@ export function inTerminal(
         { timeout: 15_000, interval: 10 },
       ),
     type: (keys) => void script.stdin.write(keys),
+    resize(columns) {
+      const [child = ""] = readFileSync(`/proc/${script.pid}/task/${script.pid}/children`, "utf8").split(" ");
+      spawnSync("stty", ["-F", `/proc/${child}/fd/1`, "cols", String(columns)]);
+    },
     ended: once(script, "close").then(([status]) => ({ status: status as number | null, shown })),
   };
 }

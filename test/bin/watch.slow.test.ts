@@ -1,6 +1,8 @@
 /** `holdfast watch`: on a pipe, one line for each change; in a terminal, the current state. */
 import { spawnSync } from "node:child_process";
+import { stripVTControlCharacters } from "node:util";
 import { beforeEach, describe, expect, it } from "vitest";
+import { widthOf } from "../../bin/terminal.js";
 import { changesBetween, endingOf } from "../../bin/inspect/watch.js";
 import { start } from "./holdfast.js";
 import { serve, serveHere } from "./service.js";
@@ -153,6 +155,20 @@ describe("watch on a terminal", () => {
     expect(status).toBe(130);
     expect(shown).toContain("\u001B[?1049h");
     expect(shown.trimEnd()).toMatch(/\u001B\[\?1049l$/u);
+  });
+
+  it("draws its table anew, no wider than the terminal, when that becomes narrower", async () => {
+    const owner = `${"o".repeat(20)}@build-7`;
+    await using _lease = await service.locks.acquire(`narrow:${"x".repeat(50)}:1`, { owner });
+    const terminal = inTerminal(["watch", "narrow:", "--interval", "1h"], service.env, { columns: 120, rows: 10 });
+    await terminal.showed(new RegExp(`x:1 +${owner} `));
+    terminal.resize(60);
+    const shown = await terminal.showed(/narrow:x+…x+:1 +o+…\S*ld-7 /);
+    const last = stripVTControlCharacters(shown.slice(shown.lastIndexOf("1 held key"))).split(/\r?\n/);
+    expect(last).toHaveLength(4);
+    expect(Math.max(...last.map(widthOf))).toBeLessThanOrEqual(60);
+    terminal.type("\u0003");
+    await terminal.ended;
   });
 
   it("says how old the rows are while nobody answers", async () => {
