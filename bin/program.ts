@@ -21,7 +21,7 @@ Example:
   $ holdfast ls`;
 
 /** The last line of every command's help. */
-const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
+export const OF_ALL = "\nEvery command also takes --json, and where the locks are: see holdfast --help.";
 
 /** Creates the program. `host` carries out its actions, and its help goes to `output`, by default to this process. */
 export function programFor(host: CliHost, version: string, output: Pick<OutputConfiguration, "writeOut" | "writeErr"> = {}): Command {

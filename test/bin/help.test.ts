@@ -1,5 +1,6 @@
 /** `holdfast --help`: what stands where, and the width. */
 import { describe, expect, it } from "vitest";
+import { manPage } from "../../bin/man.js";
 import { run } from "./in-process.js";
 
 const WIDTH = 80;
@@ -26,5 +27,25 @@ describe("the help", () => {
   it("wraps between words at the width of the screen", async () => {
     const { stdout } = await run(["--help"], {});
     expect(stdout.split("\n").filter((line) => line.length > WIDTH)).toEqual([]);
+  });
+});
+
+describe("the manual page", () => {
+  const page = manPage("1.2.3").replaceAll("\\-", "-").replaceAll("\\e", "\\");
+  /** The parts of the page by the command that each is about. */
+  const parts = new Map(page.split(/^\.S[SH] "/m).map((part) => [part.slice(0, part.search(/ [[A-Za-z|]*[A-Z[|]|"/)), part]));
+  const commands = ["lock", "once", "limit", "ls", "show", "watch", "runs", "ticks", "limits", "ui", "break", "reset", "doctor", "sweep"];
+
+  it.each([...commands, "dev", "completion"])("has the options and examples of the help: %s", async (command) => {
+    const help = (await run([...command.split(" "), "--help"], {})).stdout.replace(/\nEvery command also.*/, "");
+    const part = parts.get(`holdfast ${command}`) ?? "";
+    const flags = [...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag).filter((flag) => flag !== "--help");
+    expect(flags.filter((flag) => !part.includes(flag))).toEqual([]);
+    const examples = help.match(/^ {2}\$ .*$/gm) ?? [];
+    expect([examples.length > 0, examples.filter((line) => !part.includes(line))]).toEqual([true, []]);
+  });
+
+  it("has no line that roff takes for a request but those of the page", () => {
+    expect(new Set(page.match(/^[.']\S*/gm))).toEqual(new Set([".TH", ".SH", ".SS", ".B", ".TP", ".PP"]));
   });
 });

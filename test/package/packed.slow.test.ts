@@ -1,10 +1,11 @@
 /** The published package, as users get it: packed once, installed into empty folders, loaded, type-checked, weighed. */
-import { cp, stat, writeFile } from "node:fs/promises";
+import { cp, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { BYTES_MAX } from "../../bench/size/limits.js";
+import { manPage } from "../../bin/man.js";
 import { freshTable } from "../support/engine.js";
 import { ROOT } from "../tidy/tree.js";
 import { describeFrameworks } from "./frameworks.js";
@@ -50,8 +51,21 @@ describe("the package", () => {
       (file) => `dist/template/${file}`,
     );
     const root = ["CHANGELOG.md", "LICENSE", "README.md"];
-    const rest = ["dist/cjs/infra/here.cjs", "dist/cjs/package.json", ...template, "docs/skill/SKILL.md", "package.json"];
+    const rest = [
+      "dist/cjs/infra/here.cjs",
+      "dist/cjs/package.json",
+      "dist/holdfast.1",
+      ...template,
+      "docs/skill/SKILL.md",
+      "package.json",
+    ];
     expect(odd.sort()).toEqual([...root, ...page, ...rest].sort());
+  });
+
+  // npm puts a page where man finds it only if it is in a list.
+  it("has the manual page of its command line, as that is", async () => {
+    const page = await readFile(join(project, "node_modules/holdfast", MANIFEST.man[0]), "utf8");
+    expect(page).toBe(manPage(MANIFEST.version));
   });
 
   it(`has at most ${BYTES_MAX.installed / 1e6} MB when it is installed`, async () => {

@@ -12,6 +12,7 @@ const execute = promisify(execFile);
 export interface Manifest {
   readonly exports: Readonly<Record<string, unknown>>;
   readonly version: string;
+  readonly man: readonly [string];
   readonly scripts: Readonly<Record<string, string>>;
   readonly bin: Readonly<Record<string, string>>;
   readonly optionalDependencies?: object;
