@@ -34,7 +34,23 @@ describe("the manual page", () => {
   const page = manPage("1.2.3").replaceAll("\\-", "-").replaceAll("\\e", "\\");
   /** The parts of the page by the command that each is about. */
   const parts = new Map(page.split(/^\.S[SH] "/m).map((part) => [part.slice(0, part.search(/ [[A-Za-z|]*[A-Z[|]|"/)), part]));
-  const commands = ["lock", "once", "limit", "ls", "show", "watch", "runs", "ticks", "limits", "ui", "break", "reset", "doctor", "sweep"];
+  const commands = [
+    "lock",
+    "once",
+    "limit",
+    "ls",
+    "show",
+    "history",
+    "watch",
+    "runs",
+    "ticks",
+    "limits",
+    "ui",
+    "break",
+    "reset",
+    "doctor",
+    "sweep",
+  ];
 
   it.each([...commands, "dev", "completion"])("has the options and examples of the help: %s", async (command) => {
     const help = (await run([...command.split(" "), "--help"], {})).stdout.replace(/\nEvery command also.*/, "");
