@@ -32,7 +32,7 @@ const TREE = ["test/{docs,examples,tidy}/**/*.test.ts", "test/{infra,step-functi
 const WAITING = [
   "test/{chaos,clients}/*.slow.test.ts",
   "test/console/*.slow.test.ts",
-  "test/bin/{ending,in-terminal,lease-lost,once,silence,watch}.slow.test.ts",
+  "test/bin/{ending,in-terminal,lease-lost,once,progress,silence,watch}.slow.test.ts",
   "test/{client/transport/{doors,failover},examples/tour,infra/console-hosted}.slow.test.ts",
 ];
 /** The options by which files are compiled. */

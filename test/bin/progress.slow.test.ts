@@ -7,21 +7,23 @@ import { inTerminal } from "./terminal.js";
 
 const service = serveHere();
 
+/** The lease, and the time without output: so long that a busy machine loses no lease within it. */
+const LEASE = "5s";
 /** Prints its and its child's process id, and then nothing. */
 const HANGS = "sleep 600 & echo $! $$; wait";
 
 const lock = (key: string, progress: string, script: string) =>
-  start(["lock", key, "--lease", "1s", "--progress", progress, "--", "sh", "-c", script], service.env);
+  start(["lock", key, "--lease", LEASE, "--progress", progress, "--", "sh", "-c", script], service.env);
 
 describe("a command that must print", () => {
   it("is ended when it prints nothing for so long, with all that it started, and frees its key", async () => {
-    const running = lock("silent", "1s", HANGS);
+    const running = lock("silent", LEASE, HANGS);
     const pids = (await running.printed(/^\d+ \d+\n/)).trim().split(" ").map(Number);
     const { status, stderr } = await running.ended;
     expect({ status, stderr }).toEqual({
       status: 76,
       stderr:
-        "holdfast: silent: the command printed nothing for 1s, so its lease was lost, and the command was ended\n" +
+        "holdfast: silent: the command printed nothing for 5s, so its lease was lost, and the command was ended\n" +
         "The key stayed held while it ended. Raise --progress if it prints more rarely.\n",
     });
     await vi.waitFor(async () => expect(await Promise.all(pids.map(isRunning))).toEqual([false, false]), 10_000);
@@ -32,12 +34,12 @@ describe("a command that must print", () => {
     ["stdout", "echo on"],
     ["stderr", "echo on >&2"],
   ])("goes on for as long as it prints to %s", async (_where, prints) => {
-    const { status } = await lock("prints", "3s", `for step in 1 2 3 4 5 6 7 8 9 10; do ${prints}; sleep 0.5; done; exit 5`).ended;
+    const { status } = await lock("prints", LEASE, `for step in 1 2 3 4 5 6; do ${prints}; sleep 1; done; exit 5`).ended;
     expect(status).toBe(5);
   });
 
   it("control: without --progress it may be silent", async () => {
-    const running = start(["lock", "free", "--lease", "1s", "--", "sh", "-c", "sleep 4; exit 5"], service.env);
+    const running = start(["lock", "free", "--lease", LEASE, "--", "sh", "-c", "sleep 6; exit 5"], service.env);
     expect(await running.ended).toEqual({ status: 5, stdout: "", stderr: "" });
   });
 
@@ -50,8 +52,8 @@ describe("a command that must print", () => {
   });
 
   it("holds several keys, and loses all of them", async () => {
-    const running = start(["lock", "disk", "net", "--lease", "1s", "--progress", "1s", "--", "sh", "-c", HANGS], service.env);
-    expect((await running.ended).stderr).toContain("disk net: the command printed nothing for 1s");
+    const running = start(["lock", "disk", "net", "--lease", LEASE, "--progress", LEASE, "--", "sh", "-c", HANGS], service.env);
+    expect((await running.ended).stderr).toContain("disk net: the command printed nothing for 5s");
     expect(await service.locks.tryAcquireAll(["disk", "net"])).not.toBeNull();
   });
 
