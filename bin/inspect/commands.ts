@@ -105,7 +105,7 @@ function addHistory(program: Command, host: CliHost): void {
     .addOption(new Option("--log <file>", "read an exported log, with a line of JSON each; - is stdin").conflicts(["logGroup"]))
     .action(async (key: string, { since: sinceMs, at: atMs, max, logGroup, log: file }: HistoryOptions) => {
       const globals = program.opts<GlobalOptions>();
-      // Of an exported log nobody knows which service's it is.
+      // An exported log doesn't say which service wrote it.
       const context = file === undefined ? await host.contextIfGiven(globals) : host.processContext(globals);
       const { history } = await import("./history.js");
       const { logGroupOf } = await import("../insights.js");

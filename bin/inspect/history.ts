@@ -102,7 +102,7 @@ async function read(
   if (!locks) throw noLog("no log given");
   if (url === undefined) throw noLog("no log given: a table has none");
   const present = await look(locks);
-  return { log: await localLines(key, url.split(",")[0] ?? url), present };
+  return { log: await localLines(key, span, url.split(",")[0] ?? url), present };
 }
 
 /** Returns the lanes with what the key is now, if that is known. */

@@ -72,14 +72,15 @@ const RIGHTS = "It needs logs:StartQuery on the log group, and logs:GetQueryResu
 const LATE_MS = 600_000;
 const LATE = "CloudWatch has a line only some minutes after it was written, so the latest may be missing";
 
-/** Reads the log of a service on this machine, which its console has. @throws CliError if there is none at that URL */
-export async function localLines(key: string, url: string): Promise<KeyLog> {
+/** Reads the log of a service on this machine, which its console has, up to the end of the time: more may be written meanwhile. @throws CliError if there is none at that URL */
+export async function localLines(key: string, { toMs }: LogSpan, url: string): Promise<KeyLog> {
   const lines: Line[] = [];
   for (let from = 0; ;) {
     const answer = await linesAt(url, from);
     if (!answer) throw noLog(`${url} keeps no log that a command can read`);
     lines.push(...answer.lines.filter((line) => line.key === key));
-    if (answer.next === from) return { lines, fromMs: answer.fromMs, notes: [] };
+    const latestMs = answer.lines.at(-1)?.atMs ?? 0;
+    if (answer.next === from || latestMs > toMs) return { lines, fromMs: answer.fromMs, notes: [] };
     from = answer.next;
   }
 }
@@ -137,7 +138,7 @@ function lineOf(text: string): LogLine | undefined {
     const line = JSON.parse(text.slice(at)) as Partial<LogLine>;
     const { operateAtMs = timeOf(text.slice(0, at)) } = line;
     if (typeof line.event !== "string" || typeof line.id !== "string" || Number.isNaN(operateAtMs)) return undefined;
-    // What holds for most lines isn't printed.
+    // A line leaves out the values that most lines have.
     return { namespace: "default", kind: "lock", model: "", ...line, operateAtMs } as LogLine;
   } catch {
     return undefined;

@@ -50,7 +50,7 @@ function holdIn(lane: Lane, lanes: readonly Lane[]): PastHold | undefined {
   if (!hold) return undefined;
   const { fromMs, fencingToken } = hold;
   const waited = lanes.filter((other) => other !== lane && other.wait && beginning(other) < ending(lane) && waitEnd(other) > fromMs).length;
-  // Of an end that nobody knows, a lane draws the hold as far as it was seen.
+  // A lane without a known end draws the hold as far as it was seen.
   const toMs = end?.kind === "unknown" ? undefined : hold.toMs;
   return { owner, fencingToken, fromMs, toMs, waited, ending: end?.kind, broken };
 }

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { COMMANDS } from "./commands.js";
 import { plainEnvironment } from "../docs/npm-start.js";
 import { endAll, onPath, run } from "./holdfast.js";
 import { serve } from "./service.js";
@@ -48,26 +49,6 @@ async function bashOffersIn(environment: NodeJS.ProcessEnv, ...words: readonly s
   expect(stderr).toBe("");
   return stdout.split("\n").filter((line) => line !== "");
 }
-
-const COMMANDS = [
-  "lock",
-  "once",
-  "limit",
-  "ls",
-  "show",
-  "history",
-  "watch",
-  "runs",
-  "ticks",
-  "limits",
-  "ui",
-  "break",
-  "reset",
-  "doctor",
-  "sweep",
-  "dev",
-  "completion",
-];
 
 describe("bash", () => {
   it("accepts the script", async () => {

@@ -1,6 +1,7 @@
 /** `holdfast --help`: what stands where, and the width. */
 import { describe, expect, it } from "vitest";
 import { manPage } from "../../bin/man.js";
+import { COMMANDS, GROUPS } from "./commands.js";
 import { run } from "./in-process.js";
 
 const WIDTH = 80;
@@ -15,13 +16,7 @@ describe("the help", () => {
     const groups = Object.fromEntries(
       [...stdout.matchAll(/^(\w+):\n((?: .*\n)+)/gm)].map(([, name = "", lines = ""]) => [name, lines.match(/(?<=^ {2})\w+/gm)]),
     );
-    expect(groups).toMatchObject({
-      Hold: ["lock", "once", "limit"],
-      Look: ["ls", "show", "history", "watch", "runs", "ticks", "limits", "ui"],
-      Operate: ["break", "reset", "doctor", "sweep"],
-      Serve: ["dev"],
-      Other: ["completion", "help"],
-    });
+    expect(groups).toMatchObject(GROUPS);
   });
 
   it("wraps between words at the width of the screen", async () => {
@@ -34,25 +29,8 @@ describe("the manual page", () => {
   const page = manPage("1.2.3").replaceAll("\\-", "-").replaceAll("\\e", "\\");
   /** The parts of the page by the command that each is about. */
   const parts = new Map(page.split(/^\.S[SH] "/m).map((part) => [part.slice(0, part.search(/ [[A-Za-z|]*[A-Z[|]|"/)), part]));
-  const commands = [
-    "lock",
-    "once",
-    "limit",
-    "ls",
-    "show",
-    "history",
-    "watch",
-    "runs",
-    "ticks",
-    "limits",
-    "ui",
-    "break",
-    "reset",
-    "doctor",
-    "sweep",
-  ];
 
-  it.each([...commands, "dev", "completion"])("has the options and examples of the help: %s", async (command) => {
+  it.each(COMMANDS)("has the options and examples of the help: %s", async (command) => {
     const help = (await run([...command.split(" "), "--help"], {})).stdout.replace(/\nEvery command also.*/, "");
     const part = parts.get(`holdfast ${command}`) ?? "";
     const flags = [...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+)/gm)].map(([, flag = ""]) => flag).filter((flag) => flag !== "--help");
