@@ -135,29 +135,32 @@ export type Where =
   | { readonly url: string; readonly hasToken?: boolean; readonly namespace?: string | undefined; readonly table?: undefined }
   | { readonly table: string; readonly url?: undefined; readonly hasToken?: undefined; readonly namespace?: undefined };
 
-/** Returns the location; options take precedence over the environment. @throws CliError if it is missing, or the environment has both */
-export function whereOf({ url, table, tokenFile, namespace }: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
-  const at = (service: string): Where => ({ url: service, hasToken: tokenSource({ tokenFile }, env) !== undefined, namespace });
-  if (url !== undefined) return at(url);
-  if (table !== undefined) return { table };
-  const [urlSet, tableSet] = [env["HOLDFAST_URL"] || undefined, env["HOLDFAST_TABLE"] || undefined];
-  if (urlSet !== undefined && tableSet !== undefined)
-    throw new CliError("config", "both HOLDFAST_URL and HOLDFAST_TABLE are set", {
-      next: "Say which one is meant by --url or --table, or unset one.",
-    });
-  if (urlSet !== undefined) return at(urlSet);
-  if (tableSet !== undefined) return { table: tableSet };
+/** Returns the location. @throws CliError if none is given, or the environment has both */
+export function whereOf(options: ConnectionOptions, env: NodeJS.ProcessEnv): Where {
+  const where = whereIfGiven(options, env);
+  if (where) return where;
   throw new CliError("config", "no lock service given", {
     next:
-      "Pass --url or set HOLDFAST_URL (for a local `holdfast dev`: http://127.0.0.1:4653), " +
-      "or pass --table or set HOLDFAST_TABLE to use DynamoDB directly.",
+      `Pass --url or set ${URL_SET} (for a local \`holdfast dev\`: http://127.0.0.1:4653), ` +
+      `or pass --table or set ${TABLE_SET} to use DynamoDB directly.`,
   });
 }
 
-/** Returns the location, or undefined if none is given. @throws CliError if the environment has both */
-export function whereIfGiven(options: ConnectionOptions, env: NodeJS.ProcessEnv): Where | undefined {
-  const given = [options.url, options.table, env["HOLDFAST_URL"], env["HOLDFAST_TABLE"]];
-  return given.some(Boolean) ? whereOf(options, env) : undefined;
+const URL_SET = "HOLDFAST_URL";
+const TABLE_SET = "HOLDFAST_TABLE";
+
+/** Returns the location, or undefined if none is given; options take precedence over the environment. @throws CliError if the environment has both */
+export function whereIfGiven({ url, table, tokenFile, namespace }: ConnectionOptions, env: NodeJS.ProcessEnv): Where | undefined {
+  const at = (service: string): Where => ({ url: service, hasToken: tokenSource({ tokenFile }, env) !== undefined, namespace });
+  if (url !== undefined) return at(url);
+  if (table !== undefined) return { table };
+  const [urlSet, tableSet] = [env[URL_SET] || undefined, env[TABLE_SET] || undefined];
+  if (urlSet !== undefined && tableSet !== undefined)
+    throw new CliError("config", `both ${URL_SET} and ${TABLE_SET} are set`, {
+      next: "Say which one is meant by --url or --table, or unset one.",
+    });
+  if (urlSet !== undefined) return at(urlSet);
+  return tableSet === undefined ? undefined : { table: tableSet };
 }
 
 async function onTable(tableName: string, { namespace, region }: ConnectionOptions, common: object): Promise<LockClient> {

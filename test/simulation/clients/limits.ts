@@ -72,7 +72,7 @@ interface Scene extends Pick<Stage, "world" | "random" | "faultProfile" | "oracl
   /** The time by whose inflow clocks may let too much start, and by which they may end a shut too soon. */
   readonly slackMs: number;
   /** The chance that a client shuts a limit in place of a take. */
-  readonly shuts: number;
+  readonly shutShare: number;
   /** A client over HTTP. */
   caller(index: number): Actor;
 }
@@ -130,8 +130,8 @@ function sceneOf(seed: number, inRegions: boolean): Scene {
   // A direct client knows the table's time to the second only.
   const apartMs = clocks === "right" && direct === 0 ? 0 : CLOCKS_APART_MS;
   const slackMs = (clocks === "right" ? 0 : 2 * E) + apartMs;
-  const shuts = seed % EVERY === REMAINDER_OF_SHUTS ? 0.03 : 0;
-  return { ...around, dynamo, gateways, handlers, processes, slackMs, shuts, busyUntilMs: 0, caller, actor };
+  const shutShare = seed % EVERY === REMAINDER_OF_SHUTS ? 0.03 : 0;
+  return { ...around, dynamo, gateways, handlers, processes, slackMs, shutShare, busyUntilMs: 0, caller, actor };
 }
 
 function withClocks(mix: FaultMix, clocks: Clocks): FaultMix {
@@ -159,7 +159,7 @@ async function withLimits(scene: Scene, actor: Actor): Promise<void> {
     const key = random.pick(KEYS);
     const limiter = actor.client.limiter(key, optionsOf(key));
     // Nothing is drawn where nobody shuts: those histories have witnesses of their own.
-    if (scene.shuts > 0 && random.chance(scene.shuts)) {
+    if (scene.shutShare > 0 && random.chance(scene.shutShare)) {
       await limiter.shut({ forMs: shutMs(random, LIMITS[key]!), reason: "simulated" }).catch(() => undefined);
       continue;
     }

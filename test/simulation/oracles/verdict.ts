@@ -2,8 +2,9 @@
 
 /** The properties that the oracle checks. `docs/guarantees.md` states them. */
 export type Property =
-  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10" | "S11" | "S12" | "S13" | "S14" | "S16" | "S17" | "S18" | "S19")
-  | ("S20" | "L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "L8" | "L9" | "L10" | "L11" | "R1" | "R2" | "R3" | "R4" | "internal");
+  | ("S1" | "S2" | "S3" | "S4" | "S5" | "S6" | "S7" | "S8" | "S9" | "S10")
+  | ("S11" | "S12" | "S13" | "S14" | "S16" | "S17" | "S18" | "S19" | "S20")
+  | ("L1" | "L2" | "L3" | "L4" | "L5" | "L6" | "L7" | "L8" | "L9" | "L10" | "L11" | "R1" | "R2" | "R3" | "R4" | "internal");
 
 /** A broken property, the time at which it broke, and a description. */
 export interface Violation {
