@@ -10,6 +10,8 @@ import { naiveCaller } from "./naive.js";
 const PASSED_ON_MS = 12;
 /** The time between two arrivals, in ms. */
 const ARRIVAL_MS = 3;
+/** A crowd that goes on has long used what its item had saved up, so it begins with the units of this time, in ms: a few requests. */
+const GOES_ON: Partial<TableBehaviour> = { creditMs: 10 };
 /** A caller who came so much later has overtaken. */
 const LATER_MS = 150;
 
@@ -50,7 +52,7 @@ export function turns({
   behaviour,
 }: Turns): Scene {
   return (seed) => {
-    const arena = new Arena(seed, behaviour, clockErrorMs);
+    const arena = new Arena(seed, { ...(rounds > 1 && GOES_ON), ...behaviour }, clockErrorMs);
     const scene = async (): Promise<Figures> => {
       const holds = await holdersOf(arena, count, way, permits, waitMs, byLimiter);
       const waits: { cameMs: number; grantedMs: number }[] = [];
@@ -178,7 +180,7 @@ export function givingUp({
 export function readers({ callers: count, way }: { readonly callers: number; readonly way: Way }): Scene {
   const [holdMs, pauseMs, forMs] = [200, 300, 6000];
   return (seed) => {
-    const arena = new Arena(seed);
+    const arena = new Arena(seed, GOES_ON);
     const scene = async (): Promise<Figures> => {
       const callers = await arena.callers(count, way);
       const waitedMs: number[] = [];

@@ -21,6 +21,8 @@ export interface TableBehaviour {
   readonly transactionMs: Range;
   readonly writeUnits: number;
   readonly readUnits: number;
+  /** The time whose units an item has saved up when it is first used, in ms, at most 1 000. */
+  readonly creditMs: number;
 }
 
 /**
@@ -35,6 +37,7 @@ export const LIKE_DYNAMODB: TableBehaviour = {
   transactionMs: [4, 8],
   writeUnits: 1000,
   readUnits: 3000,
+  creditMs: 1000,
 };
 
 const WRITE_UNIT_BYTES = 1024;
@@ -166,12 +169,13 @@ export class TableService {
   }
 
   #leftOf(item: string): Left {
-    const { writeUnits, readUnits } = this.#behaviour;
+    const { writeUnits, readUnits, creditMs } = this.#behaviour;
     const nowMs = this.#deps.clock.monotonicMs();
     let left = this.#left.get(item);
     if (!left) {
       if (this.#left.size >= MANY_ITEMS) for (const [name, { atMs }] of this.#left) if (nowMs - atMs > 1000) this.#left.delete(name);
-      this.#left.set(item, (left = { write: writeUnits, read: readUnits, atMs: nowMs }));
+      const saved = creditMs / 1000;
+      this.#left.set(item, (left = { write: saved * writeUnits, read: saved * readUnits, atMs: nowMs }));
     }
     const seconds = (nowMs - left.atMs) / 1000;
     left.write = Math.min(writeUnits, left.write + seconds * writeUnits);

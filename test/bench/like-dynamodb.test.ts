@@ -41,6 +41,15 @@ describe("a table that is served like DynamoDB", () => {
     expect(await clock.settle(ask("write", ["large"]))).toBe("done");
   });
 
+  it("lets an item begin with the units that it has saved up, and then with those that come", async () => {
+    const granted = async (creditMs: number): Promise<number> => {
+      const { clock, ask } = scene({ latencyMs: [0, 0], creditMs });
+      const outcomes = await clock.settle(Promise.allSettled(Array.from({ length: 300 }, () => ask("write", ["large"]))));
+      return outcomes.filter(({ status }) => status === "fulfilled").length;
+    };
+    expect([await granted(1000), await granted(10)]).toEqual([200, 2]);
+  });
+
   it("refuses a write and a transaction while another transaction has the item, and reads it", async () => {
     const { clock, ask } = scene();
     const first = ask("transaction", ["a", "b"]);
