@@ -1,7 +1,7 @@
 /**
  * Builds the package into `dist/`: the ES modules, one file for each source, which bundlers shake; in `dist/cjs/` the CommonJS that Node loads,
  * in few files, and the types of both; in `dist/template/` the template for accounts without the CDK, and the functions' code for it and for
- * the construct; the console's page; and the manual page of the command line. There are no source maps: the files are as readable as their sources.
+ * the construct; and the console's page. There are no source maps: the files are as readable as their sources.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +9,6 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileS
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, type Plugin, build, transform } from "esbuild";
-import { manPage } from "../bin/man.js";
 import { bundleHosted, bundlePage } from "../console/bundle.js";
 import { MADE } from "../console/files.js";
 import { bundledPackages, licencesText } from "./bundled-licences.js";
@@ -178,5 +177,3 @@ chmodSync(join(DIST, "bin/holdfast.js"), 0o755);
 await writeTemplate(join(DIST, "template"));
 await writeHosted(join(DIST, "template/console.zip"));
 await writePage();
-const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
-writeFileSync(join(DIST, "holdfast.1"), manPage(version));

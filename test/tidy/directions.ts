@@ -59,7 +59,7 @@ const ROOMS: readonly Room[] = [
   { of: "lambda/", files: ["lib/service/", "lib/contract/", "lib/store/", "lib/core/"], packages: ["aws-lambda", "node:crypto"] },
   // What runs and what builds the service on localhost has the console too, and so does the tour.
   { of: /^infra\/local\/(start|live-console)\.ts$/, files: ["infra/", "lambda/", "lib/", "console/"], packages: [ANYTHING] },
-  { of: "infra/build.ts", files: ["infra/", "console/", "bin/man.ts"], packages: [ANYTHING] },
+  { of: "infra/build.ts", files: ["infra/", "console/"], packages: [ANYTHING] },
   { of: "infra/", files: ["lambda/", "lib/"], packages: [ANYTHING] },
   // The page runs in a browser: of the SDK it has types alone, through the data.
   {
