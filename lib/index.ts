@@ -34,7 +34,7 @@ export {
   type TakeResult,
   limitAll,
 } from "./client/calls/limiter.js";
-export type { ShutOptions } from "./client/calls/shut.js";
+export type { ShutOptions } from "./client/calls/limit-writes.js";
 export type { Lease, State } from "./client/hold/lease-types.js";
 export { type LockedOptions, locked } from "./client/calls/wrap/locked.js";
 export { type OnceOptions, currentRun, runOnce } from "./client/calls/wrap/once.js";

@@ -2,7 +2,7 @@
 import { type Limiter, type LockClient, LimitExceededError, LockTimeoutError } from "../../lib/index.js";
 import type { Counts, Meter } from "./meter.js";
 // The first shut loads this file. The clock of a meter knows messages alone, and wouldn't wait for that.
-import "../../lib/client/calls/shut.js";
+import "../../lib/client/calls/limit-writes.js";
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -43,8 +43,8 @@ const PARTS: readonly (readonly [part: string, files: readonly string[]])[] = [
 ];
 
 const HTTP_CLIENT = 'export { createLockClient } from "./lib/index.js";';
-/** The modules that only a client of several URLs loads, or one that shuts a limit. */
-const LOADED_LATER = ["*/client/wire/doors.js", "*/shut.js"];
+/** The modules that only a client of several URLs loads, or one that charges or shuts a limit. */
+const LOADED_LATER = ["*/client/wire/doors.js", "*/limit-writes.js"];
 const ROUNDS = 7;
 const TABLE_NAME = "holdfast";
 

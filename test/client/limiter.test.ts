@@ -283,6 +283,39 @@ describe("work under a limit", () => {
   });
 });
 
+describe("what was used beyond a take", () => {
+  it("is charged at once, and later takes wait until it has flowed in; control: without it they start", async () => {
+    const { clock, locks } = createHarness();
+    const began = clock.monotonicMs();
+    const used = async (name: string, ...charges: readonly number[]) => {
+      const limiter = locks.limiter(name, TEN);
+      await limiter.take();
+      for (const cost of charges) await limiter.charge(cost);
+      return limiter.take().catch((error: unknown) => ({ retryAfterMs: (error as LimitExceededError).retryAfterMs }));
+    };
+    expect(await used("none")).toMatchObject({ waitedMs: 0 });
+    expect([await used("once", 10), await used("twice", 10, 10)]).toEqual([{ retryAfterMs: 200 }, { retryAfterMs: 1200 }]);
+    expect(clock.monotonicMs()).toBe(began);
+  });
+
+  it("is refused if it is more than a day's inflow beyond what is there, and charges nothing then", async () => {
+    const { clock, locks } = createHarness();
+    const daily = locks.limiter("daily", { rates: [{ count: 1, perMs: 86_400_000, burst: 1 }] });
+    for (let day = 0; day < 2; day++) await daily.charge(1);
+    await expect(daily.charge(1)).rejects.toThrow(LimitExceededError);
+    await clock.advance(86_400_000);
+    await daily.charge(1);
+    await expect(daily.charge(1)).rejects.toThrow(LimitExceededError);
+  });
+
+  it("is refused by name where no take could cost it", async () => {
+    const { asked, locks } = counted();
+    const limiter = locks.limiter("partner", TEN);
+    for (const cost of [0, 11, 1.5, undefined]) await expect(limiter.charge(cost!)).rejects.toMatchObject({ field: "cost" });
+    expect(asked()).toEqual([]);
+  });
+});
+
 describe("a limit that is shut", () => {
   it("lets nobody start before its time who takes afterwards, whatever was left", async () => {
     const { clock, locks, rival } = counted();

@@ -161,7 +161,7 @@ describe("the package", () => {
     const pathOf = (output: string): string | undefined => metafile.outputs[output]?.entryPoint?.replace(/^.*node_modules\//, "");
     expect(later.map(({ path }) => pathOf(path)).sort()).toEqual([
       expect.stringMatching(/^@aws-sdk\/credential-provider-node\//) as string,
-      "holdfast/dist/lib/client/calls/shut.js",
+      "holdfast/dist/lib/client/calls/limit-writes.js",
       "holdfast/dist/lib/client/wire/doors.js",
     ]);
     expect(Object.keys(entry!.inputs).filter((input) => /@aws-sdk|@smithy/.test(input))).toEqual([]);
@@ -251,8 +251,8 @@ describe("the client's weight", () => {
       format: "esm",
       platform: "neutral",
       mainFields: ["module", "main"],
-      // Only a client of several URLs loads the first, and one that shuts a limit the second.
-      external: ["node:*", "*/client/wire/doors.js", "*/shut.js"],
+      // Only a client of several URLs loads the first, and one that charges or shuts a limit the second.
+      external: ["node:*", "*/client/wire/doors.js", "*/limit-writes.js"],
       target: "es2022",
       write: false,
     });

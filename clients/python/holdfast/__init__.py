@@ -595,6 +595,10 @@ class _Calls(Generic[L]):
         yield _Pause(start)
         return start
 
+    def _charge(self, name: str, rates: Sequence[Rate], cost: int) -> Steps[None]:
+        # A take that nobody starts by: the longest wait has room for what is owed.
+        yield from self._of_limit(name, "takes", rates, {"cost": cost, "waitMs": _ms(86_400)})
+
     def _shut(self, name: str, rates: Sequence[Rate], seconds: float, reason: str) -> Steps[None]:
         yield from self._of_limit(name, "shut", rates, {"forMs": _ms(seconds), "reason": reason})
 
@@ -1460,6 +1464,11 @@ class Client(_Calls[Lock]):
         has no room within `blocking_timeout`."""
         return _carry_out(self._take(name, rates, cost, blocking_timeout))
 
+    def charge(self, name: str, rates: Sequence[Rate], *, cost: int) -> None:
+        """Charges what was used beyond a take, such as the tokens of an answer, and waits for nothing: takes that come later start when it has
+        flowed in. Raises `Problem` with the code `rate-limited`, and charges nothing, if a day's inflow isn't enough for all that is owed."""
+        _carry_out(self._charge(name, rates, cost))
+
     def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:
         """Shuts a limit for all its users: who takes afterwards starts in so many seconds at the earliest, at most a day. A limit that is shut for
         longer stays so."""
@@ -1503,6 +1512,10 @@ class AsyncClient(_Calls[AsyncLock]):
     async def take(self, name: str, rates: Sequence[Rate], *, cost: int = 1, blocking_timeout: float = 0) -> float:
         """Takes from a limit, as `Client.take`."""
         return await _carry_out_in_task(self._take(name, rates, cost, blocking_timeout))
+
+    async def charge(self, name: str, rates: Sequence[Rate], *, cost: int) -> None:
+        """Charges what was used beyond a take, as `Client.charge`."""
+        await _carry_out_in_task(self._charge(name, rates, cost))
 
     async def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:
         """Shuts a limit, as `Client.shut`."""

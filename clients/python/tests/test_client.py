@@ -432,6 +432,16 @@ class Limits(unittest.TestCase):
         self.assertEqual((refused.exception.code, refused.exception.status), ("rate-limited", 429))
         self.assertGreater(locks.take(name, rates, blocking_timeout=5), 0)
 
+    def test_charges_what_was_used_and_later_takes_wait_for_it(self) -> None:
+        locks, name, rates = Client(URL), fresh("LIMIT"), [Rate(5, per=100, burst=5)]
+        locks.take(name, rates)
+        for _ in range(2):
+            locks.charge(name, rates, cost=5)
+        with self.assertRaises(Problem) as refused:
+            locks.take(name, rates)
+        self.assertEqual(refused.exception.code, "rate-limited")
+        self.assertGreater(refused.exception.retry_after or 0, 100)
+
     def test_shuts_a_limit_for_all_its_users(self) -> None:
         locks, name, rates = Client(URL), fresh("LIMIT"), [Rate(5, per=8)]
         locks.shut(name, rates, seconds=60, reason="the partner asked")

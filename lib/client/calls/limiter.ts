@@ -15,7 +15,7 @@ import type { Locks } from "./locks.js";
 import type { Lease } from "../hold/lease-types.js";
 import type { WorkLast } from "./options.js";
 import { type Checks, CHECKS, checkOptions, checkResult, checkWork, ms, ofType, refused, whole } from "../wire/checks.js";
-import type { ShutOptions } from "./shut.js";
+import type { ShutOptions } from "./limit-writes.js";
 import { type Session, CALL_BUDGET_MS, orNothing } from "./session.js";
 import { pause } from "../wire/retry.js";
 
@@ -79,6 +79,13 @@ export interface Limiter {
   run<T>(work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
   run<T>(options: LimitedOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
   /**
+   * Charges what was used beyond a take, such as the tokens of an answer, and waits for nothing: takes that come later start when it has flowed in.
+   * After a lost reply the request is sent again, and charged twice: stricter, never looser.
+   * @param cost the amount of every rate, at most the smallest burst
+   * @throws LimitExceededError if more than what flows in within a day would be owed: nothing is charged then; otherwise as `take`
+   */
+  charge(cost: number, options?: Pick<TakeOptions, "timeoutMs">): Promise<void>;
+  /**
    * Shuts the limit for all its users: who takes after it resolved starts in `forMs` at the earliest, as if everything had been taken. Starts that
    * were granted before stay. A limit that is shut for longer stays so; an operator opens it by {@link Limits.reset}.
    * @throws LockError `limit-mismatch` if others use the name with other rates; LockUnavailableError if there was no response
@@ -129,8 +136,8 @@ const TAKE: Checks<Omit<TakeOptions, "cost">> = { waitMs: ms(0, LIMITS.takeWaitM
 
 const RUN: Checks<Pick<LimitedOptions, "shutOnRetryAfter">> = { shutOnRetryAfter: ofType("boolean") };
 
-/** Loads what shuts a limit. */
-const shutting = () => import("./shut.js");
+/** Loads what charges and shuts a limit. */
+const writing = () => import("./limit-writes.js");
 
 /** @throws InvalidRequestError naming the invalid option of a limiter. */
 export function checkLimiter(options: LimiterOptions): void {
@@ -208,15 +215,20 @@ export class NamedLimiter implements Limiter {
       try {
         return checkResult(await work(lease));
       } catch (error) {
-        if (options.shutOnRetryAfter) await (await shutting()).shutAfter(this.#limit, error);
+        if (options.shutOnRetryAfter) await (await writing()).shutAfter(this.#limit, error);
         throw error;
       }
     };
     return limit === undefined ? started(undefined) : this.#locks().withLock(this.name, { limit, waitMs, signal }, started);
   }
 
+  async charge(cost: number, { timeoutMs }: Pick<TakeOptions, "timeoutMs"> = {}): Promise<void> {
+    this.check("charge", { cost, timeoutMs }, {}, "cost");
+    await (await writing()).charge(this.#limit, cost, timeoutMs);
+  }
+
   async shut(options: ShutOptions): Promise<void> {
-    await (await shutting()).shut(this.#limit, options);
+    await (await writing()).shut(this.#limit, options);
   }
 
   get #limit() {
@@ -233,9 +245,9 @@ export class NamedLimiter implements Limiter {
   }
 
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
-  check(what: string, options: TakeOptions, more: Checks<object> = {}): void {
+  check(what: string, options: TakeOptions, more: Checks<object> = {}, ...required: readonly "cost"[]): void {
     const cost = whole(1, costMaxOf(this.#rates), "it takes at most the smallest burst of the rates: a whole number");
-    checkOptions(what, options, { cost, ...TAKE, ...more });
+    checkOptions(what, options, { cost, ...TAKE, ...more }, ...required);
   }
 
   /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */

@@ -1,6 +1,6 @@
 /**
- * Shuts a limit: nothing starts from it for a time, whoever takes. Of the errors of work it knows those that say when to come back. Only a
- * client that shuts a limit loads this file.
+ * The writes of a limit beside its takes. A charge is what a call used beyond its take. A shut lets nothing start for a time, whoever takes; of
+ * the errors of work it knows those that say when to come back. Only a client that charges or shuts loads this file.
  */
 import type { RateWithBurst } from "../../core/rate.js";
 import * as LIMITS from "../../core/request-limits.js";
@@ -22,6 +22,12 @@ interface Limit {
   readonly session: Session;
   readonly key: string;
   readonly rates: readonly RateWithBurst[];
+}
+
+/** Charges the limit `cost`, by a take that nobody starts by: its wait is the longest, so it has room for what is owed. @throws as `Limiter.charge` */
+export async function charge({ session, ...limit }: Limit, cost: number, timeoutMs?: number): Promise<void> {
+  const request = { ...limit, cost, waitMs: LIMITS.takeWaitMaxMs };
+  await session.carryOut(`charge ${limit.key}`, (call) => session.deps.api.take(request, call), undefined, timeoutMs);
 }
 
 /** Shuts the limit. Resolves once every take that is sent afterwards is refused. @throws as `Limiter.shut` */
