@@ -15,7 +15,7 @@ interface Exported {
 
 /** Returns the exports in the order of the reference. */
 export function exported(): readonly Exported[] {
-  const [, ...parts] = readFileSync(SDK, "utf8").split(/^#### /m);
+  const [, ...parts] = readFileSync(SDK, "utf8").split(/^### /m);
   return parts.map((part) => {
     const [name = "", ...lines] = part.split("\n");
     return { name, page: name.toLowerCase(), text: lines.join("\n").replace(/^## [\s\S]*/m, "") };

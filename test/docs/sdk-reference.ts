@@ -161,7 +161,7 @@ function memberRow(member: ts.Symbol, checker: ts.TypeChecker): readonly [call: 
 /** One exported name: its kind, and its signature or its members. */
 function sectionOf(name: string, symbol: ts.Symbol, checker: ts.TypeChecker): string {
   const said = saidOf(symbol, checker);
-  const parts = [`#### ${name}`, sentencesOf(said)];
+  const parts = [`### ${name}`, sentencesOf(said)];
   const isObject = (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.Class)) !== 0;
   const rows = isObject ? membersOf(symbol, checker).map((member) => memberRow(member, checker)) : [];
   const declarations = (symbol.declarations ?? []).filter((one) => !(ts.isFunctionDeclaration(one) && isImplementation(one, symbol)));

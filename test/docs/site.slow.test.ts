@@ -2,11 +2,14 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { extname, join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { beforeAll, describe, expect, it } from "vitest";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEARCH_OPTIONS } from "../../docs/site/search.js";
+import { faultsOf } from "../support/axe.js";
+import { CHROMIUM, startChromium } from "../support/chromium.js";
 import { ROOT } from "../tidy/tree.js";
 
 const SITE = join(ROOT, "docs/site");
@@ -219,6 +222,37 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
         expect([...colors].filter((color) => contrast(color, BACKGROUND[look]) < 4.5)).toEqual([]);
       }
     });
+  });
+
+  describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without one on the path)", () => {
+    const SITE_URL = "http://localhost";
+    let browser: Browser;
+    beforeAll(async () => {
+      browser = await startChromium();
+    });
+    afterAll(() => browser.close());
+
+    /** The home page, tables, code, the largest page, and figures. */
+    const SEEN = ["/", "/docs/errors", "/docs/start-here", "/docs/sdk", "/docs/costs"];
+    const LOOKS = ["light", "dark"] as const;
+    const WIDTHS_PX = [1280, 390];
+    it.each(SEEN.flatMap((path) => LOOKS.flatMap((look) => WIDTHS_PX.map((width) => [path, look, width] as const))))(
+      "breaks no rule of axe: %s, %s, %i px wide",
+      async (path, look, width) => {
+        const page = await browser.newPage({ colorScheme: look, viewport: { width, height: 900 }, reducedMotion: "reduce" });
+        // As a host with clean URLs serves the files.
+        await page.route(`${SITE_URL}/**`, (route) => {
+          const { pathname } = new URL(route.request().url());
+          const file = pathname === "/" ? "index.html" : pathname;
+          return route.fulfill({ path: join(DIST, extname(file) === "" ? `${file}.html` : file) });
+        });
+        await page.goto(SITE_URL + path, { waitUntil: "networkidle" });
+        expect(await page.locator("html.dark").count()).toBe(look === "dark" ? 1 : 0);
+        expect(await faultsOf(page)).toEqual([]);
+        expect(await page.evaluate("document.documentElement.scrollWidth - innerWidth")).toBe(0);
+        await page.close();
+      },
+    );
   });
 
   it("runs no script from elsewhere", async () => {

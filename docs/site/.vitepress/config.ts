@@ -55,6 +55,10 @@ export default defineConfig({
     languageAlias: { crontab: "sh" },
     config: (markdown) => [dropTestLinks, linkPagesOnly, drawDiagrams, groupForms, nameHeaders].forEach((change) => change(markdown)),
   },
+  // The exports of the SDK are in the menu, so the outline of their page has its parts alone.
+  transformPageData: ({ relativePath, frontmatter }) => {
+    if (relativePath === "docs/sdk.md") frontmatter["outline"] = 2;
+  },
   transformHtml: (html) => html.replace('<div class="VPHome"', '<div class="VPHome" role="main"'),
   themeConfig: {
     nav: MENU.map(({ text, items }) => ({ text: text!, link: items![0]!.link! })),
@@ -108,9 +112,14 @@ function writeMarkdown({ pages, srcDir, outDir, rewrites }: SiteConfig): void {
   writeFileSync(join(outDir, "llms.txt"), `# holdfast\n\n> ${what!.replace("**", "")}\n\n${lines.join("\n")}`);
 }
 
-/** The exports of the SDK, each on a page of its own. */
+/** The exports of the SDK, each on a page of its own. It has a link, since the theme makes a title without one a button around a button. */
 function exports(): DefaultTheme.SidebarItem {
-  return { text: "Exports", collapsed: true, items: exported().map(({ name, page }) => ({ text: name, link: `/docs/sdk/${page}` })) };
+  return {
+    text: "Exports",
+    link: "/docs/sdk",
+    collapsed: true,
+    items: exported().map(({ name, page }) => ({ text: name, link: `/docs/sdk/${page}` })),
+  };
 }
 
 /** A link to a test leads nowhere here, so "(test)" would be a word without a meaning. */
