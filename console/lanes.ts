@@ -146,6 +146,22 @@ export function withPresent(
   return [...closed, ...others].sort((a, b) => beginning(a) - beginning(b));
 }
 
+/**
+ * Returns the other keys of the set whose hold of `key` has this token, as far as lines tell: a set has one leaseId, so its lines have one hash.
+ * A key whose hold is over is none of them. The record of a key doesn't know of any other.
+ */
+export function heldWith(key: string, fencingToken: number, lines: readonly Line[]): readonly string[] {
+  const own = lines.filter((line) => line.kind === "lock" && line.key === key && line.fencingToken === fencingToken);
+  const leases = new Set(own.map(({ lease }) => lease));
+  const others = new Set<string>();
+  for (const { kind, event, lease, key: other } of lines) {
+    if (kind !== "lock" || other === key || lease === undefined || !leases.has(lease)) continue;
+    if (event === "granted" || event === "replayed") others.add(other);
+    if (event === "ended") others.delete(other);
+  }
+  return [...others].toSorted();
+}
+
 /** The largest number of waiters that have a lane each. */
 const WAITERS = 6;
 

@@ -2,8 +2,8 @@
 import { useContext, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../text/duration.js";
 import { endText } from "../text/held-text.js";
-import type { About, KeyView as Key, Line } from "../data.js";
-import { type Lane, type SeenLease, ending, lanesOf, withAnswer, withPresent } from "../lanes.js";
+import type { About, KeyHolder, KeyView as Key, Line } from "../data.js";
+import { type Lane, type SeenLease, ending, heldWith, lanesOf, withAnswer, withPresent } from "../lanes.js";
 import { serviceNowMs } from "./clock.js";
 import { BreakDialog } from "./dialog.js";
 import { type OneProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
@@ -58,7 +58,7 @@ export function KeyView(props: OneProps): Content {
     ${view && html`<p class="sentence"><bdi>${saidOf(stateText(view, since, lastHoldOf(lanes, view, atMs)))}</bdi></p>`}
     ${!about.canChange && isKnown && view && howToBreak(view, about)}
     ${!view && !polled.error && html`<p class="loading">Reading the key…</p>`}
-    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, since, isKnown, none)}${queuePanel(view, since, isKnown, none)}</div>`}
+    ${view && html`<div class=${`panels ${isKnown ? "" : "old"}`}>${holdersPanel(view, since, isKnown, none, props.lines)}${queuePanel(view, since, isKnown, none)}</div>`}
     ${
       view &&
       html`<${History} ...${{ ...props, ...log, lanes, knownUntilMs }} title="Timeline" firstSpanMs=${SPANS[0]} otherwise=${endings(view)}>
@@ -147,8 +147,20 @@ function shownTone(tone: Tone, isKnown: boolean): Tone {
 /** A notice in place of rows; of an old answer, that they are not known. */
 type None = typeof empty;
 
-/** The holders of a key. */
-export function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None): Content {
+/** The other keys of a holder's set, as far as the lines tell. */
+function setFact({ key }: Key, { fencingToken }: KeyHolder, lines: readonly Line[]): Content | false {
+  const links = heldWith(key, fencingToken, lines).map((other) => html`<a href=${hrefOf("locks", other)}>${keyName(other)}</a>`);
+  return (
+    links.length > 0 &&
+    fact(
+      "In a set with",
+      links.flatMap((link, at) => (at > 0 ? [", ", link] : [link])),
+    )
+  );
+}
+
+/** The holders of a key. Of a key in a set, the lines name the others. */
+export function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none: None, lines: readonly Line[] = []): Content {
   const { holders, fencingToken, limit } = view;
   const rows = holders.map((holder) => {
     const tone = shownTone(toneOf(holder), isKnown);
@@ -159,6 +171,7 @@ export function holdersPanel(view: Key, since: SinceText, isKnown: boolean, none
         ${fact("Held", since(holder.heldMs))}
         ${limit === undefined ? fact("Mode", holder.mode) : fact("Permits", `${holder.permits} of ${limit}`)}
         ${fact("Lease", formatDuration(holder.leaseMs))} ${fact("Fencing token", holder.fencingToken, "token")}
+        ${setFact(view, holder, lines)}
       </dl>
       ${holders.length > 1 && isKnown && html`<p class="muted">${sentence(lifeOf(holder, view))}</p>`}
     </li>`;

@@ -26,6 +26,24 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
 
   const open = (hash: string, turnsClock = false): Promise<Page> => consoles.open(consoles.here + hash, { turnsClock });
 
+  it("names the other keys of its set, as links, for as long as they are held", async () => {
+    const set = await locks.acquireAll(["ACCOUNT_1", "ACCOUNT_2", "ACCOUNT_3"]);
+    const page = await open("#/locks/ACCOUNT_1");
+    const holder = page.getByRole("region", { name: "Holder" });
+    await holder.getByText("In a set with").waitFor();
+    expect(await holder.getByRole("link").allTextContents()).toEqual(["ACCOUNT_2", "ACCOUNT_3"]);
+    expect(await faultsOf(page)).toEqual([]);
+    await holder.getByRole("link", { name: "ACCOUNT_3" }).click();
+    await holder.getByRole("link", { name: "ACCOUNT_1" }).waitFor();
+    await set.release();
+    await holder.getByText("Nobody holds it").waitFor();
+    expect(await holder.getByRole("link").count()).toBe(0);
+    await using _ = await locks.acquire("ACCOUNT_1");
+    await page.goto(`${consoles.here}#/locks/ACCOUNT_1`);
+    await holder.getByText("Fencing token").waitFor();
+    expect(await holder.getByRole("link").count()).toBe(0);
+  });
+
   describe("whose holder died", () => {
     it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
       await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
-import { type Gone, arranged, beginning, ending, firstSpan, lanesOf, withAnswer, withPresent } from "../../console/lanes.js";
+import { type Gone, arranged, beginning, ending, firstSpan, heldWith, lanesOf, withAnswer, withPresent } from "../../console/lanes.js";
 
 let seq = 0;
 /** A line at `atMs` of the lease `lease`. */
@@ -11,6 +11,23 @@ function line(atMs: number, event: Line["event"], lease: string, more: Partial<L
 }
 
 const token = (fencingToken: number) => ({ fencingToken });
+
+describe("the keys of a set", () => {
+  const granted = (lease: string, key: string, fencingToken: number) => line(0, "granted", lease, { key, ...token(fencingToken) });
+  const lines = [granted("a", "k", 7), granted("a", "other", 3), granted("a", "more", 1), granted("b", "alone", 7)];
+
+  it("are those that the log has of the same lease", () => {
+    expect(heldWith("k", 7, lines)).toEqual(["more", "other"]);
+    expect(heldWith("other", 3, lines)).toEqual(["k", "more"]);
+  });
+
+  it("are none of another lease, of a run, or of a hold that is over", () => {
+    expect(heldWith("alone", 7, lines)).toEqual([]);
+    expect(heldWith("k", 6, lines)).toEqual([]);
+    expect(heldWith("k", 7, [...lines, line(1, "ended", "a", { key: "more" })])).toEqual(["other"]);
+    expect(heldWith("k", 7, [granted("a", "k", 7), { ...granted("a", "other", 3), kind: "run" }])).toEqual([]);
+  });
+});
 
 describe("lanes", () => {
   it("tell a wait, its offer, the hold and its end", () => {
