@@ -60,6 +60,32 @@ export function refusalsSince(lines: readonly Line[], fromMs: number): readonly 
   return Array.from(counts).sort(([, a], [, b]) => b - a);
 }
 
+/** A line, and how often and since when the same was so. */
+export interface ToldLine {
+  readonly line: Line;
+  readonly times: number;
+  readonly firstAtMs: number;
+}
+
+/**
+ * Returns the lines with what repeats told once, at its latest: an owner's refusals at a key with the same reason, until something else happens
+ * there. A standby of an election asks every few seconds, and nothing in the log tells it from any other caller that does.
+ */
+export function toldOnce(lines: readonly Line[]): readonly ToldLine[] {
+  const told = new Map<string, ToldLine>();
+  const happenedAt = new Map<string, number>();
+  for (const line of lines) {
+    const { event, kind, key, owner, reason, seq, atMs } = line;
+    const of = `${kind} ${key}`;
+    if (event !== "refused") happenedAt.set(of, seq);
+    const same = event === "refused" ? JSON.stringify([of, happenedAt.get(of), owner, reason]) : String(seq);
+    const before = told.get(same);
+    told.delete(same);
+    told.set(same, { line, times: (before?.times ?? 0) + 1, firstAtMs: before?.firstAtMs ?? atMs });
+  }
+  return [...told.values()];
+}
+
 /** `drain`: the hold may last until its end, and is not renewed. `force`: it ended at once. */
 export type Deed = "drain" | "force" | "reset";
 

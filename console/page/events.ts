@@ -1,8 +1,8 @@
 /** Lines of the log as tables, for people: all of them, and what operators did. */
-import { useContext, useState } from "preact/hooks";
+import { useContext, useMemo, useState } from "preact/hooks";
 import { endOf, factsOf, saying, wordOf } from "../text/held-text.js";
 import { plain } from "../text/plain-text.js";
-import { type Deed, deedOf, isLoss, reasonOf } from "../activity.js";
+import { type Deed, type ToldLine, deedOf, isLoss, reasonOf, toldOnce } from "../activity.js";
 import type { Line } from "../data.js";
 import { serviceNowMs } from "./clock.js";
 import { SharedContext } from "./hooks.js";
@@ -52,30 +52,33 @@ const ROWS = 40;
 
 const SHOW_EARLIER = "Show earlier events";
 
-/** The table, the latest line first. The key is left out where all have the same. */
+/** The table, the latest line first, and what repeats once. The key is left out where all have the same. */
 export function Events(props: { readonly lines: readonly Line[]; readonly withKey: boolean; readonly label: string }): Content {
   const { lines, withKey, label } = props;
   const { isUtc } = useContext(SharedContext);
   const [rows, setRows] = useState(ROWS);
+  const told = useMemo(() => toldOnce(lines), [lines]);
+  const whenOf = (atMs: number): string => whenText(atMs, serviceNowMs(), isUtc, true);
+  const repeats = ({ times, firstAtMs }: ToldLine): string => (times > 1 ? `, ${times} times since ${whenOf(firstAtMs)}` : "");
   return html`<table class="rows events" aria-label=${label}>
       ${head("Time", "Event", ...(withKey ? ["Key"] : []), "Owner", "Details")}
       <tbody>
-        ${lines
+        ${told
           .slice(-rows)
           .toReversed()
-          .map(
-            (line) =>
-              html`<tr key=${line.seq}>
-                <td class="time">${whenText(line.atMs, serviceNowMs(), isUtc, true)}</td>
-                <td><span class=${`event ${toneOf(line)}`}>${wordOf(line)}</span></td>
-                ${withKey && html`<td class="of">${keyLink(line)}</td>`}
-                <td class="wide">${ownerName(line.owner)}</td>
-                <td class="details"><bdi>${plain(detailsOf(line))}</bdi></td>
-              </tr>`,
-          )}
+          .map((one) => {
+            const { line } = one;
+            return html`<tr key=${line.seq}>
+              <td class="time">${whenOf(line.atMs)}</td>
+              <td><span class=${`event ${toneOf(line)}`}>${wordOf(line)}</span></td>
+              ${withKey && html`<td class="of">${keyLink(line)}</td>`}
+              <td class="wide">${ownerName(line.owner)}</td>
+              <td class="details"><bdi>${plain(detailsOf(line))}${repeats(one)}</bdi></td>
+            </tr>`;
+          })}
       </tbody>
     </table>
-    ${lines.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
+    ${told.length > rows && html`<p class="more"><button type="button" onClick=${() => setRows(rows + 4 * ROWS)}>${SHOW_EARLIER}</button></p>`}`;
 }
 
 const DEEDS: Readonly<Record<Deed, string>> = { drain: "broken, to drain", force: "broken by force", reset: "reset" };

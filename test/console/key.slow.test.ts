@@ -44,6 +44,15 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     expect(await holder.getByRole("link").count()).toBe(0);
   });
 
+  it("tells the tries of a standby as one event, with their number", async () => {
+    await using _ = await locks.acquire("LEADER", { owner: "leader-1" });
+    // As `elect` asks while another leads.
+    for (let tries = 0; tries < 3; tries++) expect(await locks.tryAcquire("LEADER", { owner: "standby-2" })).toBeNull();
+    const page = await open("#/locks/LEADER");
+    await page.getByRole("row", { name: new RegExp(`refused standby-2 locked, 3 times since ${TIME}`) }).waitFor();
+    expect(await page.getByRole("row", { name: "standby-2" }).count()).toBe(1);
+  });
+
   describe("whose holder died", () => {
     it("says since when the key is free, and draws the hold for as long as its lease was", async () => {
       await locks.acquire("DEAD_1", { owner: "importer-9", leaseMs: 3000, heartbeat: false });

@@ -1,6 +1,6 @@
 /** Lines of the log as lanes, as counts over time and as the deeds of operators: the pure parts of the console. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince } from "../../console/activity.js";
+import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince, toldOnce } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
 import { type Gone, arranged, beginning, ending, firstSpan, heldWith, lanesOf, withAnswer, withPresent } from "../../console/lanes.js";
 
@@ -11,6 +11,37 @@ function line(atMs: number, event: Line["event"], lease: string, more: Partial<L
 }
 
 const token = (fencingToken: number) => ({ fencingToken });
+
+describe("what repeats", () => {
+  const refused = (atMs: number, owner: string, more: Partial<Line> = {}) =>
+    line(atMs, "refused", `try at ${atMs}`, { owner, reason: "locked", ...more });
+  const told = (lines: readonly Line[]) =>
+    toldOnce(lines).map(({ line: { atMs, owner }, times, firstAtMs }) => [owner, atMs, times, firstAtMs]);
+
+  it("is told once, at its latest: the refusals of each standby", () => {
+    const lines = [
+      line(0, "granted", "a", { owner: "leader" }),
+      refused(1, "one"),
+      refused(2, "two"),
+      refused(8, "one"),
+      refused(9, "two"),
+    ];
+    expect(told(lines)).toEqual([
+      ["leader", 0, 1, 0],
+      ["one", 8, 2, 1],
+      ["two", 9, 2, 2],
+    ]);
+  });
+
+  it("is told again after something else at the key, of another key, and for another reason", () => {
+    expect(told([refused(1, "one"), line(2, "ended", "a", { owner: "leader" }), refused(3, "one")])).toHaveLength(3);
+    expect(told([refused(1, "one"), refused(2, "one", { key: "other" }), refused(3, "one", { reason: "throttled" })])).toHaveLength(3);
+  });
+
+  it("is never anything but a refusal", () => {
+    expect(told([line(1, "granted", "a"), line(1, "granted", "a")])).toHaveLength(2);
+  });
+});
 
 describe("the keys of a set", () => {
   const granted = (lease: string, key: string, fencingToken: number) => line(0, "granted", lease, { key, ...token(fencingToken) });
