@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MOVED } from "../../docs/site/moved.js";
 import { SEARCH_OPTIONS } from "../../docs/site/search.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM, startChromium } from "../support/chromium.js";
@@ -64,7 +65,7 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     ["OAuth", "docs/recipes/refresh-token"],
     ["migration", "docs/recipes/migrate-once"],
     ["lock expired", "docs/lease-lost"],
-    ["CommonJS", "docs/install"],
+    ["CommonJS", "docs/start-here"],
     ["Python", "docs/over-http"],
     ["timeout", "docs/waiting"],
     ["costs", "docs/costs"],
@@ -154,9 +155,26 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     expect(await readFile(join(DIST, "docs/waiting.md"), "utf8")).toBe(await readFile(join(ROOT, "docs/waiting.md"), "utf8"));
   });
 
-  it("asks what you want to do: eight cards, each on a recipe", async () => {
+  it("has what is about work on holdfast in the menu's last section", async () => {
+    const [, last = ""] = (await readFile(join(DIST, "llms.txt"), "utf8")).split("## Contributing");
+    expect([...last.matchAll(/\(\/([^)]+)\.md\)/g)].map(([, page]) => page)).toEqual(
+      expect.arrayContaining(["docs/mistakes", "docs/trackers", "docs/evidence"]),
+    );
+    expect(last).not.toContain("##");
+  });
+
+  it.each(Object.entries(MOVED))("sends on whoever comes by %s", async (from, to) => {
+    // That the heading is there is asserted of all links below.
+    expect(await readFile(join(DIST, `${from}.html`), "utf8")).toContain(`content="0; url=${posix.relative(posix.dirname(from), to)}"`);
+    expect(existsSync(join(ROOT, `${from}.md`))).toBe(false);
+  });
+
+  it("opens with the trouble that one has, and with the tour", async () => {
     const home = await readFile(join(DIST, "index.html"), "utf8");
     expect(new Set([...home.matchAll(/href="\/docs\/recipes\/([\w-]+)"/g)].map(([, recipe]) => recipe)).size).toBe(8);
+    expect(home).toMatch(
+      /An order is paid twice[\s\S]*Stock goes below zero[\s\S]*<h2 id="the-tour"[\s\S]*<img[^>]*tour[\s\S]*<h2 id="first-lines"/,
+    );
   });
 
   it.each(["faq", "threat-model"])("says no (test) that leads nowhere: %s", async (name) => {

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import type { DefaultTheme, MarkdownRenderer, SiteConfig } from "vitepress";
 import { defineConfig } from "vitepress";
 import { diagramName } from "../diagram-name.ts";
+import { MOVED } from "../moved.ts";
 import { SEARCH_OPTIONS } from "../search.ts";
 import { anchorOf } from "../slug.ts";
 import { exported } from "../symbols.ts";
@@ -88,8 +89,19 @@ function sections(): DefaultTheme.SidebarItem[] {
   });
 }
 
-function pagesIn(text: string): { readonly text: string; readonly link: string }[] {
-  return [...text.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)/g)].map(([, page = "", path]) => ({ text: page, link: `/${path}` }));
+interface MenuPage {
+  readonly text: string;
+  readonly link: string;
+  readonly collapsed?: true;
+  /** Its pages, which stand in brackets after it. */
+  readonly items?: MenuPage[];
+}
+
+function pagesIn(text: string): MenuPage[] {
+  return [...text.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)(?: \(((?:(?:, )?\[[^\]]+\]\([^)]+\))+)\))?/g)].map(([, page = "", path, below]) => {
+    const own = { text: page, link: `/${path}` };
+    return below === undefined ? own : { ...own, collapsed: true, items: pagesIn(below) };
+  });
 }
 
 /** Returns the part of a page that the search reads. */
@@ -107,9 +119,19 @@ function writeMarkdown({ pages, srcDir, outDir, rewrites }: SiteConfig): void {
     mkdirSync(dirname(to), { recursive: true });
     cpSync(join(srcDir, page), to);
   }
-  const lines = MENU.map(({ text, items }) => [`## ${text}`, "", ...items!.map((one) => `- [${one.text}](${one.link}.md)`), ""].join("\n"));
+  for (const [from, to] of Object.entries(MOVED)) writeFileSync(join(outDir, `${from}.html`), movedPage(relative(dirname(from), to)));
+  const listed = MENU.map(({ text, items }) => ({ text, pages: items!.flatMap((one) => [one, ...(one.items ?? [])]) }));
+  const lines = listed.map(({ text, pages }) =>
+    [`## ${text}`, "", ...pages.map((one) => `- [${one.text}](${one.link}.md)`), ""].join("\n"),
+  );
   const [, what] = /^\*\*(.*)$/m.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
   writeFileSync(join(outDir, "llms.txt"), `# holdfast\n\n> ${what!.replace("**", "")}\n\n${lines.join("\n")}`);
+}
+
+/** A page that sends its reader on. */
+function movedPage(to: string): string {
+  const goes = `<meta http-equiv="refresh" content="0; url=${to}">`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Moved</title>${goes}</head><body><main><a href="${to}">Moved</a></main></body></html>`;
 }
 
 /** The exports of the SDK, each on a page of its own. It has a link, since the theme makes a title without one a button around a button. */
