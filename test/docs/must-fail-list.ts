@@ -15,7 +15,6 @@ import { RUN_BUGS } from "../simulation/bugs/run-bugs.js";
 import { SLEEP_BUGS } from "../simulation/bugs/sleep-bugs.js";
 import { STORE_BUGS } from "../simulation/bugs/store-bugs.js";
 import { WAY_BUGS } from "../simulation/bugs/way-bugs.js";
-import { STALE } from "../simulation/stale.js";
 import { ROOT } from "../tidy/tree.js";
 import { table } from "./generated.js";
 
@@ -34,13 +33,8 @@ export function searchParts(): Readonly<Record<"how far", string>> {
     "how far": [
       `\`npm test\` plays a few random histories, and finds no property broken. Then it makes mistakes in the production source, one`,
       `against each kind of property, and fails unless the history that is recorded as its witness breaks that property.`,
-      `\`npm run test:all\` replays the witnesses of ${BUGS.length - noticed - STALE.length} of ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
+      `\`npm run test:all\` replays the witnesses of ${BUGS.length - noticed} of ${BUGS.length} mistakes: a search found each among the first ${within} histories.`,
       `Another ${noticed} are in the rule of a single test, which fails with them.`,
-      ...(STALE.length > 0
-        ? [
-            `The histories of the other ${STALE.length} changed since they were found; their tests are skipped, by name, until a search finds them again.`,
-          ]
-        : []),
     ].join("\n"),
   };
 }

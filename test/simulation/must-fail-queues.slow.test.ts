@@ -11,12 +11,10 @@ import { RUN_BUGS } from "./bugs/run-bugs.js";
 import { WAY_BUGS } from "./bugs/way-bugs.js";
 import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
-import { STALE } from "./stale.js";
 
 afterAll(endBundling);
 describe("the simulation", { timeout: TIMEOUT_MS }, () =>
   recordWitnesses(
     mistakes(...QUEUE_BUGS, ...RUN_BUGS, ...RECORD_BUGS, ...CONDITION_BUGS, ...WAY_BUGS, ...CROWD_BUGS, ...EDGE_BUGS, ...LIMIT_BUGS),
-    STALE,
   ),
 );

@@ -4,7 +4,6 @@ import { recordWitnesses } from "../support/witnesses.js";
 import { SLEEP_BUGS } from "./bugs/sleep-bugs.js";
 import { endBundling } from "./bundle.js";
 import { mistakes, TIMEOUT_MS } from "./must-fail.js";
-import { STALE } from "./stale.js";
 
 afterAll(endBundling);
-describe("the simulation", { timeout: TIMEOUT_MS }, () => recordWitnesses(mistakes(...SLEEP_BUGS), STALE));
+describe("the simulation", { timeout: TIMEOUT_MS }, () => recordWitnesses(mistakes(...SLEEP_BUGS)));

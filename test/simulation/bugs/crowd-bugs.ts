@@ -58,6 +58,8 @@ export const CROWD_BUGS: readonly Bug[] = [
     name: "compaction-of-any-prefix",
     why: "one that joins makes tombstones of those it saw listed, and removes as many, though another has done so since",
     file: JOIN,
+    breaks: "S7",
+    noticedBy: ["test/store/forms.test.ts", "is refused once somebody else made tombstones of them"],
     edits: [["condition: [is.LISTED_AS_SEEN],", 'condition: ["NOT (v = :ended)"],']],
   },
   {

@@ -49,6 +49,8 @@ export const KIND_BUGS: readonly Bug[] = [
     name: "permits-without-a-margin",
     why: "a permit goes to the next caller at its expiry, without a margin",
     file: "lib/core/lock/grant.ts",
+    breaks: "S9",
+    noticedBy: ["test/core/kinds.test.ts", "'a new lease of another'"],
     edits: [["marginMs: policy.marginMs(leaseMs),", "marginMs: command.limit > 1 ? 0 : policy.marginMs(leaseMs),"]],
   },
   {

@@ -12,6 +12,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
     why: "a take is dated by the clock by which inflow counts: a slow one empties the bucket of a time long past",
     file: CORE,
     breaks: "S17",
+    noticedBy: ["test/core/rate.test.ts", "is dated by the later clock in any case"],
     edits: [
       ["Math.max(bucket.fullAtUs, latestMs * 1000)", "Math.max(bucket.fullAtUs, earliestMs * 1000)"],
       ["cost: number, { latestMs }: ClockReading", "cost: number, { earliestMs }: ClockReading"],
@@ -29,6 +30,7 @@ export const LIMIT_BUGS: readonly Bug[] = [
     why: "a bucket that is full is charged from when it became full, not from now: what nobody used adds up",
     file: CORE,
     breaks: "S17",
+    noticedBy: ["test/core/rate.test.ts", "never makes a bucket fuller than its burst"],
     edits: [["Math.max(bucket.fullAtUs, latestMs * 1000)", "(bucket.fullAtUs || latestMs * 1000)"]],
   },
   {

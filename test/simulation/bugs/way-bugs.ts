@@ -13,6 +13,10 @@ export const WAY_BUGS: readonly Bug[] = [
     why: "an attempt on the other way is a new acquire with an id of its own: the first one, arriving late, is granted to nobody",
     file: FAILOVER,
     breaks: "L3",
+    noticedBy: [
+      "test/client/transport/failover.test.ts",
+      "repeats an attempt that failed on the other way with the same leaseId, before the breaker trips",
+    ],
     edits: [
       [
         "const route = this.#routeOf(ids);",
