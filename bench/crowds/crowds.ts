@@ -69,7 +69,7 @@ function curves(played: readonly PlayedRow[]): Plot {
 }
 
 const NOTES = [
-  "Virtual time; a write or a read takes 4 to 8 ms, one in a hundred 100 to 200 ms more; an item takes 1,000 write units and 3,000 read units a second by its size.",
+  "Virtual time; a write or a read takes 4 to 8 ms, one in a hundred 100 to 200 ms more; an item takes 1,000 write units and 3,000 read units a second by its size. Where callers come again, it begins with none saved up.",
   "Requests, writes and units are for each grant, call or renewal. ×: the time of all grants, against that of as many holds, each with 12 ms between two holders.",
   "naive: a conditional write of one attribute on the bare SDK, again each 50 ms. It has no order, no lease and no fencing token.",
 ];
