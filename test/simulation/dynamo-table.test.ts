@@ -34,7 +34,17 @@ function documentsOf(client: DynamoDBClient): DynamoDBDocumentClient {
 }
 
 const Key = { p: "x/locks/0", k: "ORDER_1" };
-const ITEM = { ...Key, v: 1, name: "n", q: [{ u: 1 }, { u: 2 }], qi: ["a", "b"], h: { me: { e: 5 } }, t: "text", x: 100 };
+const ITEM = {
+  ...Key,
+  v: 1,
+  name: "n",
+  q: [{ u: 1 }, { u: 2 }],
+  qi: ["a", "b"],
+  h: { me: { e: 5 } },
+  w: new Set(["a", "b"]),
+  t: "text",
+  x: 100,
+};
 
 /** An update's parameters. A name or a value counts as given if an expression uses it. */
 interface Given {
@@ -86,6 +96,11 @@ const REFUSED: readonly (Given & Deviation & { readonly what: string; readonly s
   { what: "an operand that is not there", update: "SET a = nothing + :a", values: { ":a": 1 }, says: /does not exist in the item/ },
   { what: "a sum of texts", update: "SET a = t + :a", values: { ":a": 1 }, says: /incorrect data type/ },
   { what: "a list appended to a number", update: "SET q = list_append(v, :a)", values: { ":a": [] }, says: /incorrect data type/ },
+  { what: "a text added to a set", update: "ADD w :a", values: { ":a": "c" }, says: /Incorrect operand type.*ADD/ },
+  { what: "a set added to a text", update: "ADD t :a", values: { ":a": new Set(["c"]) }, says: /incorrect data type/ },
+  { what: "a set that is added and replaced", update: "SET w = :a ADD w :a", values: { ":a": new Set(["c"]) }, says: /overlap/ },
+  { what: "an addition of what the item has", update: "ADD w w", says: /[Ss]yntax error/ },
+  { what: "a set in an order", condition: "w < :a", values: { ":a": new Set(["c"]) }, says: /Incorrect operand type.*</, laxer: true },
   { what: "a map in an order", condition: "h < :a", values: { ":a": {} }, says: /Incorrect operand type.*</, laxer: true },
   { what: "a path beside itself", condition: "v = v", says: /must be distinct/, laxer: true },
   { what: "parentheses in parentheses", condition: "((v = :a))", values: { ":a": 1 }, says: /redundant parentheses/ },
@@ -114,6 +129,10 @@ const CONDITIONS: readonly (Given & { readonly condition: string; readonly holds
   { condition: "size(q) = :a AND size(t) = :b AND size(h) = :c", values: { ":a": 2, ":b": 4, ":c": 1 }, holds: true },
   { condition: "size(nothing) < :a", values: { ":a": 9 }, holds: false },
   { condition: "contains(qi, :a) AND NOT contains(qi, :b)", values: { ":a": "a", ":b": "c" }, holds: true },
+  { condition: "contains(w, :a) AND NOT contains(w, :b) AND size(w) = :c", values: { ":a": "a", ":b": "c", ":c": 2 }, holds: true },
+  { condition: "size(w) < :a OR contains(w, :b)", values: { ":a": 2, ":b": "" }, holds: false },
+  { condition: "w = :a", values: { ":a": new Set(["b", "a"]) }, holds: true },
+  { condition: "w = :a OR w = :b", values: { ":a": new Set(["a"]), ":b": ["a", "b"] }, holds: false },
   { condition: "q[1].u > :a OR q[9].u > :a", values: { ":a": 1 }, holds: true },
   { condition: "q = :a", values: { ":a": [{ u: 1 }, { u: 2 }] }, holds: true },
   { condition: "q = :a", values: { ":a": [{ u: 2 }, { u: 1 }] }, holds: false },
@@ -129,6 +148,8 @@ const UPDATES: readonly (Given & Deviation & { readonly update: string; readonly
   { update: "SET q = list_append(q, :a)", values: { ":a": [1] }, leaves: { q: [{ u: 1 }, { u: 2 }, 1] } },
   { update: "SET q[9] = :a", values: { ":a": 1 }, leaves: { q: [{ u: 1 }, { u: 2 }, 1] }, laxer: true },
   { update: "SET h = q[0] REMOVE q[0], qi[0], qi[1]", leaves: { h: { u: 1 }, q: [{ u: 2 }], qi: [] }, laxer: true },
+  { update: "SET t = w ADD w :a", values: { ":a": new Set(["b", "c"]) }, leaves: { t: new Set(["a", "b"]), w: new Set(["a", "b", "c"]) } },
+  { update: "ADD nothing :a REMOVE w", values: { ":a": new Set(["c"]) }, leaves: { nothing: new Set(["c"]), w: undefined } },
   { update: "REMOVE q[9], h.nobody, nothing", leaves: {} },
   {
     update: "SET h.#y = :a, t = v, v = t",
@@ -209,6 +230,14 @@ describe("the simulation's table", () => {
     if (!laxer) expect(engine).toEqual(done);
   });
 
+  it("stores neither an empty set nor one of numbers, and adds no numbers", () => {
+    const put = (w: ReadonlySet<unknown>) => tables.memory.put({ TableName: "simulated", Item: { ...Key, w } });
+    expect(() => put(new Set())).toThrow(expect.objectContaining({ name: "ValidationException" }));
+    expect(() => put(new Set([1]))).toThrow("no sets but those of texts");
+    const added = { UpdateExpression: "ADD v :a", ExpressionAttributeValues: { ":a": 1 } };
+    expect(() => tables.memory.update({ TableName: "simulated", Key, ...added })).toThrow("no ADD of numbers");
+  });
+
   it("brings the old item back in wire form with a refusal that asked for it, and nothing where nothing was", async () => {
     const { documents } = tables;
     await documents.send(new PutCommand({ TableName: "simulated", Item: ITEM }));
@@ -225,7 +254,12 @@ describe("the simulation's table", () => {
           () => undefined,
           (error: unknown) => (error as { readonly Item?: Record<string, unknown> }).Item,
         );
-    expect(await refusalOf(Key, "ALL_OLD")).toMatchObject({ v: { N: "1" }, q: { L: [{ M: { u: { N: "1" } } }, {}] }, t: { S: "text" } });
+    expect(await refusalOf(Key, "ALL_OLD")).toMatchObject({
+      v: { N: "1" },
+      q: { L: [{ M: { u: { N: "1" } } }, {}] },
+      t: { S: "text" },
+      w: { SS: ["a", "b"] },
+    });
     expect(await refusalOf(Key)).toBeUndefined();
     expect(await refusalOf({ ...Key, k: "OTHER" }, "ALL_OLD")).toBeUndefined();
   });

@@ -78,17 +78,9 @@ class Scene {
     };
   }
 
-  /** Stores a sleeper or a tied lease. The table in memory has no sets, so there it is only its key and its time to live. */
-  async keep(kept: Sleeper | TiedLease, end: "" | "/tie"): Promise<void> {
-    const { calls, tableName } = this.table;
-    if (tableName !== TABLE_NAME) return void (await createSleeperStore({ calls, tableName }).put(kept));
-    await calls.updateItem({
-      TableName: tableName,
-      Key: sleeperKey(this, end),
-      ConditionExpression: "attribute_not_exists(a) OR a < :a",
-      UpdateExpression: "SET x = :x, a = :a",
-      ExpressionAttributeValues: { ":x": kept.ttlAtSec, ":a": kept.putAtMs },
-    });
+  /** Stores a sleeper or a tied lease. */
+  async keep(kept: Sleeper | TiedLease): Promise<void> {
+    await createSleeperStore(this.table).put(kept);
   }
 
   async has(Key: Readonly<Record<string, string>>): Promise<boolean> {
@@ -169,12 +161,12 @@ const KINDS: readonly {
   },
   {
     kind: "a sleeper",
-    use: (scene, ms) => scene.keep(sleeperAt(scene, ms), ""),
+    use: (scene, ms) => scene.keep(sleeperAt(scene, ms)),
     key: (scene) => sleeperKey(scene, ""),
   },
   {
     kind: "a tied lease",
-    use: (scene, ms) => scene.keep(tieAt(scene, ms), "/tie"),
+    use: (scene, ms) => scene.keep(tieAt(scene, ms)),
     key: (scene) => sleeperKey(scene, "/tie"),
   },
 ];

@@ -5,7 +5,7 @@
 import { validationError } from "./errors.js";
 import type { Path, Placeholders } from "./paths.js";
 import { type Operand, Reader } from "./reader.js";
-import { type Value, type ValueMap, type ValueType, bytesOf, isEqual, isList, isMap, order, typeOf } from "./values.js";
+import { type Value, type ValueMap, type ValueType, bytesOf, isEqual, isList, isMap, isSet, order, typeOf } from "./values.js";
 
 type Test = (item: ValueMap | undefined, given: Placeholders) => boolean;
 
@@ -151,11 +151,13 @@ class Parser extends Reader {
 function sizeOf(value: Value | undefined): number | undefined {
   if (typeof value === "string") return bytesOf(value);
   if (isList(value)) return value.length;
+  if (isSet(value)) return value.size;
   return isMap(value) ? Object.keys(value).length : undefined;
 }
 
 function contains(value: Value | undefined, part: Value | undefined): boolean {
   if (typeof value === "string") return typeof part === "string" && value.includes(part);
+  if (isSet(value)) return typeof part === "string" && value.has(part);
   return isList(value) && part !== undefined && value.some((one) => isEqual(one, part));
 }
 

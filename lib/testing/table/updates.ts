@@ -1,11 +1,11 @@
 /**
  * UpdateExpression, parsed once into actions. All of them read the item before the update, and none of them creates the
- * parents of a path. Overlapping paths are refused before any item is read.
+ * parents of a path. Overlapping paths are refused before any item is read. ADD is there for sets of texts alone, and DELETE not at all.
  */
 import { validationError } from "./errors.js";
-import { type Path, type Placeholders, pathText } from "./paths.js";
+import { type Path, type Placeholders, lookUp, pathText } from "./paths.js";
 import { type Operand, Reader } from "./reader.js";
-import { type Value, type ValueMap, define, isList, isMap } from "./values.js";
+import { type Value, type ValueMap, define, isList, isMap, isSet, typeOf } from "./values.js";
 
 /** A parsed update. */
 export interface Update {
@@ -43,7 +43,8 @@ class Parser extends Reader {
       this.next();
       if (section === "SET") this.#list(() => this.#sets.push(this.#assignment()));
       else if (section === "REMOVE") this.#list(() => this.#removes.push(this.path()));
-      else if (section === "ADD" || section === "DELETE") throw new Error(`this table has no ${section} in its updates`);
+      else if (section === "ADD") this.#list(() => this.#sets.push(this.#addition()));
+      else if (section === "DELETE") throw new Error("this table has no DELETE in its updates");
       else throw this.syntaxError();
     }
     const [sets, removes] = [this.#sets, this.#removes];
@@ -71,6 +72,23 @@ class Parser extends Reader {
     return { path, valueOf: left };
   }
 
+  /** Reads a path, and the set whose members are added to the one there. Where none is, the set itself is stored. */
+  #addition(): Assignment {
+    const path = this.path();
+    const added = this.operand();
+    if (added.placeholder === undefined) throw this.syntaxError();
+    return {
+      path,
+      valueOf: (item, given) => {
+        const members = addedBy(made(added)(item, given));
+        const present = lookUp(item, path, given);
+        if (present === undefined) return members;
+        if (!isSet(present)) throw validationError("An operand in the update expression has an incorrect data type");
+        return new Set([...present, ...members]);
+      },
+    };
+  }
+
   protected override call(name: string): Operand {
     if (name !== "if_not_exists" && name !== "list_append") throw this.invalid(`Invalid function name; function: ${name}`);
     return this.argumentsBy(() => {
@@ -94,6 +112,16 @@ function made({ valueOf }: Operand): Made {
     if (value === undefined) throw validationError("The provided expression refers to an attribute that does not exist in the item");
     return value;
   };
+}
+
+/** @throws ValidationException for a value that can be added to nothing; Error for a number, which this table adds to none */
+function addedBy(value: Value): ReadonlySet<string> {
+  if (typeof value === "number") throw new Error("this table has no ADD of numbers in its updates");
+  if (!isSet(value))
+    throw validationError(
+      `Invalid UpdateExpression: Incorrect operand type for operator or function; operator: ADD, operand type: ${typeOf(value)}`,
+    );
+  return value;
 }
 
 function numberOf(value: Value): number {

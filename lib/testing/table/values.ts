@@ -1,12 +1,12 @@
 /**
- * Attribute values of the in-memory table, as plain JavaScript: a string is an S, a number an N, and so on. Only the
- * types that the store uses exist; a set or a binary is refused by name. Values are immutable.
+ * Attribute values of the in-memory table, as plain JavaScript: a string is an S, a number an N, a set of strings an SS, and so on. Only the
+ * types that the store uses exist; any other set and a binary are refused by name. Values are immutable.
  */
 import type { WireItem, WireValue } from "../../store/dynamo/calls.js";
 import { validationError } from "./errors.js";
 
 /** An attribute's value. */
-export type Value = string | number | boolean | null | readonly Value[] | ValueMap;
+export type Value = string | number | boolean | null | ReadonlySet<string> | readonly Value[] | ValueMap;
 
 /** A map of attributes. */
 export interface ValueMap {
@@ -14,7 +14,7 @@ export interface ValueMap {
 }
 
 /** DynamoDB's name for a value's type. */
-export type ValueType = "S" | "N" | "BOOL" | "NULL" | "L" | "M";
+export type ValueType = "S" | "N" | "BOOL" | "NULL" | "SS" | "L" | "M";
 
 const MAX_DEPTH = 32;
 
@@ -24,17 +24,23 @@ export function typeOf(value: Value): ValueType {
   if (typeof value === "number") return "N";
   if (typeof value === "boolean") return "BOOL";
   if (value === null) return "NULL";
+  if (isSet(value)) return "SS";
   return Array.isArray(value) ? "L" : "M";
 }
 
 /** True if `value` is a map. */
 export function isMap(value: Value | undefined): value is ValueMap {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isSet(value);
 }
 
 /** True if `value` is a list. */
 export function isList(value: Value | undefined): value is readonly Value[] {
   return Array.isArray(value);
+}
+
+/** True if `value` is a set of texts. */
+export function isSet(value: Value | undefined): value is ReadonlySet<string> {
+  return value instanceof Set;
 }
 
 /**
@@ -54,6 +60,7 @@ export function valueOf(given: unknown, depth = 0): Value {
     for (const one of given) if (one !== undefined) list.push(valueOf(one, depth + 1));
     return list;
   }
+  if (given instanceof Set) return setOf(given);
   if (typeof given !== "object" || Object.getPrototypeOf(given) !== Object.prototype)
     throw new Error(`Unsupported type passed: ${Object.prototype.toString.call(given)}`);
   const map: Record<string, Value> = {};
@@ -64,16 +71,23 @@ export function valueOf(given: unknown, depth = 0): Value {
   return map;
 }
 
+function setOf(given: ReadonlySet<unknown>): ReadonlySet<string> {
+  if (given.size === 0) throw validationError("One or more parameter values were invalid: An string set  may not be empty");
+  for (const one of given) if (typeof one !== "string") throw new Error("this table has no sets but those of texts");
+  return new Set(given) as ReadonlySet<string>;
+}
+
 /** Sets an own property with any name: `__proto__` is an attribute like any other. */
 export function define<V>(map: Record<string, V>, name: string, value: V): void {
   if (name === "__proto__") Object.defineProperty(map, name, { value, enumerable: true, configurable: true, writable: true });
   else map[name] = value;
 }
 
-/** True if both are equal: maps by their members, lists by their elements in order. */
+/** True if both are equal: maps and sets by their members, lists by their elements in order. */
 export function isEqual(a: Value | undefined, b: Value | undefined): boolean {
   if (a === b) return true;
   if (isList(a)) return isList(b) && a.length === b.length && a.every((one, index) => isEqual(one, b[index]));
+  if (isSet(a)) return isSet(b) && a.size === b.size && [...a].every((one) => b.has(one));
   if (!isMap(a) || !isMap(b)) return false;
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]));
@@ -99,6 +113,7 @@ export function sizeOf(value: Value): number {
   if (typeof value === "string") return bytesOf(value);
   if (typeof value === "number") return Math.ceil(digitsOf(Math.abs(value)) / 2) + 1 + (value < 0 ? 1 : 0);
   if (typeof value === "boolean" || value === null) return 1;
+  if (isSet(value)) return [...value].reduce((sum, one) => sum + bytesOf(one), 0);
   if (isList(value)) return value.reduce<number>((sum, one) => sum + 1 + sizeOf(one), 3);
   return membersSize(value) + 3 + Object.keys(value).length;
 }
@@ -127,6 +142,7 @@ export function toWire(value: Value): WireValue {
   if (typeof value === "number") return { N: String(value) };
   if (typeof value === "boolean") return { BOOL: value };
   if (value === null) return { NULL: true };
+  if (isSet(value)) return { SS: [...value] };
   return isList(value) ? { L: value.map(toWire) } : { M: itemToWire(value) };
 }
 
