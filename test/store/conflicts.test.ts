@@ -1,7 +1,9 @@
 /** Writes that met another one on their item, of a transaction or of another Region: what is sent again, and as what. */
 import { describe, expect, it } from "vitest";
 import type { TableCalls } from "../../lib/store/dynamo/calls.js";
-import type { LockStore } from "../../lib/store/port.js";
+import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import type { LockStore, TiedLease } from "../../lib/store/port.js";
+import { callsBy } from "../../lib/testing/served-table.js";
 import { serviceError } from "../../lib/testing/table/errors.js";
 import { tableInMemory } from "../simulation/dynamo/table-in-memory.js";
 import { dynamoStoreOn, START_MS } from "./fixture.js";
@@ -47,6 +49,18 @@ describe("a write that met another one", () => {
     scene.meeting = 5;
     await expect(scene.store.tenancy("shared")).rejects.toMatchObject({ name: "KeyContended", definite: true });
     expect(scene.sent).toBe(5);
+  });
+});
+
+describe("the deletion of a sleeper that met another write", () => {
+  it.each([
+    { name: CONFLICT, status: 400, told: undefined },
+    { name: "InternalServerError", status: 500, told: "StoreUnavailable" },
+  ])("is left to the next sweep, and is no failure: $name is told as $told", async ({ name, status, told }) => {
+    const refusing = callsBy(() => Promise.reject(serviceError(name, "no", status)));
+    const sleepers = createSleeperStore({ calls: refusing, tableName: "t" });
+    const deleted = sleepers.delete({ address: { namespace: "n", kind: "locks", key: "k" }, leaseId: "l", putAtMs: 1 } as TiedLease);
+    expect(await deleted.catch((error: unknown) => (error as Error).name)).toBe(told);
   });
 });
 

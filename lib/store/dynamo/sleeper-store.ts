@@ -14,7 +14,7 @@ import { type AllCalls, type TableCalls, isConditionFailed } from "./calls.js";
 import { FORMAT_VERSION, readItem } from "./format.js";
 import { type Item, at, jsonOf, mapOf } from "./layout.js";
 import { TABLE } from "./table.js";
-import { type TablePlace, readFrom, tableUnavailable } from "./unavailable.js";
+import { type TablePlace, isWriteConflict, readFrom, tableUnavailable } from "./unavailable.js";
 
 /** The partition of all sleepers and tied leases. */
 export const SLEEPERS = "/sleepers";
@@ -125,7 +125,8 @@ export function createSleeperStore({ calls, ...place }: TablePlace & { readonly 
       try {
         await calls.deleteItem({ TableName, Key: placeOf(kept), ...stored });
       } catch (error) {
-        if (!isConditionFailed(error)) throw await tableUnavailable(error, place);
+        // Stored anew meanwhile, or looked at by the agent of another Region too: what is still there, the next sweep finds.
+        if (!isConditionFailed(error) && !isWriteConflict(error)) throw await tableUnavailable(error, place);
       }
     },
   };
