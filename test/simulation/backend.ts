@@ -5,7 +5,8 @@
 import { RETENTION_MIN_MS } from "../../lib/core/limits.js";
 import { SHARED_NAMESPACE } from "../../lib/service/caller.js";
 import { createPolicy } from "../../lib/core/policy.js";
-import type { Address, LockStore } from "../../lib/store/port.js";
+import type { Address, LockStore, SleeperStore } from "../../lib/store/port.js";
+import { createMemorySleepers } from "../../lib/testing/memory-sleepers.js";
 import { type MemoryTable, createMemoryStore, createMemoryTable } from "../support/memory-store.js";
 import type { FaultProfile } from "./faults.js";
 import type { Oracle } from "./oracles/oracle.js";
@@ -27,10 +28,16 @@ export interface Surroundings {
   readonly oracle: Oracle;
 }
 
+/** Records as one process has them, and the sleepers beside them. */
+export interface Records {
+  readonly store: LockStore;
+  readonly sleepers: SleeperStore;
+}
+
 /** Records, shared by many processes. */
 export interface Backend {
-  /** Returns a store for one process. It waits by that process's clock. */
-  storeFor(process: Process): LockStore;
+  /** Returns the records for one process, whose store waits by that process's clock. */
+  recordsFor(process: Process): Records;
   /** Removes some of the records whose time has passed. The others stay a while. */
   collect(): void;
 }
@@ -98,8 +105,12 @@ export function memoryBackend(around: Surroundings): Backend {
       return result;
     },
   };
+  const sleepers = createMemorySleepers();
   return {
-    storeFor: (process) => createMemoryStore({ policy: POLICY, table, clock: process, random: () => random.unit() }),
+    recordsFor: (process) => ({
+      store: createMemoryStore({ policy: POLICY, table, clock: process, random: () => random.unit() }),
+      sleepers,
+    }),
     collect() {
       for (const [address, record] of [...records.entries()]) {
         if (record.ttlAtSec * 1000 > world.nowMs || random.chance(0.3)) continue;

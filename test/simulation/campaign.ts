@@ -59,12 +59,13 @@ export function merge(total: Campaign, part: Campaign): void {
   count(total.coverage, part.coverage);
 }
 
-/** The situations that are played in scenes of their own, which have a table of one Region. */
-const IN_SCENES: ReadonlySet<string> = new Set(["waits", "notifies", "sleepersWoken", "sleepersLost", "sleepersDead", "turns"]);
+/** The situations that are played in scenes of their own, which have a table of one Region; and those that only several Regions have. */
+const IN_ONE_REGION: ReadonlySet<string> = new Set(["waits", "notifies", "turns"]);
+const IN_REGIONS = ["conflicts", "sleepersWokenInAnOutage"] as const;
 
 /** Returns the situations that the campaign should have reached and didn't. */
 export function unseen({ coverage }: Campaign, inRegions: boolean): readonly string[] {
-  const wanted = inRegions ? [...MUST_SEE.filter((what) => !IN_SCENES.has(what)), "conflicts" as const] : MUST_SEE;
+  const wanted = inRegions ? [...MUST_SEE.filter((what) => !IN_ONE_REGION.has(what)), ...IN_REGIONS] : MUST_SEE;
   return wanted.filter((what) => (coverage[what] ?? 0) === 0);
 }
 

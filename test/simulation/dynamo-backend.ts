@@ -7,9 +7,12 @@ import type { LockRecord } from "../../lib/core/record.js";
 import { createDynamoStore } from "../../lib/store/dynamo/dynamo-store.js";
 import { sdkCalls } from "../support/sdk-calls.js";
 import { fromItem } from "../../lib/store/dynamo/item.js";
-import type { Address, LockStore } from "../../lib/store/port.js";
+import { createSleeperStore } from "../../lib/store/dynamo/sleeper-store.js";
+import type { Address } from "../../lib/store/port.js";
 import { TABLE } from "../../lib/store/dynamo/table.js";
-import { type Backend, type Surroundings, NAMESPACE, POLICY } from "./backend.js";
+import { type Backend, type Records, type Surroundings, NAMESPACE, POLICY } from "./backend.js";
+import { callsBy } from "../../lib/testing/served-table.js";
+import type { AllCalls } from "../../lib/store/dynamo/calls.js";
 import { type Input, DynamoTable } from "../../lib/testing/table/table.js";
 import { type TableWorld, TableClient } from "./dynamo/table-client.js";
 import { droppedFrom, newerClient } from "./newer-version.js";
@@ -30,8 +33,8 @@ export interface DynamoBackend extends Backend {
   readonly regions: SimulatedRegions | undefined;
   /** The same backend for processes of the next version, which adds fields to everything it writes. */
   readonly newer: Backend;
-  /** Returns a client for one process, and a store on it: for a client that watches the table's clock. @param door that of its Region */
-  clientFor(process: Process, door?: Door): { readonly client: DynamoDBClient; readonly store: LockStore };
+  /** Returns a client for one process, and the records by it: for a client that watches the table's clock. @param door that of its Region */
+  clientFor(process: Process, door?: Door): Records & { readonly client: DynamoDBClient };
 }
 
 /** One table, shared by the processes of a history. */
@@ -80,15 +83,18 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
       if (Key !== undefined && kindOf(Key as ValueMap) === "limits") oracle.limits.answered(tookMs, isRefused);
     },
   };
-  const storeOn = (client: TableClient, process: Process): LockStore =>
-    createDynamoStore({
+  const allCallsOf = (client: TableClient): AllCalls => callsBy((operation, input) => client.send({ operation, input: input as Input }));
+  const recordsBy = (client: TableClient, process: Process): Records => ({
+    store: createDynamoStore({
       calls: sdkCalls(client as unknown as DynamoDBClient),
       tableName: TABLE_NAME,
       policy: POLICY,
       clock: process,
       random: () => random.unit(),
       transactions: !inRegions,
-    });
+    }),
+    sleepers: createSleeperStore({ calls: allCallsOf(client), tableName: TABLE_NAME }),
+  });
   function collected(item: ValueMap): void {
     const address = addressOf(item);
     if (address) oracle.collected(address, recordOf(item));
@@ -100,14 +106,15 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
     const { mix } = faultProfile;
     const process = new Process(world, { name: "sweep", wallErrorMs: drawClockError(random, mix.handlerErrorMs, mix.clocksAtExtremes) });
     const client = new TableClient(shared, process, nextDoor());
-    const send = (operation: string) => (input: object) => client.send({ operation, input: input as Input });
     const clocks = known(tableClocks(process, watchTableClock(client as unknown as DynamoDBClient, process)));
-    const calls = { query: send("Query"), scan: send("Scan"), deleteItem: send("DeleteItem") };
-    await sweepTable({ calls, clocks, clock: process, random: () => random.unit(), tableName: TABLE_NAME }, { namespace: NAMESPACE });
+    await sweepTable(
+      { calls: allCallsOf(client), clocks, clock: process, random: () => random.unit(), tableName: TABLE_NAME },
+      { namespace: NAMESPACE },
+    );
   }
 
   const backend: Backend = {
-    storeFor: (process) => storeOn(new TableClient(shared, process, nextDoor()), process),
+    recordsFor: (process) => recordsBy(new TableClient(shared, process, nextDoor()), process),
     collect() {
       if (regions) void sweep();
       else for (const item of table.expire(Math.floor(world.nowMs / 1000), () => random.chance(0.7))) collected(item);
@@ -115,11 +122,11 @@ export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundi
   };
   return {
     ...backend,
-    newer: { ...backend, storeFor: (process) => storeOn(newerClient(shared, process, nextDoor()), process) },
+    newer: { ...backend, recordsFor: (process) => recordsBy(newerClient(shared, process, nextDoor()), process) },
     regions,
     clientFor(process, door = nextDoor()) {
       const client = new TableClient(shared, process, door);
-      return { client: client as unknown as DynamoDBClient, store: storeOn(client, process) };
+      return { client: client as unknown as DynamoDBClient, ...recordsBy(client, process) };
     },
   };
 }

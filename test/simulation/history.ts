@@ -77,6 +77,7 @@ const HANDLERS = 3;
 const GATEWAYS = 3;
 /** The parts that are played after the history's own world, each in a world of its own that the seed alone decides. */
 const SCENES = [checkConditions, checkWays, checkCrowds, checkLimits, checkSleepers, checkTurns];
+const SCENES_IN_REGIONS = [checkLimits, checkSleepers];
 
 /** The part of a history to simulate, and to tell. */
 export interface Extent {
@@ -186,7 +187,7 @@ async function lived(
     }
     const { coverage } = oracle;
     coverage.conflicts += dynamo?.regions?.conflicts() ?? 0;
-    for (const scene of inRegions ? [checkLimits] : SCENES) {
+    for (const scene of inRegions ? SCENES_IN_REGIONS : SCENES) {
       await scene(seed, { coverage, fail: (property, what) => oracle.fail(property, what) }, inRegions);
       if (world.isOver()) break;
     }

@@ -43,6 +43,7 @@ export function simulatedRegions(
     door.state = random.pick(CUTS);
     world.tell?.(door.region, `the Region is ${door.state}`);
     world.in(random.between(...CUT_FOR_MS), () => {
+      if (!faultProfile.isFoul) return;
       door.state = "open";
       world.tell?.(door.region, "the Region is back");
     });

@@ -3,14 +3,12 @@
  * their minds and die. Agents sweep, at the same time too; they freeze and end at any instant, and what they tell is throttled or lost, or
  * its answer is. An agent never ends a lease whose holder it or another told, and
  * what it tells is true (S18). A sleeper keeps its place for its time, and an offer for two sweeps. Each whose time goes on without faults
- * hears that it has the key, or that it never will (L8).
+ * hears that it has the key, or that it never will (L8). In several Regions each has an agent of its own, and one of them may be lost for good.
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
 import { type AgentDeps, type WakeMessage, type Tell, LOST_PLACE, sweep } from "../../../lib/service/agent.js";
 import { oneClock, tableClocks } from "../../../lib/service/clocks.js";
-import { createMemorySleepers } from "../../../lib/testing/memory-sleepers.js";
-import type { SleeperStore } from "../../../lib/store/port.js";
 import { watchTableClock } from "../../../lib/store/dynamo/table-clock.js";
 import { makeActor } from "../actor.js";
 import { type Backend, memoryBackend } from "../backend.js";
@@ -38,6 +36,8 @@ const SLEEPS_MS = [2 * MINUTE, 5 * MINUTE, 30 * MINUTE];
 const BOUND_MS = 2 * Math.max(...SLEEPS_MS);
 /** The time between the sweeps of a schedule. */
 const SWEEPS_MS = 30_000;
+/** The share of histories in several Regions in which one of them is lost for good. */
+const LOST_REGIONS = 0.5;
 /** The share of the table's answers to an agent after which it freezes. */
 const FROZEN = 0.2;
 
@@ -56,24 +56,29 @@ interface Scene extends Pick<Stage, "world" | "random" | "faultProfile" | "oracl
   busyUntilMs: number;
   readonly backend: Backend;
   readonly dynamo: DynamoBackend | undefined;
-  readonly sleepers: SleeperStore;
   readonly targets: Map<string, Target>;
   readonly processes: Process[];
   readonly servers: readonly Process[];
 }
 
 /** Plays the sleepers of `seed`, if it has any, and reports what they broke. */
-export async function checkSleepers(seed: number, bench: Pick<Bench, "coverage" | "fail">): Promise<void> {
+export async function checkSleepers(seed: number, bench: Pick<Bench, "coverage" | "fail">, inRegions = false): Promise<void> {
   if (seed % EVERY !== REMAINDER) return;
-  const scene = sceneOf(seed);
+  const scene = sceneOf(seed, inRegions);
   const { world, random, oracle, faultProfile } = scene;
+  const regions = scene.dynamo?.regions;
   const clients = random.whole(3, 6);
-  const agents = random.whole(1, 3);
+  const agents = Math.max(random.whole(1, 3), regions?.doors.length ?? 1);
   scene.busyUntilMs = world.nowMs + random.between(5, 12) * MINUTE;
   for (let index = 0; index < clients; index++) live(scene, index, withSleepers);
   for (let index = 0; index < agents; index++) world.in(random.between(0, MINUTE), () => runAgent(scene, index));
   await world.run(scene.busyUntilMs);
   faultProfile.isFoul = false;
+  if (regions) {
+    regions.heal();
+    // Who waits hears from the agents of the other Regions.
+    if (random.chance(LOST_REGIONS)) random.pick(regions.doors).state = "silent";
+  }
   for (const process of scene.servers) process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
   const waiting = [...scene.targets.values()].filter(
     ({ state, untilMs, customer }) => state === "waiting" && untilMs > world.nowMs && !customer.actor.process.isDead,
@@ -82,22 +87,22 @@ export async function checkSleepers(seed: number, bench: Pick<Bench, "coverage" 
   for (const { state, customer } of waiting)
     if (state === "waiting") oracle.fail("L8", `${customer.key}: a sleeper heard nothing for ${BOUND_MS} ms without faults`);
   for (const { property, what } of oracle.violations) bench.fail(property, what);
-  for (const name of ["sleepersWoken", "sleepersLost", "sleepersDead"] as const) bench.coverage[name] += oracle.coverage[name];
+  for (const name of ["sleepersWoken", "sleepersWokenInAnOutage", "sleepersLost", "sleepersDead"] as const)
+    bench.coverage[name] += oracle.coverage[name];
 }
 
-function sceneOf(seed: number): Scene {
+function sceneOf(seed: number, inRegions: boolean): Scene {
   const random = new Random(0x51ee9 ^ seed);
   const world = new World(Date.UTC(2027, 0, 1));
   const mix = drawFaults(random);
   const faultProfile: FaultProfile = { mix, isFoul: true };
   const oracle = new Oracle(() => world.nowMs, Number.POSITIVE_INFINITY, true);
   const around = { world, random, faultProfile, oracle };
-  const dynamo = random.chance(0.6) ? dynamoBackend(around) : undefined;
+  const dynamo = random.chance(0.6) || inRegions ? dynamoBackend(around, inRegions) : undefined;
   const backend = dynamo ?? memoryBackend(around);
-  const sleepers = createMemorySleepers();
   const clockError = (mostMs: number): number => drawClockError(random, mostMs, mix.clocksAtExtremes);
   const gateways = [0, 1].map(() => new Process(world, { wallErrorMs: clockError(mix.gatewayErrorMs) }));
-  const handlers = [0, 1, 2].map((index) => makeHandler(around, backend, `function-${index}`, sleepers));
+  const handlers = [0, 1, 2].map((index) => makeHandler(around, backend, `function-${index}`, true));
   const network = new Network(world, random, faultProfile, gateways, handlers);
   network.onDelivered = (request) => check(oracle, request);
   world.atRest = () => oracle.believers.atRest();
@@ -108,7 +113,7 @@ function sceneOf(seed: number): Scene {
     return made;
   };
   const servers = [...gateways, ...handlers.map(({ process }) => process)];
-  return { ...around, backend, dynamo, sleepers, targets: new Map(), processes, servers, busyUntilMs: 0, actor };
+  return { ...around, backend, dynamo, targets: new Map(), processes, servers, busyUntilMs: 0, actor };
 }
 
 /** The actions of a client that waits asleep, or polls. */
@@ -177,10 +182,10 @@ function runAgent(scene: Scene, index: number): void {
     wallErrorMs: drawClockError(random, faultProfile.isFoul ? errorMs : DEFAULTS.clockErrorMs),
     stopsWhenPaused: mix.stopsMonotonic,
   });
-  const deps = agentOn(scene, process);
+  const deps = agentOn(scene, process, index);
   const again = (): void => {
     if (process.isDead) return;
-    void sweep(deps);
+    sweep(deps).catch(deps.onFailure);
     world.in(SWEEPS_MS - (world.nowMs % SWEEPS_MS) + random.between(0, 1500), again);
   };
   again();
@@ -198,10 +203,12 @@ function runAgent(scene: Scene, index: number): void {
   }
 }
 
-function agentOn(scene: Scene, process: Process): AgentDeps {
+function agentOn(scene: Scene, process: Process, index: number): AgentDeps {
   const { backend, dynamo, oracle, targets } = scene;
-  const made = dynamo?.clientFor(process);
-  const store = made?.store ?? backend.storeFor(process);
+  // In several Regions each has an agent.
+  const doors = dynamo?.regions?.doors ?? [];
+  const made = dynamo?.clientFor(process, doors[index % doors.length]);
+  const { store, sleepers } = made ?? backend.recordsFor(process);
   const clocks = made ? tableClocks(process, watchTableClock(made.client, process)) : oneClock(process);
   const step = <T>(what: () => Promise<T>): Promise<T> => arrive(scene, process).then(what);
   return {
@@ -220,10 +227,10 @@ function agentOn(scene: Scene, process: Process): AgentDeps {
       },
     },
     sleepers: {
-      put: (sleeper) => scene.sleepers.put(sleeper),
-      list: (after) => step(() => scene.sleepers.list(after)),
-      read: (address, leaseId) => step(() => scene.sleepers.read(address, leaseId)),
-      delete: (sleeper) => step(() => scene.sleepers.delete(sleeper)),
+      put: (sleeper) => sleepers.put(sleeper),
+      list: (after) => step(() => sleepers.list(after)),
+      read: (address, leaseId) => step(() => sleepers.read(address, leaseId)),
+      delete: (sleeper) => step(() => sleepers.delete(sleeper)),
     },
     tell: teller(scene, process),
     isRunning: async () => true,
@@ -261,7 +268,7 @@ function teller(scene: Scene, process: Process): Tell {
     const answer = target.state === "waiting" ? "told" : "gone";
     if (target.state === "waiting") {
       Object.assign(target, { state: "told", outcome });
-      hear(oracle, target, outcome);
+      hear(scene, target, outcome);
       scene.world.in(legMs(scene), () => target.customer.actor.process.deliver(target.onTold));
     } else if (outcome !== LOST_PLACE && target.state === "gone") oracle.coverage.sleepersDead++;
     await arrive(scene, process);
@@ -271,9 +278,10 @@ function teller(scene: Scene, process: Process): Tell {
 }
 
 /** Checks what a target hears: the lease is its own, with the token of its grant. */
-function hear(oracle: Oracle, { customer }: Target, outcome: WakeMessage): void {
+function hear({ oracle, dynamo }: Scene, { customer }: Target, outcome: WakeMessage): void {
   if (outcome === LOST_PLACE) return void oracle.coverage.sleepersLost++;
   oracle.coverage.sleepersWoken++;
+  if (dynamo?.regions?.doors.some(({ state }) => state !== "open")) oracle.coverage.sleepersWokenInAnOutage++;
   const { key, leaseId, fencingToken } = outcome;
   if (key !== customer.key || leaseId !== customer.leaseId) oracle.fail("S18", `${key}: a sleeper was told of another's lease`);
   oracle.toldToken(key, leaseId, fencingToken);

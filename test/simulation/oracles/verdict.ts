@@ -72,6 +72,8 @@ const NOTHING_YET = {
   sleepersWoken: 0,
   sleepersLost: 0,
   sleepersDead: 0,
+  /** Sleepers that were told of the key while a Region of their table was cut off. */
+  sleepersWokenInAnOutage: 0,
   /** Leases of callers that poll and that sleep, one after the other. */
   turns: 0,
   /** Writes that met one of another Region. */
