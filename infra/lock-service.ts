@@ -26,7 +26,7 @@ import { type LockServiceProps, PROPS, checkNames, checkProps, checkResources } 
 import { replicasOf } from "./regions.js";
 import { type LockTable, createRegionalTable, createTable, unfitnessOf } from "./table.js";
 import { createTableSweep } from "./table-sweep.js";
-import { createAgent } from "./waking.js";
+import { createAgent, NO_STREAM_WARNING } from "./waking.js";
 
 /** Takes environment variables, if it has an environment. */
 interface Environment {
@@ -103,6 +103,8 @@ export class LockService extends Construct {
       regions: { replicas: replicas.filter((one) => one !== region), witness: first.#props.regions?.witness },
     });
     service.node.addDependency(first.table);
+    // The stream of the first one's replica has every write, and its agent tells in all Regions (decision 117).
+    if (first.agent) Annotations.of(service).acknowledgeWarning(NO_STREAM_WARNING, "the first service's agent reads the stream");
     service.#urlsOf = first.#urlsOf;
     return service;
   }

@@ -205,24 +205,26 @@ const KINDS = {
  * Checks the resources that are given, and warns if the policy of another account's topic must be changed.
  * @throws Error naming one that is no resource of its kind, or of another Region or account than the stack
  */
-export function checkResources(scope: Construct, { table, encryptionKey, alarmTopic, wake }: LockServiceProps): void {
+export function checkResources(scope: Construct, { table, encryptionKey, alarmTopic, wake, regions }: LockServiceProps): void {
   const { functions = [], stateMachines = [] } = typeof wake === "object" ? wake : {};
   const given = { table: [table], encryptionKey: [encryptionKey], alarmTopic: [alarmTopic] };
   const all = { ...given, "wake.functions": functions, "wake.stateMachines": stateMachines };
+  // An agent tells and asks in all Regions of the table (decision 117).
+  const others = { "wake.functions": regions?.replicas, "wake.stateMachines": regions?.replicas };
   for (const name of Object.keys(KINDS) as (keyof typeof KINDS)[])
-    for (const resource of all[name]) if (resource !== undefined) checkResource(scope, name, resource);
+    for (const resource of all[name]) if (resource !== undefined) checkResource(scope, name, resource, others[name as keyof typeof others]);
   if (encryptionKey && "aliasName" in encryptionKey)
     throw new Error("encryptionKey: an alias given; it must be the key itself, since IAM's rights are about keys");
 }
 
-function checkResource(scope: Construct, name: keyof typeof KINDS, resource: IResource): void {
+function checkResource(scope: Construct, name: keyof typeof KINDS, resource: IResource, others: readonly string[] = []): void {
   const [member, kind, maker] = KINDS[name];
   // A caller without types can give anything, such as a name.
   if (typeof resource !== "object" || !(member in resource))
     throw new Error(`${name}: ${JSON.stringify(resource)} given; it must be ${kind}, such as ${maker} gives`);
   const { account, region } = Stack.of(scope);
   const env = placeOf((resource as unknown as Readonly<Record<string, string>>)[member] ?? "", resource);
-  if (isOther(env.region, region))
+  if (isOther(env.region, region) && !others.includes(env.region))
     throw new Error(`${name}: is in ${env.region}, and the stack in ${region}; it must be in the same Region`);
   if (!isOther(env.account, account)) return;
   if (name !== "alarmTopic")

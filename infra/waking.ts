@@ -20,12 +20,13 @@ import { streamOf } from "./table.js";
 export interface WakeOptions {
   /**
    * The durable functions whose callbacks the agent may complete, and to whose executions leases may be tied. A function of a stack that
-   * depends on this one is named by its ARN (`Function.fromFunctionArn`), or the stacks would depend on each other. @default none: only tasks of Step Functions are woken
+   * depends on this one is named by its ARN (`Function.fromFunctionArn`), or the stacks would depend on each other. With `regions`, they may be in
+   * any Region with a replica: give each Region's agent those of all. @default none: only tasks of Step Functions are woken
    */
   readonly functions?: readonly IFunction[] | undefined;
   /**
    * The state machines to whose executions leases may be tied. One that has sections under a lock of this service is named by its ARN or its
-   * name (`StateMachine.fromStateMachineName`), since the service comes first. @default none
+   * name (`StateMachine.fromStateMachineName`), since the service comes first. Those of other Regions as for `functions`. @default none
    */
   readonly stateMachines?: readonly IStateMachine[] | undefined;
 }
@@ -41,6 +42,8 @@ const RECORD_RETRIES = 2;
 const TIMEOUT = Duration.minutes(2);
 const SWEEP_INTERVAL = Duration.minutes(1);
 
+/** The warning that the table has no stream that the agent could read. */
+export const NO_STREAM_WARNING = "holdfast:wake";
 const NO_STREAM = "wake: the table has no stream with new images, so a sleeper learns of a release by the next sweep, up to a minute later";
 const NEXT_SWEEP = "A record or an invocation that is lost says nothing that the table doesn't, and the next sweep reads the table";
 const PARTS =
@@ -53,7 +56,7 @@ const TOKENS_ARE_THE_RIGHT =
 export function createAgent(scope: Construct, log: LogGroup, options: FunctionOptions, wake: WakeOptions): LambdaFunction {
   const { tableArn } = options.table;
   const streamArn = streamOf(options.table);
-  if (streamArn === undefined) Annotations.of(scope).addWarningV2("holdfast:wake", NO_STREAM);
+  if (streamArn === undefined) Annotations.of(scope).addWarningV2(NO_STREAM_WARNING, NO_STREAM);
   const own = {
     table: [new PolicyStatement({ actions: ["dynamodb:GetItem", "dynamodb:UpdateItem"], resources: [tableArn] })],
     sleepers: [ofSleepers(tableArn)],

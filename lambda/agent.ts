@@ -40,7 +40,7 @@ export interface Agent {
 }
 
 /**
- * Creates the agent for `env`, which has the table and the policy of the other functions. Its second clock is the table's.
+ * Creates the agent for `env`, which has the table, its Regions and the policy of the other functions. Its second clock is the table's.
  * @throws Error naming the missing or invalid variable, when the function starts
  */
 export function composeAgent(
@@ -61,6 +61,7 @@ export function composeAgent(
     store,
     sleepers: createSleeperStore(place),
     tell,
+    regions: (env["HOLDFAST_REGIONS"] ?? "").split(",").filter(Boolean),
     isRunning,
     clocks,
     clock,

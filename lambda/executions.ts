@@ -47,12 +47,12 @@ interface Message {
 /** Sends a message and returns the answer's body, or the name of the error in it. @throws Error if there is no answer */
 export type Send = (message: Message) => Promise<Readonly<Record<string, unknown>> | string>;
 
-/** Returns a teller that sends to the Region and with the credentials of `env`. `AWS_ENDPOINT_URL_SFN` and `…_LAMBDA` name other places. */
+/** Returns a teller that sends with the credentials of `env`, and by default to its Region. `AWS_ENDPOINT_URL_SFN` and `…_LAMBDA` name other places. */
 export function awsTell(env: Environment, clock: Clock): Tell {
   const send = senderTo(env, clock);
-  return async (target, outcome) => {
+  return async (target, outcome, region) => {
     const message = messageOf(target, outcome);
-    const answer = await send(message);
+    const answer = await send({ ...message, region });
     if (typeof answer === "object") return "told";
     if (!GONE.has(answer)) throw new Error(`${message.service}: ${answer}`);
     return "gone";

@@ -15,6 +15,9 @@
  * Agents may run at the same time. A target that was told says the same as one where nobody waits. So only the agent that claimed the key a
  * moment ago may take that answer for a death, and others keep away until that agent must be gone.
  *
+ * A table of several Regions has an agent in each, and every one of them looks after all sleepers. A target waits in one Region, and elsewhere it is
+ * as one where nobody waits. So it is told in all Regions of the table (decision 117).
+ *
  * It also renews tied leases, by the lease's own length or three minutes, and releases those whose execution is over:
  *
  *  1. the lease is not in the record, or has run out  → it never began, or has ended: no longer looked after
@@ -54,10 +57,10 @@ export const LOST_PLACE = "Holdfast.LostPlace";
 export type WakeMessage = Pick<LeaseView, "key" | "leaseId" | "fencingToken" | "leaseMs"> | typeof LOST_PLACE;
 
 /**
- * Tells a target, by one request. `gone`: nobody waits there, or somebody told it before.
+ * Tells a target, by one request to a Region, by default the agent's own. `gone`: nobody waits there, or somebody told it before.
  * @throws Error, without the target in it, if it is not known whether the target was told
  */
-export type Tell = (target: WakeTarget, outcome: WakeMessage) => Promise<"told" | "gone">;
+export type Tell = (target: WakeTarget, outcome: WakeMessage, region?: string) => Promise<"told" | "gone">;
 
 /** Asks AWS whether an execution still runs. Undefined: AWS was asked too fast, more than once. @throws Error if that is not known */
 export type IsRunning = (executionArn: string) => Promise<boolean | undefined>;
@@ -66,6 +69,8 @@ export interface AgentDeps {
   readonly store: Pick<LockStore, "read" | "apply">;
   readonly sleepers: SleeperStore;
   readonly tell: Tell;
+  /** The Regions in which a target may wait: those with a replica of the table. @default the agent's own alone */
+  readonly regions?: readonly string[] | undefined;
   readonly isRunning: IsRunning;
   readonly clocks: RequestClocks;
   readonly clock: Clock;
@@ -221,7 +226,7 @@ async function sweepKey(
 
 /** Claims the key for a sleeper if its turn has come, and tells its target. Safe to repeat, and at the same time elsewhere. */
 export async function wake(sleeper: Sleeper, record: LockRecord | undefined, deps: AgentDeps): Promise<WakeResult> {
-  const { tell, clock, clocks } = deps;
+  const { clock, clocks } = deps;
   const { address, acquire, targets, putAtMs, untilMs } = sleeper;
   const { leaseId, principal } = acquire;
   const over = async (woken: WakeResult): Promise<WakeResult> => (await deps.sleepers.delete(sleeper), woken);
@@ -229,7 +234,7 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
 
   const reading = guarded(clocks)();
   const lost = async (): Promise<WakeResult> => {
-    await sendToAll(targets, LOST_PLACE, tell).catch((error: unknown) => {
+    await sendToAll(targets, LOST_PLACE, deps).catch((error: unknown) => {
       // After its time, nobody waits for the news.
       if (untilMs > reading.earliestMs) throw error;
     });
@@ -256,7 +261,7 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   const isClaimed = answer.how === "granted";
   if (!isClaimed && !held) return "asleep"; // Another agent claimed the key since the record was read.
   const { key, fencingToken, leaseMs } = answer.lease;
-  if ((await sendToAll(targets, { key, leaseId, fencingToken, leaseMs }, tell)) === "told") return over("woken");
+  if ((await sendToAll(targets, { key, leaseId, fencingToken, leaseMs }, deps)) === "told") return over("woken");
   if (!isClaimed || elapsedMs(began, instantOf(clock)) > VERDICT_MS) return over("unclear");
   // A retry of the sleeper may have stored its target meanwhile, which the next sweep tells.
   const current = await deps.sleepers.read(address, leaseId);
@@ -266,11 +271,31 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
 }
 
 /** Tells all targets at the same time. `told`: one of them, or more. @throws the error of one of which it is not known */
-async function sendToAll(targets: readonly WakeTarget[], outcome: WakeMessage, tell: Tell): Promise<"told" | "gone"> {
-  const answers = await Promise.allSettled(targets.map((target) => tell(target, outcome)));
+async function sendToAll(targets: readonly WakeTarget[], outcome: WakeMessage, deps: TellDeps): Promise<"told" | "gone"> {
+  const answers = await Promise.allSettled(targets.map((target) => sendTo(target, outcome, deps)));
+  failIfUnknown(answers);
+  return answers.some(isTold) ? "told" : "gone";
+}
+
+/** Tells a target in all Regions at the same time. `told`: in one of them, and then the others don't matter. @throws the error of one of which it is not known */
+async function sendTo(target: WakeTarget, outcome: WakeMessage, { tell, regions = [] }: TellDeps): Promise<"told" | "gone"> {
+  if (regions.length === 0) return tell(target, outcome);
+  const answers = await Promise.allSettled(regions.map((region) => tell(target, outcome, region)));
+  if (answers.some(isTold)) return "told";
+  failIfUnknown(answers);
+  return "gone";
+}
+
+type TellDeps = Pick<AgentDeps, "tell" | "regions">;
+type Told = PromiseSettledResult<"told" | "gone">;
+
+function isTold(answer: Told): boolean {
+  return answer.status === "fulfilled" && answer.value === "told";
+}
+
+function failIfUnknown(answers: readonly Told[]): void {
   const failed = answers.find((answer) => answer.status === "rejected");
   if (failed) throw failed.reason;
-  return answers.some((answer) => answer.status === "fulfilled" && answer.value === "told") ? "told" : "gone";
 }
 
 /** Looks at a tied lease: AWS is asked about its execution only if the lease is held. */

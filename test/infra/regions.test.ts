@@ -5,6 +5,7 @@ import { AttributeType, MultiRegionConsistency, StreamViewType, Table, TableV2 }
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
+import { StateMachine } from "aws-cdk-lib/aws-stepfunctions";
 import { describe, expect, it } from "vitest";
 import { LockService } from "../../infra/lock-service.js";
 import type { LockServiceProps } from "../../infra/props.js";
@@ -221,6 +222,31 @@ describe("the services of two Regions on one table", () => {
     else expect(JSON.stringify(Resource)).toMatch(new RegExp(`:dynamodb:us-east-2:.*:table/${name}"`));
   });
 
+  it("let the agent of each Region tell and ask in both, and are refused elsewhere", () => {
+    const arn = (kind: string, region: string) => `arn:aws:${kind.replace(/:.*/, "")}:${region}:111122223333:${kind.replace(/^\w+:/, "")}`;
+    const wakeIn = (stack: CdkStack, regions: readonly string[]) => ({
+      functions: regions.map((region) => LambdaFunction.fromFunctionArn(stack, `F${region}`, arn("lambda:function:pay", region))),
+      stateMachines: regions.map((region) => StateMachine.fromStateMachineArn(stack, `M${region}`, arn("states:stateMachine:pay", region))),
+    });
+    const make = (...regions: readonly string[]) => {
+      const app = newApp();
+      const [east, ohio] = ["us-east-1", "us-east-2"].map((region) => new Stack(app, `locks-${region}`, { env: { region } })) as [
+        Stack,
+        Stack,
+      ];
+      const first = new LockService(east, "Locks", { regions: US, wake: wakeIn(east, regions) });
+      LockService.inRegion(ohio, "Locks", first, { wake: wakeIn(ohio, regions) });
+      return [east, ohio].map((stack) => Template.fromStack(stack));
+    };
+    for (const template of make("us-east-1", "us-east-2")) {
+      const text = JSON.stringify(all(template, "AWS::IAM::Role").find(([id]) => id.startsWith("LocksAgent")));
+      for (const region of ["us-east-1", "us-east-2"])
+        for (const kind of ["lambda:function:pay:*", "states:execution:pay/*"]) expect(text).toContain(arn(kind, region));
+      expect(functionOf(template, "agent")[1].Properties.Environment.Variables.HOLDFAST_REGIONS).toMatch(/us-east-\d,us-east-\d/);
+    }
+    expect(() => make("us-west-2")).toThrow("wake.functions: is in us-west-2, and the stack in us-east-1; it must be in the same Region");
+  });
+
   it("let a client straight on the table use each of its replicas, whichever service grants it", () => {
     const resources = grantedStatements(east)
       .filter(({ Action }) => JSON.stringify(Action).includes("dynamodb:"))
@@ -235,17 +261,21 @@ describe("the services of two Regions on one table", () => {
     expect(globalTable(east)["StreamSpecification"]).toEqual({ StreamViewType: StreamViewType.NEW_AND_OLD_IMAGES });
   });
 
-  it("warn that the stream of the second Region's replica isn't known", () => {
+  it.each([
+    ["don't warn", true],
+    ["warn", false],
+  ])("%s that the stream of the second Region's replica isn't known, if the first one has an agent: %s", (_what, wake) => {
     const [first, second] = ["us-east-1", "us-east-2"].map((region) => new Stack(newApp(), "locks", { env: { region } })) as [Stack, Stack];
     LockService.inRegion(
       second,
       "Locks",
-      new LockService(first, "Locks", { regions: US, table: TableV2.fromTableName(first, "Mine", "locks") }),
+      new LockService(first, "Locks", { regions: US, wake, table: TableV2.fromTableName(first, "Mine", "locks") }),
       {
         wake: true,
       },
     );
-    expect(warningsOf(second)).toContainEqual(expect.stringMatching(/^wake: the table has no stream/));
+    const ofTheStream = warningsOf(second).filter((text) => text.startsWith("wake: the table has no stream"));
+    expect(ofTheStream).toHaveLength(wake ? 0 : 1);
   });
 
   it("give a client that both grant the URLs of both, the nearest first", () => {

@@ -65,12 +65,12 @@ async function streamed() {
   return { service, store, sleepers, records, env: { ...env, ...targets.env, HOLDFAST_TABLE: tableName } };
 }
 
-it("hears of a release straight on the table, and of no heartbeat, and wakes the sleeper", async () => {
+it("hears of a release straight on the table, and of no heartbeat, and wakes the sleeper in whichever Region of the table it waits", async () => {
   const { service, store, records, env } = await streamed();
   const [a, b] = [service.newId(), service.newId()];
   const leaseMs = LEASE_MS;
   await service.ask(ACQUIRE, { leaseId: a, body: { leaseMs } });
-  const wake = { taskToken: targets.wait("token-stream") };
+  const wake = { taskToken: targets.wait("token-stream", "us-east-2") };
   await service.ask(ACQUIRE, { leaseId: b, headers: { prefer: "wait=3600" }, body: { leaseMs, wake } });
   for (let beat = 0; beat < 5; beat++) expect((await service.ask(RENEW, { leaseId: a })).status).toBe(200);
   const before = await records();
@@ -81,7 +81,7 @@ it("hears of a release straight on the table, and of no heartbeat, and wakes the
   await store.apply(ADDRESS, { type: "release", key: "ORDER_1", leaseId: a, principal }, oneClock(service.clock));
   const offered = (await records()).filter(passes);
   expect(offered).toHaveLength(1);
-  const agent = composeAgent(env, { log: () => undefined });
+  const agent = composeAgent({ ...env, HOLDFAST_REGIONS: "us-east-1,us-east-2" }, { log: () => undefined });
   expect(await agent({ Records: offered })).toEqual({ batchItemFailures: [] });
   expect(targets.heard.get("token-stream")).toHaveProperty("got.leaseId", b);
   expect(await agent()).toEqual({});

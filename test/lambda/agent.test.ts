@@ -27,7 +27,7 @@ class Scene extends AgentScene {
     return target;
   }
 
-  tell: Tell = (target, outcome) => this.agent().tell(target, outcome);
+  tell: Tell = (...told) => this.agent().tell(...told);
 }
 
 describe.each(STORES)("an agent, %s,", (_where, stores) => {
@@ -283,6 +283,39 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     await its.release(b);
     await its.sleep(its.newId(), { target: "QVJO/+nobody==" });
     expect(await its.sweep()).toEqual({ dead: 1 });
+  });
+
+  it.each([
+    ["a token", (name: string) => `token-${name}`],
+    ["a callback", (name: string) => `QVJO/+${name}==`],
+  ])("tells %s in whichever Region of the table it waits, and takes it for dead if it waits in none", async (_what, named) => {
+    const its = await scene();
+    const regions = ["us-east-1", "us-east-2"];
+    for (const region of regions) {
+      const sleeper = its.newId();
+      const target = await its.sleep(sleeper, { target: targets.wait(named(String(++names)), region) });
+      expect(await its.sweep({ regions })).toEqual({ woken: 1 });
+      expect(targets.heard.get(target)).toHaveProperty("got.leaseId", sleeper);
+      await its.release(sleeper);
+    }
+    await its.sleep(its.newId(), { target: targets.wait(named(String(++names)), "us-west-2") });
+    expect(await its.sweep({ regions })).toEqual({ dead: 1 });
+  });
+
+  it("wakes a sleeper although another Region doesn't answer, and takes nobody for dead meanwhile", async () => {
+    const its = await scene();
+    const tell: Tell = (target, outcome, region) =>
+      region === "us-east-2" ? Promise.reject(new Error("states: no answer")) : its.tell(target, outcome, region);
+    const regions = ["us-east-1", "us-east-2"];
+    const [here, there] = [its.newId(), its.newId()];
+    await its.sleep(here);
+    expect(await its.sweep({ tell, regions })).toEqual({ woken: 1 });
+    await its.release(here);
+    const target = await its.sleep(there, { target: targets.wait(`token-${++names}`, "us-east-2") });
+    expect(await its.sweep({ tell, regions })).toEqual({ failed: 1 });
+    await its.clock.advance(OTHERS_MS);
+    expect(await its.sweep({ regions })).toEqual({ woken: 1 });
+    expect(targets.heard.get(target)).toHaveProperty("got.leaseId", there);
   });
 
   it("tells the token of a retry, although the clock of the first request's function was 3 s ahead", async () => {

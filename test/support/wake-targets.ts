@@ -12,6 +12,8 @@ const OPERATION = /^AWSStepFunctions\.SendTask(Success|Failure)$/;
 const EXECUTION_PATH = /^\/2025-12-01\/durable-executions\/([^/?]+)\?IncludeExecutionData=false$/;
 const PATH = /^\/2025-12-01\/durable-execution-callbacks\/([^/]+)\/(succeed|fail)$/;
 
+const OWN_REGION = "us-east-1";
+
 /** An error of AWS, in the form of the protocol that was used. */
 class Refusal extends Error {
   constructor(
@@ -28,8 +30,8 @@ export interface WakeTargets {
   readonly env: Readonly<Record<string, string>>;
   /** The news of each target, by its token or id. */
   readonly heard: ReadonlyMap<string, Heard>;
-  /** Makes a token or an id under which somebody waits. */
-  wait(name: string): string;
+  /** Makes a token or an id under which somebody waits, in one Region. @param region by default the agent's own */
+  wait(name: string, region?: string): string;
   /** Ends a wait, as a timeout does. */
   timeOut(name: string): void;
   /** Sets the status of an execution; undefined: nothing is kept of it any more. */
@@ -43,13 +45,14 @@ export interface WakeTargets {
 // Over 60 lines: one model or one server, whose parts share its state.
 export async function startWakeTargets(): Promise<WakeTargets> {
   const waiting = new Map<string, "waits" | "over">();
+  const regions = new Map<string, string>();
   const heard = new Map<string, Heard>();
   const executions = new Map<string, string | undefined>();
   let throttled = 0;
 
-  const take = (name: string, over: Refusal, unknown: Refusal): void => {
+  const take = (name: string, region: string, over: Refusal, unknown: Refusal): void => {
     if (throttled > 0) throw (throttled--, new Refusal("ThrottlingException"));
-    const state = waiting.get(name);
+    const state = regions.get(name) === region ? waiting.get(name) : undefined;
     if (state === undefined) throw unknown;
     if (state === "over") throw over;
     waiting.set(name, "over");
@@ -68,7 +71,8 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     const body = JSON.parse(text || "{}") as Record<string, string>;
     const service = headers["x-amz-target"] === undefined ? "lambda" : "states";
     const asked = EXECUTION_PATH.exec(url)?.[1];
-    const [, , , region = "us-east-1"] = (asked === undefined ? body["executionArn"] : decodeURIComponent(asked))?.split(":") ?? [];
+    const [, signed = ""] = /^AWS4-HMAC-SHA256 Credential=local\/\d+\/([^/]+)\//.exec(headers.authorization ?? "") ?? [];
+    const [, , , region = signed] = (asked === undefined ? body["executionArn"] : decodeURIComponent(asked))?.split(":") ?? [];
     if (method !== (asked === undefined ? "POST" : "GET") || !headers.authorization?.includes(`/${region}/${service}/aws4_request`))
       throw new Refusal("AccessDenied", 403);
     if (asked !== undefined) return { Status: statusOf(decodeURIComponent(asked), new Refusal("ResourceNotFoundException", 404)) };
@@ -81,14 +85,14 @@ export async function startWakeTargets(): Promise<WakeTargets> {
       const [, outcome] = OPERATION.exec(String(headers["x-amz-target"])) ?? [];
       const { taskToken = "", output = "", error = "", cause } = body;
       if (!taskToken.startsWith("token-")) throw new Refusal("InvalidToken");
-      take(taskToken, new Refusal("TaskTimedOut"), new Refusal("TaskDoesNotExist"));
+      take(taskToken, region, new Refusal("TaskTimedOut"), new Refusal("TaskDoesNotExist"));
       if (outcome === "Failure" && !cause) throw new Refusal("ValidationException");
       heard.set(taskToken, outcome === "Success" ? { got: JSON.parse(output) } : { failed: error });
       return {};
     }
     const [, id = "", how] = PATH.exec(url) ?? [];
     const name = decodeURIComponent(id);
-    take(name, new Refusal("CallbackTimeoutException"), new Refusal("ResourceNotFoundException", 404));
+    take(name, region, new Refusal("CallbackTimeoutException"), new Refusal("ResourceNotFoundException", 404));
     heard.set(name, how === "succeed" ? { got: body } : { failed: body["ErrorType"] ?? "" });
     return {};
   }
@@ -114,12 +118,16 @@ export async function startWakeTargets(): Promise<WakeTargets> {
     env: {
       AWS_ENDPOINT_URL_SFN: url,
       AWS_ENDPOINT_URL_LAMBDA: url,
-      AWS_REGION: "us-east-1",
+      AWS_REGION: OWN_REGION,
       AWS_ACCESS_KEY_ID: "local",
       AWS_SECRET_ACCESS_KEY: "local",
     },
     heard,
-    wait: (name) => (waiting.set(name, "waits"), name),
+    wait(name, region = OWN_REGION) {
+      waiting.set(name, "waits");
+      regions.set(name, region);
+      return name;
+    },
     timeOut: (name) => void waiting.set(name, "over"),
     setExecution: (arn, status) => void executions.set(arn, status),
     throttle: (calls) => void (throttled = calls),

@@ -3,7 +3,8 @@
  * their minds and die. Agents sweep, at the same time too; they freeze and end at any instant, and what they tell is throttled or lost, or
  * its answer is. An agent never ends a lease whose holder it or another told, and
  * what it tells is true (S18). A sleeper keeps its place for its time, and an offer for two sweeps. Each whose time goes on without faults
- * hears that it has the key, or that it never will (L8). In several Regions each has an agent of its own, and one of them may be lost for good.
+ * hears that it has the key, or that it never will (L8). In several Regions each has an agent of its own, a target waits in one of them, and
+ * one may be lost for good, with those who wait in it.
  */
 import { DEFAULTS } from "../../../lib/core/limits.js";
 import type { WakeTarget } from "../../../lib/core/api/locks.js";
@@ -21,6 +22,7 @@ import type { Bench } from "../oracles/verdict.js";
 import { Random } from "../random.js";
 import { makeHandler } from "../service.js";
 import type { Actor, Stage } from "../stage.js";
+import type { Door } from "../../../lib/testing/regions.js";
 import { Process, World } from "../world.js";
 import { live, sleep } from "./application.js";
 import { Customer } from "./local-queue.js";
@@ -44,6 +46,8 @@ const FROZEN = 0.2;
 /** Whom an agent tells: as a task of Step Functions, it takes one answer while it waits. */
 interface Target {
   readonly customer: Customer;
+  /** The door of the Region in which it waits: it is unknown elsewhere. Undefined: there is one Region. */
+  readonly door: Door | undefined;
   /** The end of its time, by its last request to sleep. After that, nobody repeats news that got lost. */
   untilMs: number;
   state: "waiting" | "told" | "gone";
@@ -76,12 +80,13 @@ export async function checkSleepers(seed: number, bench: Pick<Bench, "coverage" 
   faultProfile.isFoul = false;
   if (regions) {
     regions.heal();
-    // Who waits hears from the agents of the other Regions.
+    // Who waits elsewhere hears from the agents of the other Regions.
     if (random.chance(LOST_REGIONS)) random.pick(regions.doors).state = "silent";
   }
   for (const process of scene.servers) process.wallErrorMs = drawClockError(random, DEFAULTS.clockErrorMs);
   const waiting = [...scene.targets.values()].filter(
-    ({ state, untilMs, customer }) => state === "waiting" && untilMs > world.nowMs && !customer.actor.process.isDead,
+    ({ state, untilMs, customer, door }) =>
+      state === "waiting" && untilMs > world.nowMs && !customer.actor.process.isDead && door?.state !== "silent",
   );
   await world.run(world.nowMs + BOUND_MS, () => waiting.every(({ state }) => state !== "waiting"));
   for (const { state, customer } of waiting)
@@ -142,10 +147,11 @@ async function withSleepers(scene: Scene, actor: Actor): Promise<void> {
 
 /** Waits asleep, and holds the key when it is told. It may change its mind, and its target may stop waiting without a word. */
 async function waitAsleep(scene: Scene, customer: Customer): Promise<void> {
-  const { random, targets, oracle } = scene;
+  const { random, targets, oracle, dynamo } = scene;
   const { actor } = customer;
   const sleepMs = random.pick(SLEEPS_MS);
-  const target: Target = { customer, untilMs: 0, state: "waiting", onTold: () => undefined };
+  const door = dynamo?.regions && random.pick(dynamo.regions.doors);
+  const target: Target = { customer, door, untilMs: 0, state: "waiting", onTold: () => undefined };
   const told = new Promise<void>((resolve) => void (target.onTold = resolve));
   const token = `token-${targets.size}`;
   targets.set(token, target);
@@ -207,7 +213,8 @@ function agentOn(scene: Scene, process: Process, index: number): AgentDeps {
   const { backend, dynamo, oracle, targets } = scene;
   // In several Regions each has an agent.
   const doors = dynamo?.regions?.doors ?? [];
-  const made = dynamo?.clientFor(process, doors[index % doors.length]);
+  const own = doors[index % doors.length];
+  const made = dynamo?.clientFor(process, own);
   const { store, sleepers } = made ?? backend.recordsFor(process);
   const clocks = made ? tableClocks(process, watchTableClock(made.client, process)) : oneClock(process);
   const step = <T>(what: () => Promise<T>): Promise<T> => arrive(scene, process).then(what);
@@ -232,7 +239,8 @@ function agentOn(scene: Scene, process: Process, index: number): AgentDeps {
       read: (address, leaseId) => step(() => sleepers.read(address, leaseId)),
       delete: (sleeper) => step(() => sleepers.delete(sleeper)),
     },
-    tell: teller(scene, process),
+    tell: teller(scene, process, own),
+    regions: own && [own, ...doors.filter((door) => door !== own)].map(({ region }) => region),
     isRunning: async () => true,
     ...{ clocks, clock: process, log: () => undefined },
     onFailure: (error) => {
@@ -253,17 +261,22 @@ async function frozenAfter<T>({ random, faultProfile: { isFoul } }: Scene, proce
   return answer;
 }
 
-/** One request to a target: it may be throttled or lost, and so may its answer. */
-function teller(scene: Scene, process: Process): Tell {
+/** One request to a target: it may be throttled or lost, and so may its answer. Nothing crosses the border of a Region that is cut off. */
+function teller(scene: Scene, process: Process, own: Door | undefined): Tell {
   const { random, faultProfile, oracle, targets } = scene;
   const { mix } = faultProfile;
   const fails = (chance: number): void => {
-    if (faultProfile.isFoul && random.chance(chance)) throw Object.assign(new Error("no answer"), { name: "Told" });
+    if (faultProfile.isFoul && random.chance(chance)) throw unanswered();
   };
-  return async (to: WakeTarget, outcome) => {
+  return async (to: WakeTarget, outcome, region) => {
     await resumed(process);
     fails(mix.throttle + mix.loseRequest);
     const target = targets.get((to as { readonly taskToken: string }).taskToken)!;
+    if (region !== own?.region) {
+      const asked = scene.dynamo?.regions?.doors.find((door) => door.region === region);
+      if (own?.state !== "open" || asked?.state !== "open") throw unanswered();
+    }
+    if (target.door?.region !== region) return "gone";
     if (target.state === "waiting" && target.customer.actor.process.isDead) target.state = "gone";
     const answer = target.state === "waiting" ? "told" : "gone";
     if (target.state === "waiting") {
@@ -275,6 +288,10 @@ function teller(scene: Scene, process: Process): Tell {
     fails(mix.loseReply);
     return answer;
   };
+}
+
+function unanswered(): Error {
+  return Object.assign(new Error("no answer"), { name: "Told" });
 }
 
 /** Checks what a target hears: the lease is its own, with the token of its grant. */
