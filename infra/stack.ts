@@ -12,10 +12,12 @@ export class HoldfastStack extends Stack {
   /** @param locksFor returns the service's options, which may use parameters of this stack */
   constructor(scope: Construct, id: string, props?: StackProps, locksFor: (stack: Stack) => LockServiceProps = () => ({})) {
     super(scope, id, { description: "holdfast: lease locks behind an HTTP API", ...props });
-    this.service = new LockService(this, "Locks", locksFor(this));
+    const options = locksFor(this);
+    this.service = new LockService(this, "Locks", options);
     const { url, api, table, functions, dashboard, log } = this.service;
     const outputs: Record<string, [value: string, description: string]> = {
       Url: [url, "The API's base URL (HOLDFAST_URL)"],
+      ...(options.functionUrl && { FunctionUrl: [this.service.functionUrlFor(), "The function URL for all keys (HOLDFAST_URL)"] }),
       ApiArn: [api.arnForExecuteApi("*", "/*", "$default"), "All of the API, for policies of your own"],
       TableName: [table.tableName, "The table (HOLDFAST_TABLE)"],
       TableArn: [table.tableArn, "The table, for policies of your own"],

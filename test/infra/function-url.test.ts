@@ -6,6 +6,7 @@ import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambd
 import { describe, expect, it } from "vitest";
 import { LockService } from "../../infra/lock-service.js";
 import type { LockServiceProps } from "../../infra/props.js";
+import { HoldfastStack } from "../../infra/stack.js";
 import { type Statement, all } from "./resources.js";
 import { newApp, warningsOf } from "./synthesize.js";
 
@@ -57,6 +58,17 @@ describe("grants by function URL", () => {
     expect(stack.resolve(locks.functionUrlFor())).toEqual(Properties.Environment.Variables.HOLDFAST_URL);
     expect(stack.resolve(locks.functionUrlFor({ prefix: "ORDER_" }))).not.toEqual(stack.resolve(locks.functionUrlFor()));
   });
+});
+
+it("the stack's outputs have the function URL for all keys beside the API's, if there is one", () => {
+  const outputsOf = (props: LockServiceProps) => {
+    const stack = new HoldfastStack(newApp(), "shop", {}, () => props);
+    return (Template.fromStack(stack).toJSON() as { Outputs: Readonly<Record<string, { Value: unknown }>> }).Outputs;
+  };
+  const { Url, FunctionUrl } = outputsOf({ functionUrl: { reservedConcurrency: 20 } });
+  expect(JSON.stringify(Url)).toContain("ApiEndpoint");
+  expect(JSON.stringify(FunctionUrl)).toMatch(/"Fn::GetAtt":\["LocksUrlAliasclients.*","FunctionUrl"\]/);
+  expect(outputsOf({})).not.toHaveProperty("FunctionUrl");
 });
 
 describe("the property functionUrl", () => {

@@ -1,5 +1,5 @@
 /** A table in several Regions: its rules, the service of each Region on it, and their rights. The recorded templates have the rest. */
-import { type Stack as CdkStack, Stack } from "aws-cdk-lib";
+import { type Stack as CdkStack, CfnOutput, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 import { AttributeType, MultiRegionConsistency, StreamViewType, Table, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
@@ -290,6 +290,35 @@ describe("the services of two Regions on one table", () => {
     });
     const [, shop] = all(template, "AWS::Lambda::Function").find(([id]) => id.startsWith("Shop"))!;
     expect(JSON.stringify(shop.Properties.Environment.Variables.HOLDFAST_URL)).toMatch(/ApiEndpoint.*,https:\/\/b\.example\.com/);
+  });
+
+  it("give a client that both grant function URLs those of both, as the outputs of their stacks have them", () => {
+    const app = newApp();
+    const stackIn = (region: string) => new Stack(app, `locks-${region}`, { env: { region }, crossRegionReferences: true });
+    const [east, ohio] = [stackIn("us-east-1"), stackIn("us-east-2")];
+    const props = { functionUrl: { reservedConcurrency: 20 } };
+    const first = new LockService(east, "Locks", { ...props, regions: US });
+    const both = [first, LockService.inRegion(ohio, "Locks", first, props)];
+    const shopStack = stackIn("us-west-2");
+    const code = Code.fromInline("exports.handler = async () => {}");
+    const shop = new LambdaFunction(shopStack, "Shop", { runtime: Runtime.NODEJS_24_X, handler: "index.handler", code });
+    for (const service of both) {
+      service.grantClient(shop, { via: "function-url" });
+      new CfnOutput(Stack.of(service), "FunctionUrl", { value: service.functionUrlFor() });
+    }
+    app.synth();
+    for (const template of [east, ohio].map((stack) => Template.fromStack(stack))) {
+      const host = (template.toJSON() as { Outputs: Record<string, { Value: unknown }> }).Outputs["FunctionUrl"]!.Value;
+      const [url] = Object.keys(template.findResources("AWS::Lambda::Url"));
+      expect(JSON.stringify(host)).toContain(`{"Fn::GetAtt":["${url}","FunctionUrl"]}`);
+      expect(functionOf(template, "url")[1].Properties.Environment.Variables).toMatchObject({
+        HOLDFAST_MOUNT: "function-url",
+        HOLDFAST_REGIONS: expect.stringMatching(/^us-east-\d,us-east-\d$/) as string,
+      });
+    }
+    const [, { Properties }] = all(Template.fromStack(shopStack), "AWS::Lambda::Function").find(([id]) => id.startsWith("Shop"))!;
+    const list = JSON.stringify(Properties.Environment.Variables.HOLDFAST_URL);
+    expect(list).toMatch(/us-?east-?1.*UrlAlias.*FunctionUrl.*,.*us-?east-?2.*UrlAlias.*FunctionUrl/i);
   });
 
   it.each<[what: string, region: string, regions: RegionsOptions | undefined, message: RegExp]>([
