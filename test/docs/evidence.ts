@@ -14,7 +14,7 @@ import { readPage, table } from "./generated.js";
 export function witnesses(): Readonly<Record<string, string>> {
   const read = (name: string) =>
     JSON.parse(readFileSync(join(ROOT, `test/simulation/must-fail-${name}.witnesses.json`), "utf8")) as Record<string, string>;
-  return { ...read("locks"), ...read("queues"), ...read("sleepers"), ...read("regions") };
+  return { ...read("locks"), ...read("queues"), ...read("runs"), ...read("sleepers"), ...read("regions") };
 }
 
 /** Marks a cell without any test. */
