@@ -148,7 +148,7 @@ export function withPresent(
 
 /**
  * Returns the other keys of the set whose hold of `key` has this token, as far as lines tell: a set has one leaseId, so its lines have one hash.
- * A key whose hold is over is none of them. The record of a key doesn't know of any other.
+ * A key whose hold has ended by the log is none of them. The record of a key doesn't know of any other.
  */
 export function heldWith(key: string, fencingToken: number, lines: readonly Line[]): readonly string[] {
   const own = lines.filter((line) => line.kind === "lock" && line.key === key && line.fencingToken === fencingToken);

@@ -225,7 +225,9 @@ function checkResource(scope: Construct, name: keyof typeof KINDS, resource: IRe
   const { account, region } = Stack.of(scope);
   const env = placeOf((resource as unknown as Readonly<Record<string, string>>)[member] ?? "", resource);
   if (isOther(env.region, region) && !others.includes(env.region))
-    throw new Error(`${name}: is in ${env.region}, and the stack in ${region}; it must be in the same Region`);
+    throw new Error(
+      `${name}: is in ${env.region}, and the stack in ${region}; it must be in the same Region${others.length > 0 ? ", or in one with a replica" : ""}`,
+    );
   if (!isOther(env.account, account)) return;
   if (name !== "alarmTopic")
     throw new Error(`${name}: is of the account ${env.account}, and the stack of ${account}; it must be of the same account`);

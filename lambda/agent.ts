@@ -16,7 +16,7 @@ import { createSleeperStore } from "../lib/store/dynamo/sleeper-store.js";
 import { type SweepPlace as TableSweepPlace, type Swept, sweepTable } from "../lib/store/dynamo/sweep.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
-import { type Environment, metricPrefixesOf, policyOf, required, write } from "./compose.js";
+import { type Environment, metricPrefixesOf, policyOf, required, write, listIn } from "./compose.js";
 import { printed } from "./printed.js";
 import { awsIsRunning, awsTell } from "./executions.js";
 
@@ -61,7 +61,7 @@ export function composeAgent(
     store,
     sleepers: createSleeperStore(place),
     tell,
-    regions: (env["HOLDFAST_REGIONS"] ?? "").split(",").filter(Boolean),
+    regions: listIn(env, "HOLDFAST_REGIONS"),
     isRunning,
     clocks,
     clock,

@@ -34,8 +34,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  * - `HOLDFAST_WAKE`: `1` if an agent wakes the sleepers of the table. Without it, requests to sleep are refused.
  * - `HOLDFAST_METRIC_PREFIXES`: key prefixes, separated by commas, with separate metrics.
  * - `HOLDFAST_OWN_URL`: the URL by which clients reach this service, or several, separated by commas. They are written into the table, and a
- *   client with the URLs of several services sees by them that these use one table. In several Regions, a function behind function URLs writes those
- *   by which it is called.
+ *   client with the URLs of several services sees by them that these use one table.
  * - `HOLDFAST_REGIONS`: the Regions of the table's replicas, separated by commas. Such a table has no transactions, so sets are acquired in parts,
  *   and a line `conflict` tells each write that met one of another Region. Without it, the table is one of one Region.
  * - `HOLDFAST_MOUNT`: `function-url` for the function behind function URLs. Without it, the function is behind the API.
@@ -52,14 +51,14 @@ export function compose(
   const tenancy = tenancyOf(env);
   const sampled = number(env, "HOLDFAST_LOG_REFUSALS") ?? 1;
   const prefixes = metricPrefixesOf(env);
-  const doors = [...ownUrlsOf(env)];
-  const isInRegions = (env["HOLDFAST_REGIONS"] ?? "") !== "";
+  const doors = ownUrlsOf(env);
   const onTable = (): Pick<HandlerDeps, "store" | "sleepers"> => {
     const calls = tableCalls(client, {}, { clock: systemClock, random: randomNumber, env });
     const place = { calls, tableName: required(env, "HOLDFAST_TABLE"), region: async () => env["AWS_REGION"] };
     const sleepers = env["HOLDFAST_WAKE"] === "1" && { sleepers: sleeperPutter(place) };
-    const told = isInRegions ? tellingConflicts(calls, () => print({ event: "conflict" })) : calls;
-    const deps = { policy, clock: systemClock, random: randomNumber, doors, transactions: !isInRegions };
+    const transactions = listIn(env, "HOLDFAST_REGIONS").length === 0;
+    const told = transactions ? calls : tellingConflicts(calls, () => print({ event: "conflict" }));
+    const deps = { policy, clock: systemClock, random: randomNumber, doors, transactions };
     return { store: createDynamoStore({ ...place, calls: told, ...deps }), ...sleepers };
   };
   return createHandler({
@@ -71,7 +70,6 @@ export function compose(
     },
     serverWaitMs: serverWaitOf(env),
     mount: mountOf(env),
-    onUrl: (url) => void (isInRegions && !doors.includes(url) && doors.push(url)),
     ...(tenancy !== undefined && { tenancy }),
     ...deps,
     log: (line) => {
@@ -91,13 +89,18 @@ export function tenancyOf(env: Environment): Tenancy | undefined {
 
 /** Returns the key prefixes that `env` gives separate metrics. */
 export function metricPrefixesOf(env: Environment): readonly string[] {
-  return (env["HOLDFAST_METRIC_PREFIXES"] ?? "").split(",").filter(Boolean);
+  return listIn(env, "HOLDFAST_METRIC_PREFIXES");
+}
+
+/** Returns the parts of a variable between its commas; none if it is not set. */
+export function listIn(env: Environment, name: string): readonly string[] {
+  return (env[name] ?? "").split(",").filter(Boolean);
 }
 
 /** Returns the URLs by which clients reach the service. @throws Error naming the variable if one is no URL of http or https */
 function ownUrlsOf(env: Environment): readonly string[] {
   const name = "HOLDFAST_OWN_URL";
-  const urls = (env[name] ?? "").split(",").filter(Boolean);
+  const urls = listIn(env, name);
   for (const url of urls) {
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) throw new Error(`${name}: ${JSON.stringify(url)} is no http URL`);
   }

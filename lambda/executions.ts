@@ -54,7 +54,7 @@ export function awsTell(env: Environment, clock: Clock): Tell {
     const message = messageOf(target, outcome);
     const answer = await send({ ...message, region });
     if (typeof answer === "object") return "told";
-    if (!GONE.has(answer)) throw new Error(`${message.service}: ${answer}`);
+    if (!GONE.has(answer)) throw new Error(`${message.service}${region === undefined ? "" : ` in ${region}`}: ${answer}`);
     return "gone";
   };
 }
@@ -97,7 +97,7 @@ function senderTo(env: Environment, clock: Clock): Send {
     const headers = signer(credentials, signed)(target, text, clock.wallMs());
     const reply = await sendTo(endpoint, headers, text, BOUNDS, clock).catch((error: unknown) => {
       const { code, name } = error as NodeJS.ErrnoException;
-      throw new Error(`${service}: no answer (${code ?? name})`);
+      throw new Error(`${service} in ${region}: no answer (${code ?? name})`);
     });
     return answerIn(reply);
   };

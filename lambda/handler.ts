@@ -25,8 +25,6 @@ export interface HandlerDeps extends ServiceDeps {
   readonly tenancy?: Tenancy;
   /** The gateway that invokes the function. The deployment says it, never an event. @default "api" */
   readonly mount?: Mount;
-  /** Called with the URL of each request by a function URL, which says it: the function can't know it before. @default nobody */
-  readonly onUrl?: (url: string) => void;
 }
 
 /** A gateway: an HTTP API, or the function URLs of aliases. */
@@ -48,7 +46,6 @@ export function createHandler({
   onFailure,
   tenancy,
   mount = "api",
-  onUrl,
   ...deps
 }: HandlerDeps): (event: HttpEvent, invocation?: Invocation) => Promise<HttpResult> {
   const report = (error: unknown, requestId = ""): void => {
@@ -66,7 +63,6 @@ export function createHandler({
     if (!isHttpEvent(received)) return mismounted(API_MOUNT, "this event is of another kind");
     const grant = mount === "api" ? undefined : grantOf(invocation);
     if (mount !== "api" && !grant) return mismounted(URL_MOUNT, `it was invoked as ${invocation.invokedFunctionArn}`);
-    if (grant) onUrl?.(`https://${received.requestContext.domainName}`);
     const operators = grant || !tenancy ? undefined : operatorsRequest(received);
     if (operators && "code" in operators) return problem(operators, undefined);
     const event = operators?.event ?? (grant ? routed(received) : received);

@@ -277,13 +277,23 @@ async function sendToAll(targets: readonly WakeTarget[], outcome: WakeMessage, d
   return answers.some(isTold) ? "told" : "gone";
 }
 
-/** Tells a target in all Regions at the same time. `told`: in one of them, and then the others don't matter. @throws the error of one of which it is not known */
+/**
+ * Tells a target in all Regions at the same time. `told`: in one of them, and then no other is waited for.
+ * @throws the error of one of which it is not known, if none was told
+ */
 async function sendTo(target: WakeTarget, outcome: WakeMessage, { tell, regions = [] }: TellDeps): Promise<"told" | "gone"> {
   if (regions.length === 0) return tell(target, outcome);
-  const answers = await Promise.allSettled(regions.map((region) => tell(target, outcome, region)));
-  if (answers.some(isTold)) return "told";
-  failIfUnknown(answers);
-  return "gone";
+  const answers = regions.map((region) => tell(target, outcome, region));
+  const told = answers.map(async (answer): Promise<"told"> => {
+    if ((await answer) !== "told") throw new Error("Nobody waits there");
+    return "told";
+  });
+  try {
+    return await Promise.any(told);
+  } catch {
+    failIfUnknown(await Promise.allSettled(answers));
+    return "gone";
+  }
 }
 
 type TellDeps = Pick<AgentDeps, "tell" | "regions">;

@@ -1,6 +1,14 @@
 /** A limiter of a client: the requests that it sends and saves, and how its waits end. In memory, with the clock turned. */
 import { describe, expect, it } from "vitest";
-import { type Limiter, type LimiterOptions, type TakeOptions, limitAll, LimitExceededError, LockError } from "../../lib/index.js";
+import {
+  type Limiter,
+  type LimiterOptions,
+  type TakeOptions,
+  InvalidRequestError,
+  limitAll,
+  LimitExceededError,
+  LockError,
+} from "../../lib/index.js";
 import { createLockClient } from "../../lib/testing.js";
 import { createHarness } from "./harness.js";
 
@@ -311,8 +319,30 @@ describe("what was used beyond a take", () => {
   it("is refused by name where no take could cost it", async () => {
     const { asked, locks } = counted();
     const limiter = locks.limiter("partner", TEN);
-    for (const cost of [0, 11, 1.5, undefined]) await expect(limiter.charge(cost!)).rejects.toMatchObject({ field: "cost" });
+    for (const cost of [-1, 11, 1.5, undefined]) await expect(limiter.charge(cost!)).rejects.toMatchObject({ field: "cost" });
+    for (const options of [{ waitMs: 5 }, 5000, null])
+      await expect(limiter.charge(1, options as object)).rejects.toThrow(InvalidRequestError);
+    await limiter.charge(0);
     expect(asked()).toEqual([]);
+  });
+
+  it("is charged by work that goes on while its client closes, which waits for it; control: nothing is taken then", async () => {
+    const { clock, locks, rival } = createHarness();
+    const limiter = locks.limiter("partner", { ...TEN, concurrent: 1 });
+    let close = (): void => undefined;
+    const closes = new Promise<void>((resolve) => (close = resolve));
+    const work = limiter.run(async () => {
+      await closes;
+      await expect(limiter.take()).rejects.toThrow("the client is closed");
+      await limiter.charge(9);
+      return "done";
+    });
+    await clock.advance(1000);
+    const closed = locks.close({ drainMs: 5000 });
+    close();
+    expect(await clock.settle(work)).toBe("done");
+    await clock.settle(closed);
+    expect(await rival.limiter("partner", TEN).remaining()).toEqual([1]);
   });
 });
 

@@ -311,6 +311,12 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     await its.sleep(here);
     expect(await its.sweep({ tell, regions })).toEqual({ woken: 1 });
     await its.release(here);
+    // Nor is it waited for: this one never says anything.
+    const silent: Tell = (to, outcome, region) => (region === "us-east-2" ? new Promise(() => undefined) : its.tell(to, outcome, region));
+    const next = its.newId();
+    await its.sleep(next);
+    expect(await its.sweep({ tell: silent, regions })).toEqual({ woken: 1 });
+    await its.release(next);
     const target = await its.sleep(there, { target: targets.wait(`token-${++names}`, "us-east-2") });
     expect(await its.sweep({ tell, regions })).toEqual({ failed: 1 });
     await its.clock.advance(OTHERS_MS);

@@ -3,7 +3,6 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { REGION_METRICS } from "../../infra/metrics.js";
 import { type Environment, compose } from "../../lambda/compose.js";
-import { aliasOf } from "../../lambda/function-url.js";
 import { createPolicy } from "../../lib/core/policy.js";
 import type { LogLine } from "../../lib/service/log.js";
 import { createMemoryStore } from "../support/memory-store.js";
@@ -111,25 +110,6 @@ describe("the services of one table", () => {
       httpEvent("GET /v1/health", { query: { caller: "1" }, timeEpoch: Date.now() }),
     );
     expect(JSON.parse(body)).toMatchObject({ doors: [A, B] });
-  });
-
-  it.each([
-    ["in several Regions", "us-east-1,us-east-2", [A, B]],
-    ["in one Region, none", undefined, undefined],
-  ])("behind function URLs write those by which they are called, %s", async (_where, regions, doors) => {
-    const { env } = await freshTable();
-    const clock = new VirtualClock();
-    const handler = compose({ ...env, HOLDFAST_MOUNT: "function-url", HOLDFAST_REGIONS: regions }, { clock, log: () => undefined });
-    const invocation = { invokedFunctionArn: `arn:aws:lambda:us-east-1:111122223333:function:url:${aliasOf({})}` };
-    for (const url of [A, A, B]) {
-      const event = httpEvent("GET /v1/locks/{key}", { rawPath: "/v1/locks/A", timeEpoch: clock.wallMs() });
-      const at = { ...event.requestContext, domainName: new URL(url).host };
-      expect((await handler({ ...event, requestContext: at }, invocation)).statusCode).toBe(200);
-    }
-    const { body = "" } = await compose(env, { log: () => undefined })(
-      httpEvent("GET /v1/health", { query: { caller: "1" }, timeEpoch: Date.now() }),
-    );
-    expect((JSON.parse(body) as { readonly doors?: unknown }).doors).toEqual(doors);
   });
 
   it("write at most 32: the item is read by every new process", async () => {

@@ -27,7 +27,7 @@ interface Limit {
 /** Charges the limit `cost`, by a take that nobody starts by: its wait is the longest, so it has room for what is owed. @throws as `Limiter.charge` */
 export async function charge({ session, ...limit }: Limit, cost: number, timeoutMs?: number): Promise<void> {
   const request = { ...limit, cost, waitMs: LIMITS.takeWaitMaxMs };
-  await session.carryOut(`charge ${limit.key}`, (call) => session.deps.api.take(request, call), undefined, timeoutMs);
+  await session.carryOut(`charge ${limit.key}`, (call) => session.deps.api.take(request, call), { mostMs: timeoutMs, ofWork: true });
 }
 
 /** Shuts the limit. Resolves once every take that is sent afterwards is refused. @throws as `Limiter.shut` */
@@ -35,7 +35,7 @@ export async function shut({ session, key, rates }: Limit, options: ShutOptions,
   checkOptions("shut", options, SHUT, "forMs", "reason");
   const { forMs, reason } = options;
   const ask: Parameters<typeof session.carryOut>[1] = (call) => session.deps.api.shutLimit({ key, rates, forMs, reason }, call);
-  await session.carryOut(`shut ${key}`, ask, undefined, timeoutMs);
+  await session.carryOut(`shut ${key}`, ask, { mostMs: timeoutMs, ofWork: true });
 }
 
 /** The longest time for which the error of work waits for its shut, in ms. */

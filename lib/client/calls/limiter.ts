@@ -80,9 +80,10 @@ export interface Limiter {
   run<T>(options: LimitedOptions, work: (lease: Lease | undefined) => Promise<T> | T): Promise<T>;
   /**
    * Charges what was used beyond a take, such as the tokens of an answer, and waits for nothing: takes that come later start when it has flowed in.
-   * After a lost reply the request is sent again, and charged twice: stricter, never looser.
-   * @param cost the amount of every rate, at most the smallest burst
-   * @throws LimitExceededError if more than what flows in within a day would be owed: nothing is charged then; otherwise as `take`
+   * After a lost reply the request is sent again, and charged once more: stricter, never looser. A client that closes sends it too.
+   * @param cost the amount of every rate, at most the smallest burst; of 0, nothing is sent
+   * @throws LimitExceededError, and nothing is charged, if more than what flows in within a day would be owed, or if there is no room and the
+   *   clocks are over 2 s apart; LockError `limit-mismatch` if others use the name with other rates; LockUnavailableError if there was no response
    */
   charge(cost: number, options?: Pick<TakeOptions, "timeoutMs">): Promise<void>;
   /**
@@ -222,9 +223,10 @@ export class NamedLimiter implements Limiter {
     return limit === undefined ? started(undefined) : this.#locks().withLock(this.name, { limit, waitMs, signal }, started);
   }
 
-  async charge(cost: number, { timeoutMs }: Pick<TakeOptions, "timeoutMs"> = {}): Promise<void> {
-    this.check("charge", { cost, timeoutMs }, {}, "cost");
-    await (await writing()).charge(this.#limit, cost, timeoutMs);
+  async charge(cost: number, options: Pick<TakeOptions, "timeoutMs"> = {}): Promise<void> {
+    checkOptions("charge", options, { timeoutMs: TIMEOUT });
+    this.#costFrom(0)("cost", cost);
+    if (cost > 0) await (await writing()).charge(this.#limit, cost, options.timeoutMs);
   }
 
   async shut(options: ShutOptions): Promise<void> {
@@ -245,9 +247,13 @@ export class NamedLimiter implements Limiter {
   }
 
   /** @throws InvalidRequestError naming the option of a take that is invalid, or that the rates never allow. */
-  check(what: string, options: TakeOptions, more: Checks<object> = {}, ...required: readonly "cost"[]): void {
-    const cost = whole(1, costMaxOf(this.#rates), "it takes at most the smallest burst of the rates: a whole number");
-    checkOptions(what, options, { cost, ...TAKE, ...more }, ...required);
+  check(what: string, options: TakeOptions, more: Checks<object> = {}): void {
+    checkOptions(what, options, { cost: this.#costFrom(1), ...TAKE, ...more });
+  }
+
+  /** Returns the check of a cost: from `least` to what the rates allow. */
+  #costFrom(least: number) {
+    return whole(least, costMaxOf(this.#rates), "it takes at most the smallest burst of the rates: a whole number");
   }
 
   /** @throws LockError as this client was refused the same take lately, if that still holds at the end of the wait */
@@ -279,7 +285,7 @@ export class NamedLimiter implements Limiter {
       const request = { key: this.#key, rates: this.#rates, cost };
       // The wait counts from the call, so a request that is sent again asks for what is left of it.
       const ask = (attempt: CallOptions) => api.take({ ...request, waitMs: Math.max(0, waitMs - Math.ceil(passedMs())) }, attempt);
-      const { startInMs, remaining } = await session.carryOut(what, ask, giveUp, timeoutMs).catch((error: unknown) => {
+      const { startInMs, remaining } = await session.carryOut(what, ask, { signal: giveUp, mostMs: timeoutMs }).catch((error: unknown) => {
         throwIfAborted(giveUp);
         if (isA(error, LockError) && REFUSALS.has(error.code))
           refusedTakes.add(this.#key, { rates: this.#rates, cost, askedAt, code: error.code, retryAfterMs: error.retryAfterMs ?? 0 });

@@ -17,7 +17,6 @@ import { type Checks, checkOptions, metaOf } from "../wire/checks.js";
 import { errorOf, InvalidRequestError, readErrorOf } from "../wire/errors.js";
 import { type LockClientEvent, emitQuietly } from "../wire/events.js";
 import { type InvocationContext, capBudgetMs, capLeaseMs, capWaitMs, firstAnswerMs } from "../wire/invocation.js";
-import type { StopSignal } from "../wire/lazy-abort.js";
 import type { Outage } from "../wire/outage.js";
 import { type RetryBounds, boundsFor, retry, SHORT_ATTEMPT_MS } from "../wire/retry.js";
 import type { ClientOptions } from "./client-options.js";
@@ -52,6 +51,8 @@ export function orNothing<A extends { readonly ok: true }>(answer: A | Refusal):
 /** The bounds of an operation that needs no lease; `mostMs` is for all of its attempts. */
 interface Bounds extends Pick<RetryBounds, "signal" | "once"> {
   readonly mostMs?: number | undefined;
+  /** True for what work says that has begun: it is sent while the client closes, which waits for it. @default false */
+  readonly ofWork?: boolean | undefined;
 }
 
 /** The dependencies of the calls, besides the leases. */
@@ -120,14 +121,13 @@ export class Session {
     });
   }
 
-  /** Carries out an operation that needs no lease, within its budget, or until `signal` aborts. @throws LockError for a refusal. */
+  /** Carries out an operation that needs no lease, within its bounds. @throws LockError for a refusal, and if the client is closed */
   async carryOut<A extends { readonly ok: true }>(
     what: string,
     attempt: (options: CallOptions) => Promise<A | Refusal>,
-    signal?: StopSignal,
-    mostMs?: number,
+    bounds: Omit<Bounds, "once"> = {},
   ): Promise<A> {
-    const answer = await this.#answer(attempt, { signal, mostMs });
+    const answer = await this.#answer(attempt, bounds);
     if (!answer.ok) throw errorOf(answer, what);
     return answer;
   }
@@ -145,13 +145,14 @@ export class Session {
 
   async #answer<A extends { readonly ok: true }>(
     attempt: (options: CallOptions) => Promise<A | Refusal>,
-    { signal, once = false, mostMs = CALL_BUDGET_MS }: Bounds,
+    { signal, once = false, mostMs = CALL_BUDGET_MS, ofWork = false }: Bounds,
   ): Promise<A | Refusal> {
-    if (this.registry.closedBy) throw closedError();
+    if (this.registry.closedBy && !ofWork) throw closedError();
     const budgetMs = capBudgetMs(mostMs, this.context);
     const attemptMs = once ? budgetMs : Math.max(SHORT_ATTEMPT_MS, budgetMs / 2);
-    const { answer } = await retry(attempt, { attemptMs, budgetMs, signal, once }, this.deps);
-    return answer;
+    const answered = retry(attempt, { attemptMs, budgetMs, signal, once }, this.deps);
+    if (ofWork) this.registry.track(answered);
+    return (await answered).answer;
   }
 
   /** Asks for a page of what begins with the client's prefix and `options.prefix`. @throws LockError for a refusal */

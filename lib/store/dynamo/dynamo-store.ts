@@ -53,10 +53,7 @@ interface DynamoStoreDeps extends CompareAndSetDeps, TablePlace {
   readonly calls: TableCalls;
   /** False on a table that has no transactions: a set is acquired in parts (set-in-parts.ts). @default true */
   readonly transactions?: boolean | undefined;
-  /**
-   * The doors by which this store's callers reach the table, such as the service's URL. They are written into the table, and so are those that are
-   * added to this list later. @default none
-   */
+  /** The doors by which this store's callers reach the table, such as the service's URL. They are written into the table. @default none */
   readonly doors?: readonly string[] | undefined;
 }
 
@@ -80,8 +77,6 @@ class DynamoStore implements LockStore {
   readonly #ownDoors: readonly string[];
   readonly #hasTransactions: boolean;
   #tenancy: Promise<TableTenancy> | undefined;
-  /** The number of own doors when the table's item was read. */
-  #doorsAt = 0;
 
   constructor({ calls, tableName, region, transactions = true, doors = [], ...deps }: DynamoStoreDeps) {
     const { clockErrorMs, retentionMs } = deps.policy;
@@ -235,9 +230,6 @@ class DynamoStore implements LockStore {
   }
 
   tenancy(mine: TableTenancy): Promise<TableTenancy> {
-    const { length } = this.#ownDoors;
-    if (length > this.#doorsAt) this.#tenancy = undefined;
-    this.#doorsAt = length;
     this.#tenancy ??= this.#recordedTenancy(mine).catch((error: unknown) => {
       this.#tenancy = undefined; // The next request tries again.
       throw error;
