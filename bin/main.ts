@@ -189,7 +189,7 @@ function misuse({ message }: CommanderError, argv: readonly string[]): CliError 
 }
 
 /** Returns the version of the package that contains this file. */
-function version(): string {
+export function version(): string {
   const manifest = createRequire(import.meta.url)("holdfast/package.json") as { readonly version: string };
   return manifest.version;
 }

@@ -270,7 +270,13 @@ export async function wake(sleeper: Sleeper, record: LockRecord | undefined, dep
   return over("dead");
 }
 
-/** Tells all targets at the same time. `told`: one of them, or more. @throws the error of one of which it is not known */
+type TellDeps = Pick<AgentDeps, "tell" | "regions">;
+type Told = PromiseSettledResult<"told" | "gone">;
+
+/**
+ * Tells all targets at the same time. `told`: one of them, or more.
+ * @throws the error of one of which it is not known, even if another was told: the next sweep tells it again
+ */
 async function sendToAll(targets: readonly WakeTarget[], outcome: WakeMessage, deps: TellDeps): Promise<"told" | "gone"> {
   const answers = await Promise.allSettled(targets.map((target) => sendTo(target, outcome, deps)));
   failIfUnknown(answers);
@@ -295,9 +301,6 @@ async function sendTo(target: WakeTarget, outcome: WakeMessage, { tell, regions 
     return "gone";
   }
 }
-
-type TellDeps = Pick<AgentDeps, "tell" | "regions">;
-type Told = PromiseSettledResult<"told" | "gone">;
 
 function isTold(answer: Told): boolean {
   return answer.status === "fulfilled" && answer.value === "told";

@@ -597,7 +597,8 @@ class _Calls(Generic[L]):
 
     def _charge(self, name: str, rates: Sequence[Rate], cost: int) -> Steps[None]:
         # A take that nobody starts by: the longest wait has room for what is owed.
-        yield from self._of_limit(name, "takes", rates, {"cost": cost, "waitMs": _ms(86_400)})
+        if cost != 0:
+            yield from self._of_limit(name, "takes", rates, {"cost": cost, "waitMs": _ms(86_400)})
 
     def _shut(self, name: str, rates: Sequence[Rate], seconds: float, reason: str) -> Steps[None]:
         yield from self._of_limit(name, "shut", rates, {"forMs": _ms(seconds), "reason": reason})
@@ -1466,7 +1467,7 @@ class Client(_Calls[Lock]):
 
     def charge(self, name: str, rates: Sequence[Rate], *, cost: int) -> None:
         """Charges what was used beyond a take, such as the tokens of an answer, and waits for nothing: takes that come later start when it has
-        flowed in. Raises `Problem` with the code `rate-limited`, and charges nothing, if a day's inflow isn't enough for all that is owed."""
+        flowed in. Of 0, nothing is sent. Raises `Problem` with the code `rate-limited`, and charges nothing, if a day's inflow isn't enough for all that is owed."""
         _carry_out(self._charge(name, rates, cost))
 
     def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:

@@ -435,8 +435,8 @@ class Limits(unittest.TestCase):
     def test_charges_what_was_used_and_later_takes_wait_for_it(self) -> None:
         locks, name, rates = Client(URL), fresh("LIMIT"), [Rate(5, per=100, burst=5)]
         locks.take(name, rates)
-        for _ in range(2):
-            locks.charge(name, rates, cost=5)
+        for cost in (5, 0, 5):
+            locks.charge(name, rates, cost=cost)
         with self.assertRaises(Problem) as refused:
             locks.take(name, rates)
         self.assertEqual(refused.exception.code, "rate-limited")
