@@ -1467,7 +1467,8 @@ class Client(_Calls[Lock]):
 
     def charge(self, name: str, rates: Sequence[Rate], *, cost: int) -> None:
         """Charges what was used beyond a take, such as the tokens of an answer, and waits for nothing: takes that come later start when it has
-        flowed in. Of 0, nothing is sent. Raises `Problem` with the code `rate-limited`, and charges nothing, if a day's inflow isn't enough for all that is owed."""
+        flowed in. Of 0, nothing is sent. Raises `Problem` with the code `rate-limited`, and charges nothing, if a day's inflow isn't enough for
+        all that is owed."""
         _carry_out(self._charge(name, rates, cost))
 
     def shut(self, name: str, rates: Sequence[Rate], *, seconds: float, reason: str) -> None:
