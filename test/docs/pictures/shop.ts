@@ -59,7 +59,8 @@ export async function openShop(url: string): Promise<Shop> {
   await acquire("checkout-2", "ORDER_1244");
   await Promise.all(sold);
   const calls = callPartner(createdBy);
-  await acquire("warehouse-1", BUSY_KEY, { leaseMs: 20_000 });
+  // It moves goods to a shelf, so it holds both together.
+  await createdBy("warehouse-1").acquireAll([BUSY_KEY, "SHELF_12"], { leaseMs: 20_000, waitMs: 10 * MINUTE_MS });
   queue("checkout-1", "ORDER_1231");
   await delay(5_000);
   queue("shop-eu-4", BUSY_KEY);
