@@ -109,6 +109,12 @@ export const ROWS: readonly Row[] = [
   semaphore(3, 16, 4, least({ used: 0.7 })),
   semaphore(20, 25, 8, least({ used: 0.5 })),
   semaphore(20, 64, 4, [...least({ perSecond: 80 }), ...most({ units: 12 })]),
+  {
+    name: "4 keys with a semaphore of 5 each, 64 callers × 4, holds of 50 ms",
+    scene: turns({ permits: 20, keys: 4, callers: 64, rounds: 4, holdMs: 50, way: "direct" }),
+    naive: turns({ permits: 20, keys: 4, callers: 64, rounds: 4, holdMs: 50, way: "naive" }),
+    targets: most({ failed: 0, times: 1.5, units: 8, p99Ms: 400 }),
+  },
   semaphore(20, 64, 2, [...least({ perSecond: 80 }), ...most({ units: 12 })], true),
   ...([16, 64] as const).flatMap((callers) =>
     (["timeout", "abort"] as const).map((how) => ({

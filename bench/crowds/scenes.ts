@@ -26,6 +26,8 @@ export interface Turns {
   readonly way: Way | "naive";
   /** @default 1: a mutex */
   readonly permits?: number;
+  /** The number of keys that each have an equal part of the permits. A caller always takes the same key. @default 1 */
+  readonly keys?: number;
   /** @default 45 000 */
   readonly waitMs?: number;
   /** Through `limiter.run`, in place of a semaphore. @default false */
@@ -46,6 +48,7 @@ export function turns({
   holdMs,
   way,
   permits = 1,
+  keys = 1,
   waitMs = 45_000,
   byLimiter = false,
   clockErrorMs,
@@ -54,7 +57,7 @@ export function turns({
   return (seed) => {
     const arena = new Arena(seed, { ...(rounds > 1 && GOES_ON), ...behaviour }, clockErrorMs);
     const scene = async (): Promise<Figures> => {
-      const holds = await holdersOf(arena, count, way, permits, waitMs, byLimiter);
+      const holds = await holdersOf(arena, { callers: count, way, permits, keys, waitMs, byLimiter });
       const waits: { cameMs: number; grantedMs: number }[] = [];
       let [failed, firstMs, lastMs, heldMs] = [0, 0, 0, 0];
       const before = arena.counts();
@@ -96,25 +99,22 @@ export function turns({
   };
 }
 
-async function holdersOf(
-  arena: Arena,
-  count: number,
-  way: Turns["way"],
-  permits: number,
-  waitMs: number,
-  byLimiter: boolean,
-): Promise<readonly Hold[]> {
-  if (way === "naive") return Array.from({ length: count }, () => naiveCaller(arena, "ORDER_1231", permits, waitMs));
+type Holders = Required<Pick<Turns, "callers" | "way" | "permits" | "keys" | "waitMs" | "byLimiter">>;
+
+async function holdersOf(arena: Arena, { callers: count, way, permits, keys, waitMs, byLimiter }: Holders): Promise<readonly Hold[]> {
+  const limit = permits / keys;
+  const keyOf = (order: number): string => (keys === 1 ? "ORDER_1231" : `ORDER_1231_${order % keys}`);
+  if (way === "naive") return Array.from({ length: count }, (_, order) => naiveCaller(arena, keyOf(order), limit, waitMs));
   const callers = await arena.callers(count, way);
-  const options = permits === 1 ? { waitMs } : { waitMs, limit: permits };
-  const held = (client: LockClient, work: () => Promise<void>): Promise<void> =>
+  const options = permits === 1 ? { waitMs } : { waitMs, limit };
+  const held = (client: LockClient, key: string, work: () => Promise<void>): Promise<void> =>
     byLimiter
-      ? client.limiter("ORDER_1231", { rates: [{ count: 10_000, perMs: 1000, burst: 10_000 }], concurrent: permits }).run({ waitMs }, work)
-      : client.withLock("ORDER_1231", options, work);
+      ? client.limiter(key, { rates: [{ count: 10_000, perMs: 1000, burst: 10_000 }], concurrent: limit }).run({ waitMs }, work)
+      : client.withLock(key, options, work);
   return callers.map(
-    ({ use }) =>
+    ({ use }, order) =>
       (work) =>
-        use((client) => held(client, work)),
+        use((client) => held(client, keyOf(order), work)),
   );
 }
 
