@@ -1,8 +1,7 @@
 /**
  * The agent that wakes sleepers. It has no lock rule of its own: it claims the key as a polling client would, by the sleeper's own acquire,
  * and then tells the sleeper's target. It sweeps over all sleepers once a minute, so nothing that gets lost can lose a waiter
- * (decision 046). Between sweeps,
- * it wakes those of a key that a release has just offered. For each:
+ * (decision 046). Between sweeps, it wakes those of a key that a release has just offered. For each:
  *
  *  1. its id is not in the record, or its time is over   → cancelled; its targets are told that it lost its place
  *  2. it was granted the key lately                      → left to the agent that claimed it
@@ -90,6 +89,8 @@ const VERDICT_MS = 10_000;
 const OTHERS_MS = 30_000;
 /** A sweep lists, and looks at sleepers, for so long. After that it asks about executions. The next sweep begins a minute after it. */
 const LIST_MS = 30_000;
+/** Those of a key that was offered are looked at for so long. The next sweep looks at the rest. */
+const OFFERED_MS = 30_000;
 /** A sweep asks about no further execution after this time. */
 const SWEEP_MS = 45_000;
 /** The time between the beginnings of two sweeps. */
@@ -187,13 +188,16 @@ function inTurn(due: readonly DueTie[]): readonly DueTie[] {
     .map(({ tie }) => tie);
 }
 
-/** Wakes the sleepers to whom a key is offered. Returns the result of each. @throws StoreUnavailable before anything was told */
+/**
+ * Wakes the sleepers to whom a key is offered, for half a minute at most. Returns the result of each.
+ * @throws StoreUnavailable before anything was told
+ */
 export async function wakeOffered(address: Address, deps: AgentDeps): Promise<readonly unknown[]> {
   const { offers = [] } = (await deps.store.read(address)) ?? {};
   const asleep = offers.filter((offer) => offer.asleep === true);
   const found = await Promise.all(asleep.map(({ leaseId }) => deps.sleepers.read(address, leaseId)));
   const sleepers = found.filter((sleeper) => sleeper !== undefined);
-  return sweepKey(sleepers, deps);
+  return sweepKey(sleepers, deps, deps.clock.monotonicMs() + OFFERED_MS);
 }
 
 /**
@@ -203,7 +207,7 @@ export async function wakeOffered(address: Address, deps: AgentDeps): Promise<re
 async function sweepKey(
   entries: readonly (Sleeper | TiedLease)[],
   deps: AgentDeps,
-  untilMs = Number.POSITIVE_INFINITY,
+  untilMs: number,
 ): Promise<readonly (WakeResult | TieResult | DueTie)[]> {
   const results: (WakeResult | TieResult | DueTie)[] = [];
   let record: LockRecord | undefined;

@@ -1,7 +1,7 @@
 /** Sleepers from their request to the wake, on records in memory and on an engine. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
-import { type Tell, wake } from "../../lib/service/agent.js";
+import { type Tell, wake, wakeOffered } from "../../lib/service/agent.js";
 import { oneClock } from "../../lib/service/clocks.js";
 import { VirtualClock } from "../../lib/testing/virtual-clock.js";
 import { ACQUIRE } from "../support/direct-service.js";
@@ -407,5 +407,17 @@ describe.each(STORES)("an agent, %s,", (_where, stores) => {
     expect(await its.sweep({ tell: silent })).toMatchObject({ failed: 20 });
     expect(asked).toBe(6);
     expect(await its.sweep()).toEqual({ lost: 20, asleep: 1 });
+  });
+
+  it("leaves the rest of those whom a release offered the key to the next sweep, if their targets don't answer", async () => {
+    const its = await behindA();
+    const shared = { mode: "shared" };
+    for (let one = 0; one < 8; one++) await its.sleep(its.newId(), shared);
+    await its.release(its.a);
+    await its.release(its.b);
+    const silent: Tell = async () => (await its.clock.advance(5000), Promise.reject(new Error("no answer")));
+    const address = { namespace: "default", kind: "locks", key: "ORDER_1" } as const;
+    expect(await wakeOffered(address, its.agent({ tell: silent }))).toHaveLength(8);
+    expect(its.failures.filter((failure) => failure.includes("no time left"))).toHaveLength(2);
   });
 });
