@@ -24,7 +24,7 @@ import { createMetrics } from "./metrics.js";
 import { createMonitoring, createTickAlarm } from "./monitoring.js";
 import { type LockServiceProps, PROPS, checkNames, checkProps, checkResources } from "./props.js";
 import { replicasOf } from "./regions.js";
-import { type LockTable, createRegionalTable, createTable, unfitnessOf } from "./table.js";
+import { type LockTable, createRegionalTable, createTable, streamOf, unfitnessOf } from "./table.js";
 import { createTableSweep } from "./table-sweep.js";
 import { createAgent, NO_STREAM_WARNING } from "./waking.js";
 
@@ -104,7 +104,8 @@ export class LockService extends Construct {
     });
     service.node.addDependency(first.table);
     // The stream of the first one's replica has every write, and its agent tells in all Regions (decision 117).
-    if (first.agent) Annotations.of(service).acknowledgeWarning(NO_STREAM_WARNING, "the first service's agent reads the stream");
+    if (first.agent && streamOf(first.table) !== undefined)
+      Annotations.of(service).acknowledgeWarning(NO_STREAM_WARNING, "the first service's agent reads the stream");
     service.#urlsOf = first.#urlsOf;
     return service;
   }

@@ -261,21 +261,16 @@ describe("the services of two Regions on one table", () => {
     expect(globalTable(east)["StreamSpecification"]).toEqual({ StreamViewType: StreamViewType.NEW_AND_OLD_IMAGES });
   });
 
-  it.each([
-    ["don't warn", true],
-    ["warn", false],
-  ])("%s that the stream of the second Region's replica isn't known, if the first one has an agent: %s", (_what, wake) => {
+  const byName = (scope: Stack) => TableV2.fromTableName(scope, "Mine", "locks");
+  it.each<[says: string, of: string, props: (scope: Stack) => LockServiceProps]>([
+    ["don't warn", "has an agent and the table's stream", () => ({ wake: true })],
+    ["warn", "has an agent, and a table whose stream isn't known", (scope) => ({ wake: true, table: byName(scope) })],
+    ["warn", "has no agent", () => ({})],
+  ])("%s that the stream of the second Region's replica isn't known, if the first one %s", (says, _of, props) => {
     const [first, second] = ["us-east-1", "us-east-2"].map((region) => new Stack(newApp(), "locks", { env: { region } })) as [Stack, Stack];
-    LockService.inRegion(
-      second,
-      "Locks",
-      new LockService(first, "Locks", { regions: US, wake, table: TableV2.fromTableName(first, "Mine", "locks") }),
-      {
-        wake: true,
-      },
-    );
+    LockService.inRegion(second, "Locks", new LockService(first, "Locks", { regions: US, ...props(first) }), { wake: true });
     const ofTheStream = warningsOf(second).filter((text) => text.startsWith("wake: the table has no stream"));
-    expect(ofTheStream).toHaveLength(wake ? 0 : 1);
+    expect(ofTheStream).toHaveLength(says === "warn" ? 1 : 0);
   });
 
   it("give a client that both grant the URLs of both, the nearest first", () => {
