@@ -9,6 +9,7 @@
 import type { DurableContext, Duration, StepConfig } from "@aws/durable-execution-sdk-js";
 import { isA } from "../core/brand.js";
 import { errorOf, InvalidRequestError, LockLostError } from "../client/wire/errors.js";
+import type { HeldLease } from "../client/hold/lease.js";
 import type { Lease } from "../client/hold/lease-types.js";
 import { refused } from "../client/wire/checks.js";
 import { type Session, CALL_BUDGET_MS } from "../client/calls/session.js";
@@ -81,6 +82,9 @@ export class ExecutionLease<C extends Context> {
   readonly key: string;
   readonly #settings: LeaseSettings;
   #leaseId: LeaseId = "";
+  /** The lease, as each step that runs in this process has it. */
+  readonly #inSteps = new Set<HeldLease>();
+  #isOver = false;
 
   constructor(ctx: C, session: Session, settings: LeaseSettings) {
     this.ctx = ctx;
@@ -165,7 +169,10 @@ export class ExecutionLease<C extends Context> {
     const lease = await session.holds.adopt({ answer: { ...answer, lease: view }, ...when }, {}, { kind }).catch(throwOwn);
     const { mode, permits } = lease;
     const held = { uses: [{ ...use, kind, mode, permits }], of: session.deps.api, hold: lease };
+    this.#inSteps.add(lease);
     try {
+      if (this.#isOver) lease.abandon("released");
+      lease.assertHeld();
       const these = kind === "locks" ? { ...held, lease } : held;
       const result = await session.registry.during(lease, false, () => runHolding(these, () => body(lease)));
       lease.assertHeld();
@@ -175,7 +182,17 @@ export class ExecutionLease<C extends Context> {
       throwOwn(lease.ending.reason);
     } finally {
       lease.abandon();
+      this.#inSteps.delete(lease);
     }
+  }
+
+  /**
+   * Stops treating the lease as held, also in steps that still run because the work didn't wait for them. Comes before each request by which
+   * another may get the key.
+   */
+  leave(): void {
+    this.#isOver = true;
+    for (const lease of this.#inSteps) lease.abandon("released");
   }
 
   async #wait(name: string, duration: Duration): Promise<void> {
@@ -202,6 +219,7 @@ export class ExecutionLease<C extends Context> {
    */
   async end(what: "release" | "give up"): Promise<LeaseState | undefined> {
     const { key } = this;
+    if (what === "release") this.leave();
     try {
       return await this.ctx.step(`${key}: ${what}`, async () => {
         const { answer } = await this.retried((options) => this.session.deps.api.release(this.ref, options), what === "release");

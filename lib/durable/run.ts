@@ -182,6 +182,7 @@ async function look(lease: ExecutionLease<Context>): Promise<Omit<Waited, "secon
 
 function record(lease: ExecutionLease<Context>, outcome: OutcomeInput): Promise<Recorded | Refusal> {
   const { ctx, key, ref, session } = lease;
+  lease.leave();
   return ctx.step(`${key}: outcome`, ({ attempt }) =>
     lease.send((options) => session.deps.api.complete({ ...ref, outcome }, options), attempt, { untilDecided: true }),
   );

@@ -223,6 +223,49 @@ describe("the lease of a durable execution", () => {
     expect(namesOf(order)).toContain("STEP charge: FAILED");
   });
 
+  it("is over in a step that the work didn't wait for, before its release is sent", async () => {
+    const its = scene();
+    const [begun, end] = [createGate(), createGate()];
+    const atRelease: unknown[] = [];
+    const order = its.start("a", (lock) =>
+      Promise.all([
+        lock.step("charge", async (lease) => {
+          its.onRequest = async () => void atRelease.push(its.requests.at(-1)?.slice(0, 6), lease.isHeld(), lease.signal.aborted);
+          begun.open();
+          await end.opened;
+        }),
+        begun.opened.then(() => Promise.reject(new Error("no stock"))),
+      ]),
+    );
+    await its.lambda.run();
+    end.open();
+    expect(order).toMatchObject({ status: "FAILED", error: { ErrorMessage: "no stock" } });
+    expect(atRelease).toEqual(["DELETE", false, true]);
+  });
+
+  it("begins no step whose renewal is answered once the release is on its way", async () => {
+    const its = scene();
+    const [asked, released] = [createGate(), createGate()];
+    let began = 0;
+    its.start("a", (lock) =>
+      Promise.all([lock.step("charge", async () => void began++), asked.opened.then(() => Promise.reject(new Error("no stock")))]),
+    );
+    its.onRequest = async () => {
+      const request = its.requests.at(-1);
+      if (request?.endsWith("/renew")) {
+        asked.open();
+        await released.opened;
+      } else if (request?.startsWith("DELETE")) {
+        released.open();
+        // The renewal comes first.
+        await new Promise(setImmediate);
+      }
+    };
+    await its.lambda.run();
+    expect(its.requests.map((request) => request.replace(/ .*\//, " "))).toEqual(["PUT {id}", "POST renew", "DELETE {id}"]);
+    expect(began).toBe(0);
+  });
+
   it("that was taken after the last step makes the execution no success", async () => {
     const its = scene();
     const order = its.start("a", async ({ fencingToken }) => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { FinalError } from "../../lib/client/wire/errors.js";
 import { withDurableRun } from "../../lib/durable.js";
+import { createGate } from "../support/run-gate.js";
 import type { Execution, Handler, RequestPoint } from "./durable-lambda.js";
 import { type Scene, KEY, scene } from "./scene.js";
 
@@ -154,6 +155,25 @@ describe("the failure of a durable run", () => {
     const second = its.startRun("b", async ({ attempt }) => attempt);
     await its.lambda.run();
     expect(second.result).toMatchObject({ value: 2 });
+  });
+
+  it("ends the lease in a step that the work didn't wait for, before it is recorded", async () => {
+    const its = scene();
+    const [begun, end] = [createGate(), createGate()];
+    const atOutcome: unknown[] = [];
+    its.startRun("a", (run) =>
+      Promise.all([
+        run.step("charge", async (lease) => {
+          its.onRequest = async () => void atOutcome.push(its.requests.at(-1)?.split("/").at(-1), lease.isHeld(), lease.signal.aborted);
+          begun.open();
+          await end.opened;
+        }),
+        begun.opened.then(() => Promise.reject(new Error("declined"))),
+      ]),
+    );
+    await its.lambda.run();
+    end.open();
+    expect(atOutcome).toEqual(["outcome", false, true]);
   });
 
   it("is final if a step throws a FinalError: it isn't tried again, here or in another execution", async () => {

@@ -17,7 +17,7 @@ import type { LeaseId } from "../../core/lease-id.js";
 import type { CallOptions, LeaseRef, NotifyRequest } from "../../core/api/locks.js";
 import * as DEFAULTS from "../../core/request-defaults.js";
 import { conditionChars } from "../../core/request-limits.js";
-import { errorOf, isUnanswered, LockError, LockLostError, LockTimeoutError, releasedError } from "../wire/errors.js";
+import { errorOf, isUnanswered, LockError, LockLostError, LockTimeoutError, endedError } from "../wire/errors.js";
 import { capBudgetMs, capLeaseMs, capWaitMs } from "../wire/invocation.js";
 import type { WaitOptions } from "./lease-types.js";
 import { CHECKS, checkOptions, text } from "../wire/checks.js";
@@ -251,7 +251,7 @@ async function takeBack({ lease, params, waiting, stop, what, deps }: WaitParts,
 /** Ends the lease, which holds nothing now. Returns the error for the caller: a loss, unless the caller itself gave up. */
 function endedBy(error: unknown, lease: WaitingLease, key: string): unknown {
   const isLate = isA(error, LockTimeoutError);
-  let loss = releasedError(key);
+  let loss = endedError(key, "released");
   if (isA(error, LockLostError)) loss = error;
   else if (isA(error, LockError)) loss = new LockLostError(error.message, isLate ? "taken" : "deadline", { key, cause: error });
   lease.endWait(loss);

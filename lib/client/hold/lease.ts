@@ -19,7 +19,7 @@ import { type Instant, backgroundClock } from "../../core/time.js";
 import { type LeaseDeadline, deadlineFrom, deadlineLeftMs } from "../ask/deadline.js";
 import { type StopSignal, LazyAbort } from "../wire/lazy-abort.js";
 import { type Answered, type RetryBounds, type Runtime, boundsFor, retry } from "../wire/retry.js";
-import { errorOf, LockLostError, releasedError } from "../wire/errors.js";
+import { errorOf, LockLostError, endedError } from "../wire/errors.js";
 import { toHandle } from "./detached-lease.js";
 import { capBudgetMs } from "../wire/invocation.js";
 import type { Handoff } from "../ask/local-queue.js";
@@ -279,9 +279,9 @@ export class HeldLease implements Lease, WaitingLease {
     return !this.isHeld() && this.endReason !== "released" && this.endReason !== "transferred";
   }
 
-  /** Ends the hold because its client closes: it isn't renewed any more. Its release is sent afterwards. */
-  abandon(): void {
-    this.#end("released", "closed", () => new LockLostError(`${this.key}: the client was closed`, "closed", this));
+  /** Ends the hold because its client closes, or because it is given back: it isn't renewed any more. Its release is sent afterwards. */
+  abandon(by: "closed" | "released" = "closed"): void {
+    this.#end("released", by, () => endedError(this.key, by));
   }
 
   /** Stops treating the lease as held, for this reason. The signal aborts and the keep-alive stops at once. */
@@ -304,12 +304,12 @@ export class HeldLease implements Lease, WaitingLease {
     const recording = new HeldLease(this.#view, this.#deadline.sentAt, { kind: this.kind }, this.#deps);
     if (this.isHeld()) this.keeper?.keep(recording);
     else recording.abandon();
-    this.#end("released", "released", () => releasedError(this.key));
+    this.abandon("released");
     return recording;
   }
 
   async #release(): Promise<LeaseState> {
-    this.#end("released", "released", () => releasedError(this.key));
+    this.abandon("released");
     const handoff = this.#handoff;
     try {
       if (await handoff?.handOff(this.#ref, this.#deps.context).catch(() => false)) return "released";

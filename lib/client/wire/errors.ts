@@ -113,9 +113,9 @@ export class LockLostError extends LockError {
   }
 }
 
-/** The reason of a hold that was given back. */
-export function releasedError(key: string): LockLostError {
-  return new LockLostError(`${key}: the lease was released before`, "released", { key });
+/** The reason of a hold that its own client ended: it gave it back, or closed. */
+export function endedError(key: string, by: "released" | "closed"): LockLostError {
+  return new LockLostError(`${key}: ${by === "closed" ? "the client was closed" : "the lease was released before"}`, by, { key });
 }
 
 /** A limit has no room for the take within its `waitMs`. Nothing was taken. */

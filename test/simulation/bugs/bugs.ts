@@ -100,8 +100,8 @@ export const LOCK_BUGS: readonly Bug[] = [
     file: "lib/client/hold/lease.ts",
     breaks: "S1",
     edits: [
-      ['Promise<LeaseState> {\n    this.#end("released", "released", () => releasedError(this.key));', "Promise<LeaseState> {"],
-      ["return answer.state;", 'this.#end("released", "released", () => releasedError(this.key));\n    return answer.state;'],
+      ['Promise<LeaseState> {\n    this.abandon("released");', "Promise<LeaseState> {"],
+      ["return answer.state;", 'this.abandon("released");\n    return answer.state;'],
     ],
   },
   {

@@ -86,9 +86,7 @@ export const RUN_BUGS: readonly Bug[] = [
     why: "the runner treats the run as held while its outcome is sent: once it is answered, the next one runs beside it",
     file: "lib/client/hold/lease.ts",
     breaks: "R1",
-    edits: [
-      ['else recording.abandon();\n    this.#end("released", "released", () => releasedError(this.key));', "else recording.abandon();"],
-    ],
+    edits: [['else recording.abandon();\n    this.abandon("released");', "else recording.abandon();"]],
   },
   {
     name: "checkpoints-as-they-come",
