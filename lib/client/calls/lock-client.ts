@@ -34,8 +34,8 @@ export interface LockClient extends AsyncDisposable {
   /**
    * Acquires the key, keeps the lease alive, runs `work` and releases. With `whenUnavailable: "proceed"`, `work` gets no lease if the locks
    * can't be reached.
-   * @throws LockLostError if the lease was lost while `work` ran, whatever `work` returned; InvalidRequestError if it returned a generator or
-   *   another async iterator, which would do its work after the release: so do all calls that run work.
+   * @throws LockLostError if the lease was lost while `work` ran, whatever `work` returned; InvalidRequestError if it returned a generator,
+   *   another async iterable, such as a stream, or an Observable, which would do work after the release: so do all calls that run work.
    */
   withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLock<T>(key: string, options: AcquireOptions & Throwing, work: (lease: Lease) => Promise<T> | T): Promise<T>;

@@ -107,16 +107,21 @@ export function checkWork(what: string, field: string, work: unknown, rule = "th
   if (Object.prototype.toString.call(work).includes("Generator")) throw new InvalidRequestError(`${what}: ${rule}, not a generator`, field);
 }
 
+/** The member by which libraries know an Observable of each other. */
+const OBSERVABLE = "@@observable";
+
 /**
  * Returns the result of work.
- * @throws InvalidRequestError if it is a generator or another async iterator: nothing of it has run yet, and the lock, run or limit around the
- *   work would be over when it does
+ * @throws InvalidRequestError if it is a generator, another async iterable, such as a stream or a cursor, or an Observable: it would do work
+ *   when the lock, run or limit around the call is over
  */
 export function checkResult<T>(result: T): T {
-  if (typeof result !== "object" || result === null || !("next" in result)) return result;
-  if (!(Symbol.asyncIterator in result) && !Object.prototype.toString.call(result).includes("Generator")) return result;
-  const rule = "consume it in the work, and return its values";
-  throw new InvalidRequestError(`work: returned an iterator, which would do the work after this call is over; ${rule}`, "work");
+  if (typeof result !== "object" || result === null) return result;
+  const { observable = OBSERVABLE } = Symbol as { readonly observable?: symbol };
+  const isGenerator = "next" in result && Object.prototype.toString.call(result).includes("Generator");
+  if (!isGenerator && !(Symbol.asyncIterator in result) && !(observable in result) && !(OBSERVABLE in result)) return result;
+  const what = "returned an iterator, a stream or an Observable, which would do work after this call is over";
+  throw new InvalidRequestError(`work: ${what}; consume it in the work, and return its values`, "work");
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Functions and methods under a lock whose key comes from their arguments: as a decorator and as a wrapper, with one key or a list. */
 import { transform } from "esbuild";
+import { Readable } from "node:stream";
+import { defer } from "rxjs";
 import { describe, expect, it } from "vitest";
 import type { Lease, LeaseSet, LockClient } from "../../../lib/index.js";
 import { type LockedOptions, currentLease, InvalidRequestError, key, locked, LockTimeoutError, runOnce } from "../../../lib/index.js";
@@ -285,7 +287,7 @@ it("keeps types: arguments, result, and undefined where a call may be skipped", 
   expect([lockedPay, skipping, wrong, other].every((fn) => typeof fn === "function")).toBe(true);
 });
 
-describe("an iterator as the result of work", () => {
+describe("an iterator, a stream or an Observable as the result of work", () => {
   const begun: string[] = [];
   async function* pages(): AsyncGenerator<string> {
     begun.push("async");
@@ -297,6 +299,9 @@ describe("an iterator as the result of work", () => {
   }
   /** As compilers write one for older runtimes, and as paginators and cursors are. */
   const cursor = () => ({ next: () => pages().next(), [Symbol.asyncIterator]: () => pages() });
+  const feed = () => ({ [Symbol.asyncIterator]: () => pages() });
+  const stream = () => Readable.from(pages());
+  const observable = () => defer(() => pages());
   const rates = [{ count: 9, perMs: 1000, burst: 9 }];
   const context = { getRemainingTimeInMillis: () => 60_000 };
 
@@ -317,13 +322,20 @@ describe("an iterator as the result of work", () => {
       (locks, work) => idempotencyHandler({ locks, service: "s", caller: "none", key: () => "k" }, () => work())({}, context),
     ],
   ])("is refused by name by %s, and nothing of it has run; control: values that the work read are its result", async (name, call) => {
-    for (const work of [() => pages(), () => lines(), async () => cursor()]) {
+    for (const work of [
+      () => pages(),
+      () => lines(),
+      async () => cursor(),
+      async () => feed(),
+      async () => stream(),
+      async () => observable(),
+    ]) {
       const { clock, locks, rival } = createHarness();
       const refused = await clock.settle(thrownBy(call(locks, work)));
       expect(refused).toMatchObject({
         ...{ name: "InvalidRequestError", field: "work" },
         message:
-          "work: returned an iterator, which would do the work after this call is over; consume it in the work, and return its values",
+          "work: returned an iterator, a stream or an Observable, which would do work after this call is over; consume it in the work, and return its values",
       });
       expect(begun).toEqual([]);
       expect(await rival.tryAcquire("k")).not.toBeNull();
