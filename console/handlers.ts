@@ -4,7 +4,7 @@
  */
 import type { LockClient, RunInspection, Runs } from "../lib/index.js";
 import { type ItemPage, type PageRequest, firstOf } from "./pages.js";
-import { hasUsedUp, jsonOf, neverRuns } from "./text/run-text.js";
+import { hasUsedUp, jsonOf, type ListedState, listedStateOf, storedStateOf } from "./text/run-text.js";
 import { bySchedule, isScheduleOf, latestOccurrences } from "./schedules.js";
 import type {
   About,
@@ -169,11 +169,10 @@ export function handlersOf(options: HandlerOptions): Handlers {
     },
     lock: async (query): Promise<KeyView> => withParts(await locks.inspect(keyIn(query))),
     async runs(query, reader): Promise<ListData<RunOfKey>> {
-      const chosen = query.get("state") || undefined;
-      // The service has one state for all that won't run again without an outcome.
-      const state = (chosen === "never" ? "failed" : chosen) as RunInspection["state"] | undefined;
-      const { items, ...look } = await readList((pageQuery) => runs.list({ ...pageQuery, state }), query, reader);
-      const all = items.filter((run) => state !== "failed" || (neverRuns(run) === undefined) === (chosen === "failed")).map(runOfKey);
+      const state = (query.get("state") || undefined) as ListedState | undefined;
+      const stored = state && storedStateOf(state);
+      const { items, ...look } = await readList((pageQuery) => runs.list({ ...pageQuery, state: stored }), query, reader);
+      const all = items.filter((run) => state === undefined || listedStateOf(run) === state).map(runOfKey);
       return { ...rowsOf(findIn(query) === "" ? bySchedule(all, hasUsedUp) : all, query), ...look };
     },
     /** A page of the runs in one state reads sixteen times as many records as one of all, so each state has half of the requests. */

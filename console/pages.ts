@@ -33,6 +33,19 @@ export const PAGE_ITEMS = 100;
 /** The largest number of requests by default: in a namespace full of idle keys, pages are empty. */
 const REQUESTS_MAX = 1000;
 
+/** Returns the first `most` items that fit. It reads on to one more of them, so `more` is not about items that don't fit. */
+export async function firstThatFit<T>(
+  most: number,
+  pageAfter: (page: PageRequest) => Promise<ItemPage<T>>,
+  fits: (item: T) => boolean,
+): Promise<Listing<T>> {
+  const { items, more, requests } = await firstOf(most + 1, async (page) => {
+    const { items: all, ...rest } = await pageAfter({ ...page, max: PAGE_ITEMS });
+    return { ...rest, items: all.filter(fits) };
+  });
+  return { items: items.slice(0, most), more: more || items.length > most, requests };
+}
+
 /** Returns the first `most` items. @throws the reason of `signal` when it aborts */
 export async function firstOf<T>(
   most: number,

@@ -6,9 +6,9 @@ import type { BreakOptions, ResetOptions } from "../operate.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
 import { whereIfGiven } from "../connection.js";
 import { count, defaulted, duration, rate, some, time } from "../values.js";
+import { LISTED_STATES } from "../../console/text/run-text.js";
 import type { Rate } from "../../lib/index.js";
 
-const RUN_STATES = ["running", "interrupted", "succeeded", "failed"] satisfies NonNullable<RunsArgs["state"]>[];
 const SHELLS = ["bash", "zsh", "fish"] as const;
 const MOST = 1000;
 /** The occurrences of a schedule that are shown by default. */
@@ -58,7 +58,7 @@ export function addInspectCommands(program: Command, host: CliHost): void {
   listing(program.command("runs"), "runs report: --state failed")
     .summary("list runs and their states")
     .description("List runs: the state and the attempt of each.")
-    .addOption(new Option("--state <state>", "only these").choices(RUN_STATES))
+    .addOption(new Option("--state <state>", "only these").choices(LISTED_STATES))
     .action(
       reading(async (context, prefix: string, options: Omit<RunsArgs, "prefix">) => (await lists()).runs({ prefix, ...options }, context)),
     );

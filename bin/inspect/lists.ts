@@ -9,8 +9,19 @@ import type { LimitInUse } from "../../console/data.js";
 import { limitsInUse, nextInOf, sortedBy } from "../../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../../console/text/duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
-import { type Listing, firstOf } from "../../console/pages.js";
-import { agoText, DEFAULT_ATTEMPTS, hasUsedUp, jsonOf, keptText, startedAgoMs, stateOf } from "../../console/text/run-text.js";
+import { type Listing, type PageRequest, firstOf, firstThatFit } from "../../console/pages.js";
+import {
+  agoText,
+  DEFAULT_ATTEMPTS,
+  hasUsedUp,
+  jsonOf,
+  keptText,
+  type ListedState,
+  listedStateOf,
+  startedAgoMs,
+  stateOf,
+  storedStateOf,
+} from "../../console/text/run-text.js";
 import { occurrenceOf } from "../../console/schedules.js";
 import { isTenants } from "./tenants.js";
 
@@ -27,7 +38,7 @@ export interface LsArgs extends ListArgs {
 
 /** The runs in one state, or in all. */
 export interface RunsArgs extends ListArgs {
-  readonly state?: RunInspection["state"];
+  readonly state?: ListedState;
 }
 
 /** The name of a schedule, the largest number of its occurrences, and the time in ms within which one must have been done. */
@@ -117,8 +128,10 @@ export async function ls({ prefix, max, ...query }: LsArgs, context: CommandCont
 }
 
 /** Lists runs in the order of their keys, but those first that need a person. */
-export async function runs({ prefix, max, ...query }: RunsArgs, context: CommandContext): Promise<number> {
-  const { items, more } = await firstOf<RunInspection>(max, (page) => context.locks.runs.list({ prefix, ...query, ...page }));
+export async function runs({ prefix, max, state }: RunsArgs, context: CommandContext): Promise<number> {
+  const stored = state && { state: storedStateOf(state) };
+  const pageAfter = (page: PageRequest) => context.locks.runs.list({ prefix, ...stored, ...page });
+  const { items, more } = state ? await firstThatFit(max, pageAfter, (run) => listedStateOf(run) === state) : await firstOf(max, pageAfter);
   const usedUp = items.filter(hasUsedUp);
   const rows = [...usedUp, ...items.filter((run) => !hasUsedUp(run))];
   const advice = usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined;

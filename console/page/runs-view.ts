@@ -1,7 +1,7 @@
 /** The runs by state, and one run. */
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import { formatDuration, formatSeconds } from "../text/duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, neverRuns, nextOf, startedAgoMs, stateOf } from "../text/run-text.js";
+import { DEFAULT_ATTEMPTS, hasUsedUp, keptText, type ListedState, neverRuns, nextOf, startedAgoMs, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
 import { reasonOf } from "../activity.js";
 import type { Line, ListData, RunData, RunOfKey } from "../data.js";
@@ -27,9 +27,10 @@ const STATES = [
   ["running", "Running"],
   ["interrupted", "Interrupted"],
   ["failed", "Failed"],
-  ["never", "Skipped or too late"],
+  ["skipped", "Skipped"],
+  ["too-late", "Too late"],
   ["succeeded", "Succeeded"],
-] as const;
+] as const satisfies readonly (readonly [ListedState | "", string])[];
 
 const FILTERS = { find: "", state: "", all: "" };
 

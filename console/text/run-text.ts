@@ -8,11 +8,28 @@ export const DEFAULT_ATTEMPTS = 5;
 type Attempts = Pick<RunInspection, "state" | "retryable" | "attempt" | "errorName">;
 
 /** The occurrences of a schedule that never run, by the name of the error that they are recorded with: neither is a failure of the work. */
-const NEVER_RUN: Readonly<Record<string, string>> = { TickSkipped: "skipped", TickTooLate: "too late" };
+const NEVER_RUN: Readonly<Record<string, "skipped" | "too late">> = { TickSkipped: "skipped", TickTooLate: "too late" };
+
+/** The states that a list of runs is filtered by. Occurrences that never run have their own, and aren't among the failed. */
+export const LISTED_STATES = ["running", "interrupted", "succeeded", "failed", "skipped", "too-late"] as const;
+
+/** A state that a list of runs is filtered by. */
+export type ListedState = (typeof LISTED_STATES)[number];
 
 /** Returns why an occurrence of a schedule never runs: `skipped` or `too late`; undefined of any other run. */
-export function neverRuns({ state, errorName = "" }: Pick<RunInspection, "state" | "errorName">): string | undefined {
+export function neverRuns({ state, errorName = "" }: Pick<RunInspection, "state" | "errorName">): "skipped" | "too late" | undefined {
   return state === "failed" ? NEVER_RUN[errorName] : undefined;
+}
+
+/** Returns the state that lists the run. */
+export function listedStateOf(run: Pick<RunInspection, "state" | "errorName">): ListedState {
+  const never = neverRuns(run);
+  return never === "too late" ? "too-late" : (never ?? run.state);
+}
+
+/** Returns the state in which the service stores the runs that `listed` lists: it has one for all that won't run again without an outcome. */
+export function storedStateOf(listed: ListedState): RunInspection["state"] {
+  return listed === "skipped" || listed === "too-late" ? "failed" : listed;
 }
 
 /** True if the run has failed as often as callers try by default: by that limit it is refused until somebody resets it. */

@@ -68,7 +68,10 @@ describe("bash", () => {
       ["holdfast", "once", "k", "--large-output", ""],
       ["error", "drop"],
     ],
-    [["holdfast", "runs", "--state", "s"], ["succeeded"]],
+    [
+      ["holdfast", "runs", "--state", "s"],
+      ["succeeded", "skipped"],
+    ],
     [
       ["holdfast", "completion", ""],
       ["bash", "zsh", "fish"],
@@ -157,7 +160,7 @@ describe("zsh", () => {
 
   it.each([
     ["holdfast ", COMMANDS],
-    ["holdfast runs --state s", ["succeeded"]],
+    ["holdfast runs --state s", ["succeeded", "skipped"]],
     ["holdfast lock k --pri", ["--priority"]],
   ])("completes %j", async (line, offers) => {
     // Replaces the function that shows the candidates: its arguments are the candidates.

@@ -56,7 +56,7 @@ describe("a command line that breaks a rule", () => {
     [["ls", "--max", "0"], "option '--max <n>' argument '0' is invalid. It must be at least 1.", SEE_HELP],
     [
       ["runs", "--state", "dead"],
-      "option '--state <state>' argument 'dead' is invalid. Allowed choices are running, interrupted, succeeded, failed.",
+      "option '--state <state>' argument 'dead' is invalid. Allowed choices are running, interrupted, succeeded, failed, skipped, too-late.",
       SEE_HELP,
     ],
     [

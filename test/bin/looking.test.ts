@@ -259,6 +259,26 @@ describe("runs", () => {
     expect(asJson).toEqual({ items: [{ ...common, owner: "me", heldMs: A_NUMBER, remainingMs: A_NUMBER }], more: false });
   });
 
+  it("lists by the states that it prints, and says that there are more only of those", async () => {
+    const at = (day: number) => ({ occurrence: new Date(`2026-01-0${day}T02:00:00.000Z`) });
+    const fail = () => Promise.reject(new FinalError("down"));
+    await service.locks.tick("states", at(1), fail).catch(() => undefined);
+    await service.locks.withLock("states", () => service.locks.tick("states", at(2), fail));
+    await service.locks.tick("states", { ...at(3), maxLateMs: 1000 }, fail);
+    await service.locks.tick("states", at(4), fail).catch(() => undefined);
+    await service.locks.withLock("states", () => service.locks.tick("states", at(5), fail));
+    const listed = async (...args: readonly string[]) => {
+      const { items, more } = (await json("runs", "states_", ...args)) as { items: readonly { key: string }[]; more: boolean };
+      return [items.map(({ key }) => Number(key.slice("states_2026-01-0".length)[0])), more];
+    };
+    expect(await listed("--state", "failed")).toEqual([[1, 4], false]);
+    expect(await listed("--state", "failed", "--max", "1")).toEqual([[1], true]);
+    expect(await listed("--state", "failed", "--max", "2")).toEqual([[1, 4], false]);
+    expect(await listed("--state", "skipped")).toEqual([[2, 5], false]);
+    expect(await listed("--state", "too-late")).toEqual([[3], false]);
+    expect(words((await holdfast("runs", "states_", "--state", "too-late")).stdout)[1]?.[1]).toBe("too late");
+  });
+
   it("lists those first that are out of attempts, and says what ends that", async () => {
     await service.locks.runOnce("tries:a", () => "done");
     const fail = () => service.locks.runOnce("tries:b", () => Promise.reject(new Error("down"))).catch(() => undefined);

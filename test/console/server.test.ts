@@ -127,8 +127,9 @@ describe("the page", () => {
 
 describe("its data", () => {
   it("are of a schedule's name that its occurrences have runs, and of a run's state what never ran apart from what failed", async () => {
-    const occurrence = new Date("2026-01-31T02:00:00.000Z");
+    const [occurrence, later] = [new Date("2026-01-31T02:00:00.000Z"), new Date("2026-02-07T02:00:00.000Z")];
     await locks.tick("weekly", { occurrence, maxLateMs: 1000 }, () => 1);
+    await locks.withLock("weekly", () => locks.tick("weekly", { occurrence: later }, () => 1));
     await locks.runOnce("weekly_run", () => Promise.reject(new FinalError("down"))).catch(() => undefined);
     const [ofSchedule, of] = [await ask("/console/api/run?key=weekly"), await ask("/console/api/run?key=week")];
     expect([ofSchedule.body, of.body]).toEqual([
@@ -137,8 +138,9 @@ describe("its data", () => {
     ]);
     const keysIn = async (state: string) =>
       (await ask(`/console/api/runs?find=weekly_&state=${state}`)).body.items.map(({ key, errorName }: RunOfKey) => [key, errorName]);
-    expect([await keysIn("failed"), await keysIn("never")]).toEqual([
+    expect([await keysIn("failed"), await keysIn("skipped"), await keysIn("too-late")]).toEqual([
       [["weekly_run", "FinalError"]],
+      [[`weekly_${later.toISOString()}`, "TickSkipped"]],
       [[`weekly_${occurrence.toISOString()}`, "TickTooLate"]],
     ]);
   });
