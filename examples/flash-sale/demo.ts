@@ -32,7 +32,9 @@ async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<bo
     const results: Result[] = [];
     for (const [at, [locking, title]] of SALES.entries()) {
       signal.throwIfAborted();
+      // Lines of progress need the title that they belong to.
       if (!plan.isBrief) say(`\n${title}`);
+      else if (!screen.isTerminal) say(title);
       const products = PRODUCTS.map((product) => `${product}-${at + 1}`); // Each sale starts with a full stock of its own.
       const result = await holdSale(locking, products, plan, shop, screen, signal);
       results.push(result);

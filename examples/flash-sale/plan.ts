@@ -8,7 +8,7 @@ export interface Plan {
   readonly processes: number;
   /** The number of buyers of a process who try at the same time. */
   readonly atOnce: number;
-  /** True to print a line for each sale, in place of its title, its table and the machine. */
+  /** True to print a verdict on each sale as it ends, in place of the table and the machine. */
   readonly isBrief: boolean;
 }
 

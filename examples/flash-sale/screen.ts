@@ -16,12 +16,13 @@ export interface Progress {
 /** The output of the demo. */
 export interface Screen {
   readonly colors: ReturnType<typeof pc.createColors>;
+  readonly isTerminal: boolean;
   say(text?: string): void;
-  /** Draws a sale. `isBrief`: nothing of it stays. */
+  /** Draws a sale. `isBrief`: in a terminal, nothing of it stays. */
   progress(buyers: number, isBrief: boolean): Progress;
 }
 
-/** The number of progress lines without a terminal. */
+/** The number of progress lines of a sale without a terminal. */
 const PLAIN_LINES = 4;
 
 /** Creates the screen on `stream`. */
@@ -30,9 +31,8 @@ export function screenOn(stream: NodeJS.WriteStream): Screen {
   // By itself picocolors also colours wherever CI is set, terminal or not.
   const colors = pc.createColors(isTerminal && pc.isColorSupported);
   const say = (text = ""): void => void stream.write(`${text}\n`);
-  const progress: Screen["progress"] = (buyers, isBrief) =>
-    isTerminal ? bar(stream, buyers, isBrief, colors.cyan) : lines(isBrief ? () => undefined : say, buyers);
-  return { colors, say, progress };
+  const progress: Screen["progress"] = (buyers, isBrief) => (isTerminal ? bar(stream, buyers, isBrief, colors.cyan) : lines(say, buyers));
+  return { colors, isTerminal, say, progress };
 }
 
 function bar(stream: NodeJS.WriteStream, buyers: number, isBrief: boolean, colored: (text: string) => string): Progress {

@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: a tour of a minute. Six scenes with real processes, drawn as they happen and live in the console, and a small flash sale.
+ * `npm run demo`: a tour of about two minutes. Six scenes with real processes, drawn as they happen and live in the console, and a small flash sale.
  * `--only NAME` plays one of them, `--help` prints the options. The exit status is 0 only if every scene proved what it says.
  */
 import { spawn } from "node:child_process";
@@ -12,14 +12,14 @@ import { type Scene, SCENES } from "./scenes.js";
 import { openStage } from "./stage.js";
 
 const SALE = fileURLToPath(new URL("../flash-sale/demo.ts", import.meta.url));
-/** A sale that takes seconds, in six lines. */
+/** A sale whose end is told in a line each. */
 const SMALL_SALE = ["--brief", "--buyers", "80", "--processes", "2", "--at-once", "10"];
 const NEXT = "Next: npx holdfast dev · docs/start-here.md";
 const NAMES = [...Object.keys(SCENES), "sale"];
 
 const USAGE = `Usage: npm run demo [-- OPTIONS]
 
-A tour of a minute: scenes with real processes, each of which says what it proved.
+A tour of about two minutes: scenes with real processes, each of which says what it proved.
 
 Options:
   --only NAME   play one scene: ${NAMES.join(", ")}

@@ -47,6 +47,14 @@ describe("the flash sale", () => {
     expect(code).toBe(0);
   });
 
+  it("says of each sale how far it is, in four lines, also where it is brief", async () => {
+    const { code, stdout } = await runDemo([...SMALL, "--brief"]);
+    const far = String.raw` {2}20/80 buyers, .*\n {2}40/80 buyers, .*\n {2}60/80 buyers, .*\n {2}80/80 buyers, .*\n✓ `;
+    expect(stdout.match(new RegExp(far, "g"))).toHaveLength(4);
+    expect(stdout.match(/buyers, /g)).toHaveLength(16);
+    expect([stdout.includes(ESCAPE), code]).toEqual([false, 0]);
+  });
+
   it("ends with all that it started on Ctrl-C", async () => {
     const { code, stdout, stderr } = await runDemo(SMALL, "lock per product.");
     expect({ code, stderr }).toEqual({ code: 130, stderr: "" });
