@@ -272,7 +272,8 @@ function mismatchOf(record: LimitRecord, rates: readonly RateWithBurst[], readin
   const retryAfterMs = hasRates(record, rates) ? 0 : fullInMsOf(record, reading);
   if (retryAfterMs === 0) return undefined;
   const { buckets } = record;
-  const theirs = buckets.map(({ count, perMs, burst }) => `at most ${count + burst - 1} in ${perMs} ms, ${burst} at once`).join("; ");
-  const detail = `Others use this limit at other rates (${theirs}), until it is full again in ${retryAfterMs} ms, or an operator resets it`;
+  // In the words in which the command line and the console list a rate (rateText).
+  const theirs = buckets.map(({ count, perMs, burst }) => `${count + burst - 1} in ${perMs} ms (bursts of ${burst})`).join(", ");
+  const detail = `Others use this limit at other rates, ${theirs}, until it is full again in ${retryAfterMs} ms, or an operator resets it`;
   return refuse("limit-mismatch", { retryAfterMs, detail });
 }

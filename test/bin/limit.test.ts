@@ -57,6 +57,9 @@ describe("a command under a limit", () => {
       status: 65,
       stderr: expect.stringMatching(/^holdfast: limit rates: .*rates.*\nThe command was not run\. All who use a name give the same .*\n$/),
     });
+    // It names them as the list does.
+    const [, theirs = "nothing"] = / {2}(\S+ in .*? \(bursts of \d+\)) /.exec((await run(["limits", "rates"], service.env)).stdout) ?? [];
+    expect(stderr).toContain(`Others use this limit at other rates, ${theirs}, until`);
   });
 });
 
