@@ -4,7 +4,7 @@ import { CliError } from "../cli-error.js";
 import { formatDuration } from "../../console/text/duration.js";
 import { stateText } from "../../console/page/words.js";
 import { holdColumns, holdsOf, kindOf, withParts } from "./holds.js";
-import { jsonOf, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
+import { becameOf, jsonOf, lastsOf, nextOf } from "../../console/text/run-text.js";
 import { isScheduleOf } from "../../console/schedules.js";
 import { OTHER_TENANTS, tenantOf } from "./tenants.js";
 import type { CommandContext } from "../context.js";
@@ -70,8 +70,9 @@ async function noRun(key: string, locks: LockClient): Promise<CliError> {
 
 function linesOf(run: RunInspection): readonly string[] {
   const { key, attempt, fencingToken, owner, checkpoint, result, error, resultOmitted } = run;
+  const lasts = lastsOf(run);
   return [
-    `${withParts(key)} is ${stateOf(run)}; attempt ${attempt}, token ${fencingToken}${lastsOf(run) === "" ? "" : `, ${lastsOf(run)}`}`,
+    `${withParts(key)} ${becameOf(run)}. Attempt ${attempt}${lasts === "" ? " was" : ""} under token ${fencingToken}${lasts === "" ? "" : ` ${lasts}`}`,
     ...(nextOf(run) === "" ? [] : [nextOf(run)]),
     ...(owner ? [`owner: ${owner}`] : []),
     ...(error ? [`error: ${error.message}`] : []),

@@ -37,13 +37,36 @@ export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
   return state === "failed" && retryable === true && attempt >= DEFAULT_ATTEMPTS;
 }
 
-/** Returns the run's state, of an occurrence that never runs why, and for a failed run if a further caller may run it again. More attempts than the default had another limit. */
-export function stateOf(run: Attempts): string {
+type Kind = RunInspection["state"] | "skipped" | "too late" | "retryable" | "used up" | "past the default";
+
+/** What is said of each kind of run: as a state, and at the end of a sentence about it. */
+const WORDS: Readonly<Record<Kind, (attempt: number) => readonly [state: string, sentence: string]>> = {
+  running: () => ["running", "is running"],
+  interrupted: () => ["interrupted", "was interrupted"],
+  succeeded: () => ["succeeded", "succeeded"],
+  failed: () => ["failed", "failed"],
+  skipped: () => ["skipped", "was skipped"],
+  "too late": () => ["too late", "came too late"],
+  retryable: () => ["failed, can be retried", "failed, and can be retried"],
+  "used up": (attempt) => [`failed ${attempt} times, refused until reset`, `failed ${attempt} times, and is refused until it is reset`],
+  // More attempts than the default had another limit.
+  "past the default": (attempt) => [`failed ${attempt} times, past the default limit`, `failed ${attempt} times, past the default limit`],
+};
+
+function wordsOf(run: Attempts): readonly [state: string, sentence: string] {
   const { state, retryable, attempt } = run;
-  const never = neverRuns(run);
-  if (never !== undefined) return never;
-  if (hasUsedUp(run)) return `failed ${attempt} times, ${attempt > DEFAULT_ATTEMPTS ? "past the default limit" : "refused until reset"}`;
-  return state === "failed" && retryable === true ? "failed, can be retried" : state;
+  const kind = hasUsedUp(run) ? (attempt > DEFAULT_ATTEMPTS ? "past the default" : "used up") : state;
+  return WORDS[neverRuns(run) ?? (kind === "failed" && retryable === true ? "retryable" : kind)](attempt);
+}
+
+/** Returns the run's state, of an occurrence that never runs why, and for a failed run if a further caller may run it again. */
+export function stateOf(run: Attempts): string {
+  return wordsOf(run)[0];
+}
+
+/** Returns the same as the end of a sentence about the run: `failed, and can be retried`. */
+export function becameOf(run: Attempts): string {
+  return wordsOf(run)[1];
 }
 
 /** Returns the time since the start of the latest attempt, in ms; undefined if it isn't known. */
@@ -61,14 +84,16 @@ export function keptText({ keptForMs }: Pick<RunInspection, "keptForMs">): strin
   return keptForMs === undefined ? "" : keptForMs === "forever" ? "ever" : formatDuration(keptForMs);
 }
 
-/** Returns when the latest attempt began or ended, for how long it lasted, and for how long its outcome is still stored; `""` if nothing is known. */
+/** Returns when the latest attempt began or ended, for how long it lasted, and for how long its outcome is still stored, as a sentence about it ends. */
 export function lastsOf(run: Pick<RunInspection, "heldMs" | "remainingMs" | "endedAgoMs" | "tookMs" | "keptForMs">): string {
   const { heldMs, remainingMs, endedAgoMs, tookMs, keptForMs } = run;
-  const rest = remainingMs === undefined ? "" : `, for ${formatDuration(remainingMs)} more unless it is renewed`;
-  if (heldMs !== undefined) return `running for ${formatDuration(heldMs)}${rest}`;
+  const rest = remainingMs === undefined ? "" : `, and ends in ${formatDuration(remainingMs)} unless it is renewed`;
+  if (heldMs !== undefined) return `has run for ${formatDuration(heldMs)}${rest}`;
   const ended = endedAgoMs === undefined ? [] : [`ended ${agoText(endedAgoMs)}`];
   const took = tookMs === undefined ? [] : [`took ${formatDuration(tookMs)}`];
-  return [...ended, ...took, ...(keptForMs === undefined ? [] : [`kept for ${keptText(run)}`])].join(", ");
+  return [...ended, ...took, ...(keptForMs === undefined ? [] : [`is kept for ${keptText(run)}`])]
+    .join(", ")
+    .replace(/, (?=[^,]*$)/, " and ");
 }
 
 /** Returns a person's next step with an interrupted run; `""` of any other. */

@@ -199,7 +199,7 @@ describe("show", () => {
     expect((await holdfast("show", "--run", "done")).stdout).toEqual(
       expect.stringMatching(
         new RegExp(
-          `^done is succeeded; attempt 1, token ${fencingToken}, ended \\S+ ago, took \\S+, kept for ever\nowner: somebody-else\nresult: {"refund":"re_1"}\n$`,
+          `^done succeeded\\. Attempt 1 under token ${fencingToken} ended \\S+ ago, took \\S+ and is kept for ever\nowner: somebody-else\nresult: {"refund":"re_1"}\n$`,
         ),
       ),
     );
@@ -217,7 +217,7 @@ describe("show", () => {
     });
     await expect(work).rejects.toThrow("no paper");
     expect((await holdfast("show", "--run", "failed")).stdout).toMatch(
-      /^failed is failed, can be retried; attempt 1, token \d+, ended \S+ ago, took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
+      /^failed failed, and can be retried\. Attempt 1 under token \d+ ended \S+ ago and took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
     );
     expect(await json("show", "--run", "failed")).toMatchObject({ error: { name: "Error", message: "no paper" }, checkpoint: { page: 3 } });
   });
@@ -292,7 +292,9 @@ describe("runs", () => {
     expect(stderr).toBe(
       "holdfast: a run out of attempts is refused until it is reset, unless its caller allows more than 5: holdfast reset KEY --reason TEXT\n",
     );
-    expect((await holdfast("show", "--run", "tries:b")).stdout).toMatch(/^tries:b is failed 5 times, refused until reset; attempt 5, /);
+    expect((await holdfast("show", "--run", "tries:b")).stdout).toMatch(
+      /^tries:b failed 5 times, and is refused until it is reset\. Attempt 5 under token /,
+    );
   });
 
   it("says that there are none", async () => {

@@ -15,7 +15,7 @@ const VIEWS: readonly (readonly [args: readonly string[], says: RegExp, advice: 
   [["ls", "FREE"], /^holdfast: nobody holds a key that begins with FREE\n$/, LOOKS],
   [["show", "HELD"], /^HELD is held by checkout-7/, LOOKS],
   [["show", "FREE"], /^FREE is free/, LOOKS],
-  [["show", "--run", "DONE"], /^DONE is succeeded/, LOOKS],
+  [["show", "--run", "DONE"], /^DONE succeeded/, LOOKS],
   [["show", "--run", "NEVER"], /no run/, LOOKS],
   [["runs", "DONE"], /\nDONE +succeeded/, LOOKS],
   [["runs", "NEVER"], /^holdfast: there are no such runs\n$/, LOOKS],

@@ -4,7 +4,7 @@ import type { KeyView, RunOfKey } from "../../console/data.js";
 import { canBeKey, figuresOf, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../console/overview.js";
 import { MARGIN_MS } from "../../console/page/words.js";
 import { formatSeconds } from "../../console/text/duration.js";
-import { DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
+import { becameOf, DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
 import { DEFAULTS, takeoverMarginMs } from "../../lib/core/limits.js";
 
 /** A key that is held by `owner` with a lease of 30 s, and waited for, for these times. */
@@ -119,13 +119,14 @@ describe("a failed run", () => {
   const failed = (attempt: number, retryable = true) => ({ key: "REFUND_18", state: "failed", retryable, attempt }) as const;
 
   it.each([
-    [failed(4), "failed, can be retried", false],
-    [failed(5), "failed 5 times, refused until reset", true],
-    [failed(7), "failed 7 times, past the default limit", true],
-    [failed(5, false), "failed", false],
-    [{ key: "REFUND_18", state: "interrupted", attempt: 5 } as const, "interrupted", false],
-  ])("%j is %s", (run, text, isUsedUp) => {
-    expect([stateOf(run), hasUsedUp(run)]).toEqual([text, isUsedUp]);
+    [failed(4), "failed, can be retried", "failed, and can be retried", false],
+    [failed(5), "failed 5 times, refused until reset", "failed 5 times, and is refused until it is reset", true],
+    [failed(7), "failed 7 times, past the default limit", "failed 7 times, past the default limit", true],
+    [failed(5, false), "failed", "failed", false],
+    [{ ...failed(1, false), errorName: "TickTooLate" }, "too late", "came too late", false],
+    [{ key: "REFUND_18", state: "interrupted", attempt: 5 } as const, "interrupted", "was interrupted", false],
+  ])("%j is %s, and %s", (run, text, became, isUsedUp) => {
+    expect([stateOf(run), becameOf(run), hasUsedUp(run)]).toEqual([text, became, isUsedUp]);
   });
 
   it("that was interrupted needs a start", () => {
@@ -135,10 +136,12 @@ describe("a failed run", () => {
   });
 
   it.each([
-    [{ heldMs: 61_000 }, "running for 1m 1s"],
+    [{ heldMs: 61_000 }, "has run for 1m 1s"],
+    [{ heldMs: 61_000, remainingMs: 20_000 }, "has run for 1m 1s, and ends in 20s unless it is renewed"],
     [{ endedAgoMs: 61_000 }, "ended 1m 1s ago"],
-    [{ keptForMs: 86_400_000 }, "kept for 1d"],
-    [{ keptForMs: "forever" } as const, "kept for ever"],
+    [{ endedAgoMs: 61_000, tookMs: 2000 }, "ended 1m 1s ago and took 2s"],
+    [{ endedAgoMs: 61_000, tookMs: 2000, keptForMs: 86_400_000 }, "ended 1m 1s ago, took 2s and is kept for 1d"],
+    [{ keptForMs: "forever" } as const, "is kept for ever"],
     [{}, ""],
   ])("with %j lasts: %s", (run, text) => expect(lastsOf(run)).toBe(text));
 
