@@ -5,7 +5,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join, posix } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import type { Browser } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MOVED } from "../../docs/site/moved.js";
 import { SEARCH_OPTIONS } from "../../docs/site/search.js";
@@ -250,6 +250,49 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     });
     afterAll(() => browser.close());
 
+    /** Returns a page that gets the files as from a host with clean URLs. */
+    const served = async (options: BrowserContextOptions = {}): Promise<Page> => {
+      const page = await browser.newPage(options);
+      await page.route(`${SITE_URL}/**`, (route) => {
+        const pathname = decodeURIComponent(new URL(route.request().url()).pathname);
+        const file = pathname === "/" ? "index.html" : pathname;
+        return route.fulfill({ path: join(DIST, extname(file) === "" ? `${file}.html` : file) });
+      });
+      return page;
+    };
+
+    it("loads the index of the search as its box opens, and says so until it is there", async () => {
+      const page = await served();
+      let release = (): void => undefined;
+      const held = new Promise<void>((resolve) => (release = resolve));
+      let asked = 0;
+      await page.route(/localSearchIndexroot/, async (route) => {
+        asked++;
+        await held;
+        return route.fallback();
+      });
+      await page.goto(SITE_URL, { waitUntil: "networkidle" });
+      expect(asked).toBe(0);
+      await page.locator("#local-search button").click();
+      await page.locator("#localsearch-input").fill("semaphore");
+      const said = page.getByRole("status");
+      await said.getByText("The index of the search is loading…").waitFor();
+      expect([asked, await page.locator(".results li").count()]).toEqual([1, 0]);
+      release();
+      await page.locator(".results li").first().waitFor();
+      await said.waitFor({ state: "hidden" });
+      await page.close();
+    });
+
+    it("says that the index of the search could not be loaded", async () => {
+      const page = await served();
+      await page.route(/localSearchIndexroot/, (route) => route.abort());
+      await page.goto(SITE_URL, { waitUntil: "networkidle" });
+      await page.locator("#local-search button").click();
+      await page.getByRole("status").getByText("The index of the search could not be loaded. Load the page again.").waitFor();
+      await page.close();
+    });
+
     /** The home page, tables, code, the largest page, and figures. */
     const SEEN = ["/", "/docs/errors", "/docs/start-here", "/docs/sdk", "/docs/costs"];
     const LOOKS = ["light", "dark"] as const;
@@ -257,13 +300,7 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     it.each(SEEN.flatMap((path) => LOOKS.flatMap((look) => WIDTHS_PX.map((width) => [path, look, width] as const))))(
       "breaks no rule of axe: %s, %s, %i px wide",
       async (path, look, width) => {
-        const page = await browser.newPage({ colorScheme: look, viewport: { width, height: 900 }, reducedMotion: "reduce" });
-        // As a host with clean URLs serves the files.
-        await page.route(`${SITE_URL}/**`, (route) => {
-          const { pathname } = new URL(route.request().url());
-          const file = pathname === "/" ? "index.html" : pathname;
-          return route.fulfill({ path: join(DIST, extname(file) === "" ? `${file}.html` : file) });
-        });
+        const page = await served({ colorScheme: look, viewport: { width, height: 900 }, reducedMotion: "reduce" });
         await page.goto(SITE_URL + path, { waitUntil: "networkidle" });
         expect(await page.locator("html.dark").count()).toBe(look === "dark" ? 1 : 0);
         expect(await faultsOf(page)).toEqual([]);
