@@ -87,6 +87,8 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     ["outbox", "docs/do-you-need-a-lock"],
     ["mutex", "docs/choosing-a-lock"],
     ["semaphore", "docs/choosing-a-lock"],
+    ["how to install", "docs/start-here"],
+    ["delete a lock", "docs/faq"],
   ])("finds %s first on %s", (words, page) => {
     const [first] = search(words);
     expect(first).toContain(`/${page}#`);
