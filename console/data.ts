@@ -154,6 +154,8 @@ export interface ApiFailure {
   /** A code of the service or the SDK, `console` for a refusal by the console itself, `no-answer` if something else than holdfast answered. */
   readonly code: string;
   readonly message: string;
+  /** The HTTP status with which the service or a gateway before it answered. Absent: nothing answered, or it isn't known. */
+  readonly status?: number | undefined;
   /** Advice on what the user may do next; absent if there is nothing to say. */
   readonly next?: string | undefined;
 }

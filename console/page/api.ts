@@ -5,11 +5,13 @@ import type { ApiFailure } from "../data.js";
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: string;
+  readonly status: number | undefined;
   readonly next: string;
 
-  constructor({ code, message, next = "" }: ApiFailure) {
+  constructor({ code, message, status, next = "" }: ApiFailure) {
     super(message);
     this.code = code;
+    this.status = status;
     this.next = next;
   }
 }

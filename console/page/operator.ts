@@ -52,6 +52,6 @@ function queryText(query: Readonly<Record<string, string | number | undefined>>)
 /** Returns the service's refusal in its own words, or the gateway's. */
 function failureOf(status: number, value: unknown): ApiError {
   const { code, detail } = (value ?? {}) as { readonly code?: unknown; readonly detail?: unknown };
-  if (typeof code === "string" && typeof detail === "string") return new ApiError({ code, message: detail });
-  return new ApiError({ code: GATEWAY_CODES[status] ?? "unavailable", message: `The gateway answered ${status}.` });
+  if (typeof code === "string" && typeof detail === "string") return new ApiError({ code, message: detail, status });
+  return new ApiError({ code: GATEWAY_CODES[status] ?? "unavailable", message: `The gateway answered ${status}.`, status });
 }

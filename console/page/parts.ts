@@ -82,7 +82,7 @@ function titleOf(error: Error): string {
     unreachable: "The console lost its server",
     "no-answer": "This is no answer of holdfast",
     unavailable: "The service or its table does not answer",
-    throttled: "The table is throttled",
+    throttled: "Too many requests",
     forbidden: `You may not read this: ${RIGHT}`,
     "not-configured": "The service does not accept these credentials, or is not set up",
     console: "The console refused this",

@@ -17,17 +17,19 @@ export type Asked = Omit<Polled<unknown>, "again">;
 const FAULTS: Readonly<Record<string, string>> = {
   unreachable: "no answer",
   "no-answer": "no answer of holdfast",
-  unavailable: "failing (503)",
-  internal: "failing (500)",
-  throttled: "throttled (429)",
-  forbidden: "not allowed (403)",
-  "not-configured": "not accepted (401), or not set up",
+  unavailable: "failing",
+  internal: "failing",
+  throttled: "throttled",
+  forbidden: "not allowed",
+  "not-configured": "not accepted, or not set up",
 };
 
-/** Returns a failure in some words, with its status. */
-export function faultOf(error: Error): string {
-  const code = error instanceof ApiError ? error.code : "internal";
-  return FAULTS[code] ?? `refused (${code})`;
+/** Returns a failure in some words, with its status if the service or a gateway answered with one. */
+function faultOf(error: Error): string {
+  const { code, status } = error instanceof ApiError ? error : { code: "internal", status: undefined };
+  if (status === undefined && code === "unavailable") return "no answer";
+  const words = FAULTS[code];
+  return words === undefined ? `refused (${code})` : words + (status === undefined ? "" : ` (${status})`);
 }
 
 /** Returns for how long a request has had no answer, in ms; 0 if none is under way. */

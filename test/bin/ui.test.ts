@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Environment } from "./holdfast.js";
 import { run, start } from "./in-process.js";
+import type { ApiFailure } from "../../console/data.js";
 import { startStubServer } from "../client/transport/stub-server.js";
 import { type Service, serve } from "./service.js";
 
@@ -69,16 +70,19 @@ describe("holdfast ui", () => {
   });
 
   it.each([
-    ["unavailable", { status: 503 }],
-    ["throttled", { status: 429 }],
-    ["no-answer", { status: 200, headers: { "content-type": "text/html" }, body: "<p>Hello</p>" }],
-    ["no-answer", { status: 404, headers: { "content-type": "text/html" }, body: "<p>Not here</p>" }],
-  ] as const)("tells at once, after one request, that a service fails: %s, %j", async (code, scripted) => {
+    ["unavailable", 503, { status: 503 }],
+    ["unavailable", 504, { status: 504 }],
+    ["throttled", 429, { status: 429 }],
+    ["not-configured", 401, { status: 401 }],
+    ["no-answer", undefined, { status: 200, headers: { "content-type": "text/html" }, body: "<p>Hello</p>" }],
+    ["no-answer", undefined, { status: 404, headers: { "content-type": "text/html" }, body: "<p>Not here</p>" }],
+  ] as const)("tells at once, after one request, that a service fails, and its status: %s, %s, %j", async (code, status, scripted) => {
     const stub = await startStubServer();
     stub.answer(scripted);
     const { ask, signal, ended } = await uiAt({ HOLDFAST_URL: stub.url });
     const answer = await ask("/api/lock?key=k");
-    expect([answer.status, await answer.json()]).toEqual([502, expect.objectContaining({ code })]);
+    const told = (await answer.json()) as ApiFailure;
+    expect([answer.status, told.code, told.status]).toEqual([502, code, status]);
     expect(stub.received).toHaveLength(1);
     signal("SIGINT");
     await ended;

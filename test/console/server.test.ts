@@ -12,7 +12,7 @@ import { createLocalServer } from "../../infra/local/local-server.js";
 import { startLocalService } from "../../infra/local/local-service.js";
 import { PRINCIPAL_HEADER } from "../../infra/local/gateway-event.js";
 import type { Gateway } from "../../infra/local/gateway.js";
-import { type LockClient, createLockClient, FinalError } from "../../lib/index.js";
+import { type LockClient, createLockClient, FinalError, LockError } from "../../lib/index.js";
 import type { LogLine } from "../../lib/dynamodb.js";
 
 /**
@@ -230,6 +230,19 @@ describe("its data", () => {
       status: 502,
       body: { code: "internal", message: "nobody there" },
     });
+  });
+
+  it("tell the status of a refusal, but none where the client is straight on the table: nothing answered with one", async () => {
+    const refusal = new LockError("health: Too many requests", { code: "throttled", definite: true, retry: "later" });
+    const throttled = { health: () => Promise.reject(refusal) } as unknown as LockClient;
+    const told = async (isOnTable: boolean) => {
+      const { code, status } = (await ask("/console/api/about", {}, undefined, await serve({ locks: throttled, isOnTable }))).body;
+      return [code, status];
+    };
+    expect([await told(false), await told(true)]).toEqual([
+      ["throttled", 429],
+      ["throttled", undefined],
+    ]);
   });
 
   it("tell a refusal of the service in its own words", async () => {

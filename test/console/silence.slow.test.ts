@@ -1,6 +1,10 @@
 /** The views of the console while its server is killed, hung or slow: each says what was known, and of when, and concludes nothing. */
 import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { PROBLEM_TYPE, toProblem } from "../../lib/contract/problem.js";
+import { type ErrorCode, ERRORS, refuse } from "../../lib/core/errors.js";
+import { createLockClient } from "../../lib/index.js";
+import { type Scripted, startStubServer } from "../client/transport/stub-server.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { type Consoles, startConsoles, TIME } from "./in-chromium.js";
@@ -12,7 +16,23 @@ const STATES = {
 } as const;
 
 const HOUR_MS = 3_600_000;
-const refusal = (code: string) => ({ status: 502, contentType: "application/json", body: JSON.stringify({ code, message: "no" }) });
+const refusal = (code: string, status?: number) => ({ status: 502, json: { code, message: "no", status } });
+
+/** What may come from the address of a deployed service, by its gateway, and the state in the header. */
+const DOWN: readonly (readonly [name: string, answer: Scripted, state: string])[] = [
+  ["500", { status: 500, body: { message: "Internal Server Error" } }, "failing (500)"],
+  ["504", { status: 504, body: { message: "Endpoint request timed out" } }, "failing (504)"],
+  ["503 of the service itself", problemOf("unavailable"), "failing (503)"],
+  ["500 of the service itself", problemOf("internal"), "failing (500)"],
+  ["429 of the service itself", problemOf("throttled"), "throttled (429)"],
+  ["401", { status: 401, body: { message: "Unauthorized" } }, "not accepted, or not set up (401)"],
+  ["a connection that broke", { status: "broken" }, "no answer"],
+  ["silence", { status: "silent" }, "no answer"],
+];
+
+function problemOf(code: ErrorCode): Scripted {
+  return { status: ERRORS[code].status, headers: { "content-type": PROBLEM_TYPE }, body: toProblem(refuse(code), undefined) };
+}
 
 const AT = `At ${TIME}`;
 const LAST = "The last answer had no row.";
@@ -88,10 +108,10 @@ describe.skipIf(CHROMIUM === undefined)(
     });
 
     it.each<[string, Parameters<Route["fulfill"]>[0], string, string]>([
-      ["401", refusal("not-configured"), "not accepted (401), or not set up", "The service does not accept these credentials"],
-      ["403", refusal("forbidden"), "not allowed (403)", "You may not read this"],
-      ["429", refusal("throttled"), "throttled (429)", "The table is throttled"],
-      ["503", refusal("unavailable"), "failing (503)", "The service or its table does not answer"],
+      ["401", refusal("not-configured", 401), "not accepted, or not set up (401)", "The service does not accept these credentials"],
+      ["403", refusal("forbidden", 403), "not allowed (403)", "You may not read this"],
+      ["429", refusal("throttled", 429), "throttled (429)", "Too many requests"],
+      ["503", refusal("unavailable", 503), "failing (503)", "The service or its table does not answer"],
       ["a page", { status: 200, contentType: "text/html", body: "<p>Hello</p>" }, "no answer of holdfast", "This is no answer of holdfast"],
     ])("is red at once after %s, and says what came", async (_, answer, state, title) => {
       const page = await consoles.open(`${consoles.here}#/locks`);
@@ -102,6 +122,30 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(notice).toContain(title);
       expect(notice).not.toContain("under way");
       expect(await page.locator(".light.held").count()).toBe(0);
+    });
+
+    it.each(DOWN)("behind a client tells %s by what came, and no code that nobody answered with", async (_, answer, state) => {
+      const stub = await startStubServer();
+      stub.answer(answer);
+      let isDown = false;
+      const { url } = consoles.service;
+      const locks = createLockClient({
+        url,
+        retryReads: false,
+        fetch: (input, init) => fetch(isDown ? (input as string).replace(url, stub.url) : input, init),
+      });
+      const page = await consoles.open(`${await consoles.serve({ locks })}#/locks`);
+      await page.getByText("held keys").first().waitFor();
+      isDown = true;
+      await page
+        .getByRole("alert")
+        .getByText(/^(The service|Too many|This could not)/)
+        .waitFor();
+      // The header looks at the polls once a second.
+      await expect.poll(() => headerOf(page)).toMatch(/^[^l].* for /);
+      expect((await headerOf(page)).replace(/ for .*$/, "")).toBe(state);
+      await locks.close();
+      await stub.close();
     });
 
     it("is amber after one missed answer", async () => {

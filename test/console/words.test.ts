@@ -238,7 +238,7 @@ describe("the header", () => {
     asked: { current: askedS === undefined ? undefined : NOW_MS - askedS * SECOND_MS },
     ...more,
   });
-  const refused = (code: string) => asked(3, undefined, { error: new ApiError({ code, message: "no" }) });
+  const refused = (code: string, status?: number) => asked(3, undefined, { error: new ApiError({ code, message: "no", status }) });
   const many = { data: { requests: 20 } };
   const said = (views: readonly Asked[], others: readonly Asked[] = []): string => {
     const { tone, state, age } = statusOf(views, others, NOW_MS);
@@ -254,10 +254,15 @@ describe("the header", () => {
     ["that is stopped there for longer", asked(141, 41, many), "over: no answer for 2m 21s"],
     ["that rests after a look of 20 requests", asked(40, undefined, many), "unknown: resting answered 40s ago, asks in 1m"],
     ["that was never answered", asked(undefined, 1, { sinceMs: NOW_MS - 1000 }), "unknown: asking"],
-    ["that gets 401", refused("not-configured"), "over: not accepted (401), or not set up for 3s"],
-    ["that gets 403", refused("forbidden"), "over: not allowed (403) for 3s"],
-    ["that gets 429", refused("throttled"), "over: throttled (429) for 3s"],
-    ["that gets 503", refused("unavailable"), "over: failing (503) for 3s"],
+    ["that gets 401", refused("not-configured", 401), "over: not accepted, or not set up (401) for 3s"],
+    ["that has no credentials", refused("not-configured"), "over: not accepted, or not set up for 3s"],
+    ["that gets 403", refused("forbidden", 403), "over: not allowed (403) for 3s"],
+    ["that gets 429", refused("throttled", 429), "over: throttled (429) for 3s"],
+    ["of a throttled table", refused("throttled"), "over: throttled for 3s"],
+    ["that gets 503", refused("unavailable", 503), "over: failing (503) for 3s"],
+    ["that gets 504", refused("unavailable", 504), "over: failing (504) for 3s"],
+    ["whose service gets no answer", refused("unavailable"), "over: no answer for 3s"],
+    ["that fails in the console itself", asked(3, undefined, { error: new TypeError("no") }), "over: failing for 3s"],
     ["that gets a page", refused("no-answer"), "over: no answer of holdfast for 3s"],
     ["that nobody answers", refused("unreachable"), "over: no answer for 3s"],
     ["that gets another refusal", refused("contended"), "over: refused (contended) for 3s"],
@@ -268,7 +273,7 @@ describe("the header", () => {
   });
 
   it("says that another poll of the service fails, and isn't live while one of two polls of the view was never answered", () => {
-    expect(said([asked(40, undefined, many)], [refused("unavailable")])).toBe("over: failing (503) for 3s");
+    expect(said([asked(40, undefined, many)], [refused("unavailable", 503)])).toBe("over: failing (503) for 3s");
     expect(said([asked(1), asked(undefined, 1, { sinceMs: NOW_MS - 1000 })])).toBe("unknown: asking");
   });
 

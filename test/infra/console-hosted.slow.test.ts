@@ -243,6 +243,16 @@ describe.skipIf(CHROMIUM === undefined)("the page in Chromium (skipped without o
     expect(await page.getByText("ORDER_1").count()).toBe(0);
   });
 
+  it.each([500, 503, 504])("says that the service fails with the status of the gateway, and no other: %s", async (status) => {
+    const { page } = await open();
+    await enter(page, TOKENS.operator);
+    await page.getByText("ORDER_1").first().waitFor();
+    await page.route("**/v1/locks?**", (route) => route.fulfill({ status, json: { message: "Service Unavailable" } }));
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.locator(".light.over").getByText(`failing (${status})`, { exact: true }).waitFor();
+  });
+
   it("makes changes only after that was chosen, and then breaks a hold and resets a run", async () => {
     const lease = await locks.acquire("BREAK_1", { owner: "stuck", leaseMs: 600_000, heartbeat: false });
     const readOnly = await open();
