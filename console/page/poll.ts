@@ -56,7 +56,7 @@ export function isOld(ageMs: number, everyMs: number, data?: unknown): boolean {
 /** The longest time that one request may take before its answer counts as missed, in ms. */
 const PATIENCE_MS = 5000;
 
-/** Returns how long the next answer may take, in ms: an interval, and of a look that takes several requests a second for each. */
+/** Returns how long the next answer may take, in ms: an interval, at most 5 s, and of a look that takes several requests a second for each. */
 export function patienceMs(everyMs: number, data?: unknown): number {
   return Math.max(REQUEST_MS * requestsOf(data), Math.min(everyMs, PATIENCE_MS));
 }

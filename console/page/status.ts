@@ -59,12 +59,13 @@ export function statusOf(views: readonly Asked[], others: readonly Asked[], nowM
   const answered = views.filter(({ atMs }) => atMs !== undefined);
   const [first] = answered.toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
   if (!first || answered.length < views.length) return { tone: "unknown", state: "asking", age: "" };
-  const ageMs = Math.max(0, nowMs - (first.atMs ?? 0));
-  const pauseMs = first.everyMs * requestsOf(first.data);
+  const ageMs = Math.max(1, nowMs - (first.atMs ?? 0));
   const age = `answered ${formatSeconds(ageMs)} ago`;
-  const rests = ageMs > first.everyMs + patienceMs(first.everyMs, first.data);
-  if (rests) return { tone: "unknown", state: "resting", age: `${age}, asks in ${formatSeconds(Math.max(0, pauseMs - ageMs))}` };
-  return { tone: "held", state: "live", age };
+  // However many requests a look takes, after a missed interval it tells nothing of now.
+  if (ageMs <= first.everyMs + patienceMs(first.everyMs)) return { tone: "held", state: "live", age };
+  if (first.asked.current !== undefined) return { tone: "unknown", state: "asking", age };
+  const pauseMs = first.everyMs * requestsOf(first.data);
+  return { tone: "unknown", state: "resting", age: `${age}, asks in ${formatSeconds(Math.max(0, pauseMs - ageMs))}` };
 }
 
 /** Says that the browser's clock is ahead or behind by so much; `""` if it is not. */

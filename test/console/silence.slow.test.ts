@@ -1,6 +1,7 @@
 /** The views of the console while its server is killed, hung or slow: each says what was known, and of when, and concludes nothing. */
 import type { Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Operator } from "../../console/handlers.js";
 import { PROBLEM_TYPE, toProblem } from "../../lib/contract/problem.js";
 import { type ErrorCode, ERRORS, refuse } from "../../lib/core/errors.js";
 import { createLockClient } from "../../lib/index.js";
@@ -154,6 +155,38 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.route("**/console/api/**", STATES.hung);
       await page.clock.runFor(1500);
       await page.locator(".light.late").getByText("no answer yet").waitFor();
+    });
+
+    it("is green for one missed interval and a fixed time, however many requests the look took", async () => {
+      const list = (query: { readonly cursor?: string }) =>
+        Promise.resolve({ namespace: "default", items: [], cursor: String(Number(query.cursor ?? 0) + 1) });
+      let turnedMs = 0;
+      // The service's clock goes as the page's does.
+      const health = () => Promise.resolve({ version: "0.1.0", serverTimeMs: Date.now() + turnedMs });
+      const locks = { health, list, runs: { list } } as unknown as Operator;
+      const page = await consoles.open("about:blank", { turnsClock: true });
+      const asked: Route[] = [];
+      await page.route("**/console/api/locks?**", (route) => void asked.push(route));
+      await page.goto(`${await consoles.serve({ locks, pollMs: 5000 })}#/locks`);
+      // The second look reads on, in 20 requests.
+      await expect.poll(() => asked.length).toBe(1);
+      await asked[0]?.continue();
+      await expect.poll(() => asked.length).toBe(2);
+      await asked[1]?.continue();
+      await page.getByRole("button", { name: "Read all" }).waitFor();
+      const told = new Set<string>();
+      while (asked.length < 3) {
+        turnedMs += 1000;
+        await page.clock.runFor(1000);
+        told.add(await headerOf(page));
+      }
+      const live = [...told].filter((one) => one.startsWith("live"));
+      expect(live).toContainEqual(expect.stringMatching(/^live answered [5-9]s ago$/));
+      expect(live.filter((one) => !/^live answered (\d|10|<1)s ago$/.test(one))).toEqual([]);
+      expect([...told]).toContainEqual(expect.stringMatching(/^resting answered 2\ds ago, asks in 1m 1\ds$/));
+      // The third look is under way.
+      await page.clock.runFor(1000);
+      await expect.poll(() => headerOf(page)).toMatch(/^asking answered 1m 4\ds ago$/);
     });
 
     it("takes the service's time where the browser's clock is an hour ahead, and says so", async () => {
