@@ -1,6 +1,6 @@
 /** Lines of the log as deeds of operators, and as counts over time: grants, refusals, losses and waits. Pure. */
 import type { LogLine } from "../lib/dynamodb.js";
-import type { Line } from "./data.js";
+import type { Line, Untold } from "./data.js";
 
 /** The counts of an equal part of the time. */
 export interface CountBucket {
@@ -22,16 +22,33 @@ export function happenedAtMs({ event, atMs, lapsedMs = 0 }: Line): number {
   return event === "ended" ? atMs - lapsedMs : atMs;
 }
 
-/** The time over which losses are counted, in ms. */
-export const LOSSES_MS = 600_000;
-
-/** Returns how many leases were lost in the time up to `nowMs`: by these lines, and `ranOut` of which no line tells yet. */
-export function lossesBefore(nowMs: number, lines: readonly Line[], ranOut = 0): number {
-  return ranOut + lines.filter((line) => line.kind === "lock" && happenedAtMs(line) >= nowMs - LOSSES_MS && isLoss(line)).length;
+/**
+ * Returns when each lease of a lock was lost, in epoch ms: by these lines, and of those `untold` by an answer of `atMs` the ones whose end no
+ * line tells by now.
+ */
+export function lossesOf(lines: readonly Line[], untold: readonly Untold[] = [], atMs = 0): readonly number[] {
+  const ends = lines.filter(({ kind, event }) => kind === "lock" && event === "ended");
+  const told = new Set(ends.map(({ key, lease }) => `${lease} ${key}`));
+  const others = untold.filter(({ key, lease }) => !told.has(`${lease} ${key}`));
+  return [...ends.filter(isLoss).map(happenedAtMs), ...others.map(({ agoMs }) => atMs - agoMs)];
 }
 
-/** Returns the counts of the `count` equal parts of the time from `fromMs` on, each `stepMs` long. Lines outside are left out. */
-export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number, count: number): readonly CountBucket[] {
+/** The time over which the figure of losses counts, in ms. */
+const LOSSES_MS = 600_000;
+
+/** Returns the number of losses in the ten minutes up to `nowMs`. */
+export function lossesBefore(nowMs: number, losses: readonly number[]): number {
+  return losses.filter((atMs) => atMs >= nowMs - LOSSES_MS).length;
+}
+
+/** Returns the counts of the `count` equal parts of the time from `fromMs` on, each `stepMs` long. What is outside is left out. */
+export function bucketsOf(
+  lines: readonly Line[],
+  losses: readonly number[],
+  fromMs: number,
+  stepMs: number,
+  count: number,
+): readonly CountBucket[] {
   const buckets = Array.from({ length: count }, (_, at) => ({
     fromMs: fromMs + at * stepMs,
     granted: 0,
@@ -39,14 +56,18 @@ export function bucketsOf(lines: readonly Line[], fromMs: number, stepMs: number
     lost: 0,
     longestWaitMs: 0,
   }));
-  for (const line of lines) {
-    const bucket = buckets[Math.floor((happenedAtMs(line) - fromMs) / stepMs)];
+  const bucketAt = (atMs: number) => buckets[Math.floor((atMs - fromMs) / stepMs)];
+  for (const { event, atMs, waitedMs = 0 } of lines) {
+    const bucket = bucketAt(atMs);
     if (!bucket) continue;
-    if (line.event === "granted") {
+    if (event === "granted") {
       bucket.granted += 1;
-      bucket.longestWaitMs = Math.max(bucket.longestWaitMs, line.waitedMs ?? 0);
-    } else if (line.event === "refused") bucket.refused += 1;
-    else if (isLoss(line)) bucket.lost += 1;
+      bucket.longestWaitMs = Math.max(bucket.longestWaitMs, waitedMs);
+    } else if (event === "refused") bucket.refused += 1;
+  }
+  for (const atMs of losses) {
+    const bucket = bucketAt(atMs);
+    if (bucket) bucket.lost += 1;
   }
   return buckets;
 }

@@ -67,13 +67,22 @@ export interface LocksData extends ListData<KeyView> {
     readonly waitedFor: number;
     /** The holders that didn't renew in time. */
     readonly late: number;
-    /** The leases that ran out in the last ten minutes, and whose end no line of the log tells yet. Absent: there is no log here. */
-    readonly ranOut?: number;
+    /** The leases that ran out in the last day, and whose end no line of the log tells yet. Absent: there is no log here. */
+    readonly ranOut?: readonly Untold[];
   };
   /** The keys that need a look, the longest wait first: as many as a person reads. */
   readonly looks: readonly KeyView[];
   /** The number of all keys that need a look. */
   readonly looksInAll: number;
+}
+
+/** A lease that ran out and that no request has met since, so that no line of the log tells its end. */
+export interface Untold {
+  readonly key: string;
+  /** The lease's hash, as in the log. */
+  readonly lease: string;
+  /** The time since it ran out, in ms. */
+  readonly agoMs: number;
 }
 
 /** The runs that need a look, in the order of their keys. */

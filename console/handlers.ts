@@ -21,6 +21,7 @@ import type {
   RunData,
   RunOfKey,
   ScheduleData,
+  Untold,
 } from "./data.js";
 import { historyQuery } from "./insights-query.js";
 import { canBeKey, limitsInUse, locksOf, ORDERS, thatFit } from "./overview.js";
@@ -104,14 +105,14 @@ export function handlersOf(options: HandlerOptions): Handlers {
     ));
   const ranOut = new RanOut();
   let told = 0;
-  const ranOutOf = (held: readonly KeyView[], log: RecentLines, inNamespace: string): Promise<number> => {
+  const ranOutOf = (held: readonly KeyView[], log: RecentLines, inNamespace: string): Promise<readonly Untold[]> => {
     for (let next = -1; next !== told;) {
       next = told;
       const { lines: added, next: end } = log.since(told, inNamespace);
       ranOut.add(added);
       told = end;
     }
-    return ranOut.count(held, (key) => locks.inspect(key), performance.now());
+    return ranOut.untold(held, (key) => locks.inspect(key), performance.now());
   };
   const withParts = <T extends { readonly key: string }>(view: T): T & Parts => ({ ...view, parts: partsOf(view.key) });
   const runOfKey = (run: RunInspection): RunOfKey => {

@@ -3,15 +3,17 @@
  * keys has them no more, and a look at the key says when each was over.
  */
 import type { LockClient } from "../lib/index.js";
-import type { KeyView, Line } from "./data.js";
-import { LOSSES_MS } from "./activity.js";
+import type { KeyView, Line, Untold } from "./data.js";
 
 /** The most keys that are looked at for it in one look at the list. */
 const LOOKS_MAX = 20;
+/** The time for which it is remembered, in ms: the longest that a view counts losses of. */
+const REMEMBERED_MS = 86_400_000;
 
 /** A lease that goes on by the log, or has run out. */
 interface Going {
   readonly key: string;
+  readonly lease: string;
   readonly fencingToken: number;
   /** The time since its end when that was read, and when that was, in ms. */
   over?: { readonly agoMs: number; readonly readAtMs: number };
@@ -19,45 +21,48 @@ interface Going {
 
 /** Keeps what goes on by the log. */
 export class RanOut {
+  /** By lease and key: a set has one lease. */
   readonly #going = new Map<string, Going>();
 
   /** Adds the next lines of the log. */
   add(lines: readonly Line[]): void {
     for (const { kind, event, lease = "", key, fencingToken } of lines) {
       if (kind !== "lock") continue;
-      if (event === "ended") this.#going.delete(lease);
+      const name = `${lease} ${key}`;
+      if (event === "ended") this.#going.delete(name);
       else if ((event === "granted" || event === "transferred") && fencingToken !== undefined)
-        this.#going.set(lease, { key, fencingToken });
+        this.#going.set(name, { key, lease, fencingToken });
     }
   }
 
   /**
-   * Returns how many leases ran out in the last ten minutes without an end in the log. `held` are all held keys, read before the lines that were
-   * added last.
+   * Returns the leases that ran out in the last day without an end in the log. `held` are all held keys, read before the lines that were added
+   * last.
    */
-  async count(held: readonly KeyView[], inspect: LockClient["inspect"], nowMs: number): Promise<number> {
+  async untold(held: readonly KeyView[], inspect: LockClient["inspect"], nowMs: number): Promise<readonly Untold[]> {
     const present = new Set(held.flatMap(({ key, holders }) => holders.map(({ fencingToken }) => `${fencingToken} ${key}`)));
     const unseen: [string, Going][] = [];
-    for (const [lease, going] of this.#going) {
+    for (const [name, going] of this.#going) {
       // A lease that nobody took over can still be renewed.
       if (present.has(`${going.fencingToken} ${going.key}`)) delete going.over;
-      else if (!going.over) unseen.push([lease, going]);
+      else if (!going.over) unseen.push([name, going]);
     }
     await Promise.all(
-      unseen.slice(0, LOOKS_MAX).map(async ([lease, going]) => {
+      unseen.slice(0, LOOKS_MAX).map(async ([name, going]) => {
         const { holders, lapsed = [] } = await inspect(going.key);
         const isSame = ({ fencingToken }: { readonly fencingToken: number }): boolean => fencingToken === going.fencingToken;
         const end = lapsed.find(isSame);
         if (end) going.over = { agoMs: end.endedAgoMs, readAtMs: nowMs };
-        else if (!holders.some(isSame)) this.#going.delete(lease);
+        else if (!holders.some(isSame)) this.#going.delete(name);
       }),
     );
-    let count = 0;
-    for (const [lease, { over }] of this.#going) {
+    const untold: Untold[] = [];
+    for (const [name, { key, lease, over }] of this.#going) {
       if (!over) continue;
-      if (over.agoMs + nowMs - over.readAtMs <= LOSSES_MS) count += 1;
-      else this.#going.delete(lease);
+      const agoMs = over.agoMs + nowMs - over.readAtMs;
+      if (agoMs <= REMEMBERED_MS) untold.push({ key, lease, agoMs });
+      else this.#going.delete(name);
     }
-    return count;
+    return untold;
   }
 }

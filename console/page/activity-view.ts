@@ -1,11 +1,11 @@
 /** Grants, refusals, losses and waits over the last minutes as plots, and the log below. */
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../text/duration.js";
-import { type CountBucket, bucketsOf, refusalsSince } from "../activity.js";
-import type { Line } from "../data.js";
+import { type CountBucket, bucketsOf, lossesOf, refusalsSince } from "../activity.js";
+import type { Line, LocksData } from "../data.js";
 import { Audit, Events } from "./events.js";
 import { HistoryNote, SpanChoice, SPANS } from "./history.js";
-import { type ViewProps, SharedContext, useIsKnown, useNow, useWidth } from "./hooks.js";
+import { type ViewProps, SharedContext, useIsKnown, useNow, usePolled, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
@@ -16,9 +16,12 @@ import { timeText } from "./words.js";
 const PARTS = 60;
 const PLOT_PX = 84;
 
-export function ActivityView({ lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
+export function ActivityView({ about, lines, logFromMs, polledLines: polled, query }: ViewProps): Content {
   const [spanMs, setSpan] = useState<number>(SPANS[0]);
   const isKnown = useIsKnown(polled);
+  // A look at the list tells the leases that ran out, of which the log has no line yet.
+  const looked = usePolled<LocksData>(logFromMs === undefined ? undefined : "locks", { max: 1 }, about.pollMs);
+  const losses = useMemo(() => lossesOf(lines, looked.data?.figures.ranOut, looked.atMs), [lines, looked.data]);
   const { filters, set } = filtersOf({ place: "activity", query }, { prefix: "", owner: "", event: "" });
   const fits = useMemo(
     () => lines.filter((line) => line.key.startsWith(filters.prefix) && isOf(line, filters)),
@@ -35,9 +38,9 @@ export function ActivityView({ lines, logFromMs, polledLines: polled, query }: V
   };
   return html`<main id="main" tabindex="-1">
     ${title}
-    <${Freshness} polled=${polled} />
+    <${Freshness} polled=${looked.error ? looked : polled} />
     <div class="bar-of-spans">${SpanChoice({ spanMs, setSpan })}<${HistoryNote} logFromMs=${logFromMs} /></div>
-    <${Plots} lines=${lines} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
+    <${Plots} lines=${lines} losses=${losses} spanMs=${spanMs} knownUntilMs=${isKnown ? undefined : polled.atMs} />
     <section class="panel" aria-label="Operators">
       <header><h2>Breaks and resets</h2></header>
       <${Audit} lines=${lines} />
@@ -74,8 +77,13 @@ function Log({ lines, of }: { readonly lines: readonly Line[]; readonly of: stri
 }
 
 /** The plots of the time up to now, or up to the last answer if that is old: a time without lines must not look like one without events. */
-function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number; readonly knownUntilMs: number | undefined }): Content {
-  const { lines, spanMs, knownUntilMs } = props;
+function Plots(props: {
+  readonly lines: readonly Line[];
+  readonly losses: readonly number[];
+  readonly spanMs: number;
+  readonly knownUntilMs: number | undefined;
+}): Content {
+  const { lines, losses, spanMs, knownUntilMs } = props;
   const { isUtc } = useContext(SharedContext);
   const stepMs = spanMs / PARTS;
   const presentMs = useNow(Math.max(1000, stepMs / 4));
@@ -83,7 +91,7 @@ function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number
   const until = knownUntilMs === undefined ? "now" : timeText(knownUntilMs, isUtc);
   // Whole steps, so that a bar doesn't change while it moves.
   const fromMs = (Math.floor(nowMs / stepMs) + 1 - PARTS) * stepMs;
-  const buckets = useMemo(() => bucketsOf(lines, fromMs, stepMs, PARTS), [lines, fromMs, stepMs]);
+  const buckets = useMemo(() => bucketsOf(lines, losses, fromMs, stepMs, PARTS), [lines, losses, fromMs, stepMs]);
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const refusals = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
   const when = knownUntilMs === undefined ? `in the last ${formatDuration(spanMs)}` : `in the ${formatDuration(spanMs)} before ${until}`;
@@ -91,7 +99,7 @@ function Plots(props: { readonly lines: readonly Line[]; readonly spanMs: number
     html`<${Plot} ...${{ title, tone, value, note, buckets, stepMs, until }} />`;
   return html`<div class="plots">
     ${plot("Grants", "held", "granted", when)} ${plot("Refusals", "late", "refused", refusals.join(" · ") || "none")}
-    ${plot("Losses", "over", "lost", "taken over, broken, or released too late")}
+    ${plot("Losses", "over", "lost", "leases of locks that ran out or were broken")}
     ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant")}
   </div>`;
 }

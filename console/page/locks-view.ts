@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { formatSeconds } from "../text/duration.js";
 import { DEFAULT_ATTEMPTS, nextOf, stateOf } from "../text/run-text.js";
 import { plain } from "../text/plain-text.js";
-import { lossesBefore } from "../activity.js";
+import { lossesBefore, lossesOf } from "../activity.js";
 import type { About, KeyView, LocksData, RunOfKey } from "../data.js";
 import { type Figure, type Order, atLeast, figuresOf, longestWaitMs, LOOKS_MAX, ORDERS, shortestHold } from "../overview.js";
 import { Choice, Search } from "./filters.js";
@@ -58,7 +58,7 @@ export function LocksView(props: ViewProps): Content {
 /** The figures. The last one comes from the log, and where there is none, from the runs. */
 function Figures(props: ViewProps & { readonly data: LocksData; readonly atMs: number; readonly age: string }): Content {
   const { data, atMs, age, exhausted, lines, logFromMs } = props;
-  const losses = lossesBefore(atMs, lines, data.figures.ranOut);
+  const losses = lossesBefore(atMs, lossesOf(lines, data.figures.ranOut, atMs));
   const refused = exhausted?.items.length ?? 0;
   const last: Figure =
     logFromMs === undefined

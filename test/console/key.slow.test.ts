@@ -78,6 +78,26 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       expect(Math.abs(Number(await bar.getAttribute("width")) - widthPx)).toBeLessThan(1);
     });
 
+    it("counts its lease as lost before anybody sees that, at once on both views, and once", async () => {
+      const [list, activity] = [await open("#/locks"), await open("#/activity")];
+      await activity.getByRole("button", { name: "10m" }).click();
+      const counts = async (): Promise<readonly (string | undefined)[]> => [
+        /(\d+) leases? lost/.exec(await list.getByRole("list", { name: "Figures" }).innerText())?.[1],
+        /^\d+/.exec(await activity.getByRole("region", { name: "Losses" }).locator(".figure").innerText())?.[0],
+      ];
+      await list.getByText("lost in the last 10 min").waitFor();
+      const [before = ""] = await counts();
+      await expect.poll(counts).toEqual([before, before]);
+      await locks.acquire("UNSEEN_1", { leaseMs: 3000, heartbeat: false });
+      const after = String(Number(before) + 1);
+      await expect.poll(counts, { timeout: 30_000 }).toEqual([after, after]);
+      expect(await activity.getByRole("row", { name: "UNSEEN_1" }).filter({ hasText: "lost" }).count()).toBe(0);
+      // Now a line of the log tells it too.
+      await (await locks.acquire("UNSEEN_1")).release();
+      await activity.getByRole("row", { name: "UNSEEN_1" }).filter({ hasText: "lost" }).waitFor();
+      expect(await counts()).toEqual([after, after]);
+    });
+
     it("draws an interrupted run until its lease was over", async () => {
       const args = ["once", "DEAD_RUN", "--owner", "worker", "--lease", "3s", "--", "sh", "-c", "echo works; exec sleep 60"];
       const runner = startProcess(args, { HOLDFAST_URL: consoles.service.url });

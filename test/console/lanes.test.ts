@@ -1,6 +1,6 @@
 /** Lines of the log as lanes, as counts over time and as the deeds of operators: the pure parts of the console. */
 import { describe, expect, it } from "vitest";
-import { bucketsOf, deedOf, isLoss, LOSSES_MS, lossesBefore, reasonOf, refusalsSince, toldOnce } from "../../console/activity.js";
+import { bucketsOf, deedOf, isLoss, lossesBefore, lossesOf, reasonOf, refusalsSince, toldOnce } from "../../console/activity.js";
 import type { Line } from "../../console/data.js";
 import { type Gone, arranged, beginning, ending, firstSpan, heldWith, lanesOf, withAnswer, withPresent } from "../../console/lanes.js";
 
@@ -253,7 +253,7 @@ describe("counts over time", () => {
   ];
 
   it("belong to their part of the time, and those outside to none", () => {
-    expect(bucketsOf(lines, 0, 10, 3)).toEqual([
+    expect(bucketsOf(lines, lossesOf(lines), 0, 10, 3)).toEqual([
       { fromMs: 0, granted: 2, refused: 0, lost: 0, longestWaitMs: 70 },
       { fromMs: 10, granted: 0, refused: 3, lost: 0, longestWaitMs: 0 },
       { fromMs: 20, granted: 0, refused: 0, lost: 1, longestWaitMs: 0 },
@@ -271,11 +271,20 @@ describe("counts over time", () => {
   });
 
   it("of a lease that ran out belongs to the time at which it did, whenever a request saw it", () => {
-    const taken = line(LOSSES_MS + 50, "ended", "a", { heldMs: LOSSES_MS, lapsedMs: LOSSES_MS, reason: "taken" });
-    expect(bucketsOf([taken], 0, 100, 1)).toMatchObject([{ lost: 1 }]);
-    expect([0, 49, 50, 51].map((at) => lossesBefore(LOSSES_MS + at, [taken]))).toEqual([1, 1, 1, 0]);
-    // Those that no line tells yet are counted beside them.
-    expect(lossesBefore(LOSSES_MS, [taken], 2)).toBe(3);
+    const tenMinutesMs = 600_000;
+    const taken = line(tenMinutesMs + 50, "ended", "a", { heldMs: tenMinutesMs, lapsedMs: tenMinutesMs, reason: "taken" });
+    expect(lossesOf([taken])).toEqual([50]);
+    expect(bucketsOf([taken], [50], 0, 100, 1)).toMatchObject([{ lost: 1 }]);
+    expect([0, 49, 50, 51].map((at) => lossesBefore(tenMinutesMs + at, [50]))).toEqual([1, 1, 1, 0]);
+  });
+
+  it("have the leases that no line ends yet, each key of a set, and none twice", () => {
+    const untold = ["K", "K2"].map((key) => ({ key, lease: "a", agoMs: 30 }));
+    const taken = line(40, "ended", "a", { key: "K", heldMs: 30, lapsedMs: 10, reason: "taken" });
+    expect(lossesOf([], untold, 50)).toEqual([20, 20]);
+    expect(lossesOf([taken], untold, 50)).toEqual([30, 20]);
+    expect(lossesOf([line(40, "ended", "a", { key: "K", heldMs: 30, reason: "released" })], untold, 50)).toEqual([20]);
+    expect(lossesOf([line(40, "ended", "r", { kind: "run", heldMs: 30, reason: "taken" })])).toEqual([]);
   });
 
   it("tell the most frequent refusal first", () => {
