@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Operator } from "../../console/handlers.js";
-import type { LockClient } from "../../lib/index.js";
+import type { AcquireOptions, LockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
 import { endAll, start as startProcess } from "../bin/holdfast.js";
@@ -160,6 +160,43 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await dialog.getByRole("alert").waitFor();
     expect(await submit.isDisabled()).toBe(true);
     waits.abort();
+  });
+
+  describe("before it breaks one of several holds", () => {
+    it.each<[string, AcquireOptions, AcquireOptions, string]>([
+      ["a reader's, for which a writer waits", { mode: "shared" }, {}, "the key stays held by 2 others, and nobody who waits gets in"],
+      [
+        "a semaphore's, whose next waiter wants more permits",
+        { limit: 3 },
+        { limit: 3, permits: 3 },
+        "2 of 3 permits stay out, and nobody who waits gets in",
+      ],
+    ])("says what stays, and that nobody gets in: %s", async (_, held, waited, stays) => {
+      const key = `SEVERAL_${"limit" in held ? "permits" : "readers"}`;
+      const owners = ["first", "second", "third"];
+      for (const owner of owners)
+        await locks.scope(`the scope of ${owner}`).acquire(key, { ...held, owner, leaseMs: 60_000, heartbeat: false });
+      const waits = new AbortController();
+      void locks
+        .scope("the scope of who waits")
+        .acquire(key, { ...waited, owner: "waits", waitMs: 10 * MINUTE_MS, signal: waits.signal })
+        .catch(() => undefined);
+      const page = await open(`#/locks/${key}`);
+      await page.getByLabel("Queue").getByText("waits", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Break…" }).click();
+      const dialog = page.getByRole("dialog");
+      const said = async () => (await dialog.innerText()).replaceAll(/\s+/g, " ");
+      for (const owner of owners) {
+        await dialog.getByLabel(new RegExp(`^${owner}, token `)).check();
+        await dialog.getByText(new RegExp(`^${owner}: not renewed `)).waitFor();
+        expect(await said()).toMatch(
+          new RegExp(String.raw`Safe: it can't renew, and nothing overlaps; its hold is over in [\dms ]+ at the latest: ${stays}\.`),
+        );
+        expect(await said()).toContain(`Now: its hold is over at once: ${stays}.`);
+      }
+      expect(await faultsOf(page)).toEqual([]);
+      waits.abort();
+    });
   });
 
   it("opens a long queue whole, and prints it whole", async () => {

@@ -89,6 +89,21 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     });
   });
 
+  it("says of which keys it names those that need a look, where not all were read", async () => {
+    const holder = { owner: "old", mode: "exclusive", permits: 1, fencingToken: 7, heldMs: 300_000, remainingMs: 5000, leaseMs: 30_000 };
+    const late = { key: "LATE", version: 1, mode: "exclusive", fencingToken: 7, holders: [holder], waiters: [] };
+    const fine = { ...late, key: "FINE", holders: [{ ...holder, remainingMs: 29_000 }] };
+    const list = ({ cursor = "0" }: { readonly cursor?: string }) =>
+      Promise.resolve({ namespace: "default", items: cursor === "0" ? [late, fine] : [], cursor: String(Number(cursor) + 1) });
+    const none = () => Promise.resolve({ namespace: "default", items: [] });
+    const operator = { health: () => locks.health(), list, runs: { list: none } } as unknown as Operator;
+    const page = await open(`${await consoles.serve({ locks: operator, canChange: false })}#/locks`);
+    const looks = page.getByRole("region", { name: "Needs a look" });
+    await looks.getByText("among the 2 held keys that were read").waitFor();
+    expect(await looks.innerText()).toMatch(/LATE\s+Held by old since /);
+    expect(await looks.getByRole("listitem").count()).toBe(1);
+  });
+
   it("keeps what is typed while it searches", async () => {
     const page = await open(`${here}#/locks`);
     await page.getByRole("table").waitFor();

@@ -51,6 +51,33 @@ describe.skipIf(CHROMIUM === undefined)("a schedule's page in Chromium (skipped 
     },
   );
 
+  it("has rows in the list of runs that tell what never ran apart from what failed, and why", async () => {
+    const page = await consoles.open("about:blank");
+    const rowsAt = async (query: string): Promise<readonly (readonly string[])[]> => {
+      await page.goto(`${consoles.here}#/runs?${query}`);
+      await page.getByText("nightly_").first().waitFor();
+      return page
+        .getByRole("table")
+        .locator("tbody tr")
+        .evaluateAll((rows) =>
+          rows.map((row) => [
+            row.querySelector(".key")?.textContent ?? "",
+            row.querySelector<HTMLElement>("[data-label=State]")?.innerText.replaceAll(/\s+/g, " ").trim() ?? "",
+            row.getAttribute("class") ?? "",
+          ]),
+        );
+    };
+    const keyOf = (day: number): string => `nightly_${at(day).toISOString()}`;
+    const never = [
+      [keyOf(1), "too late", "free"],
+      [keyOf(0), "skipped", "free"],
+    ];
+    await expect.poll(() => rowsAt("find=nightly_&state=never")).toEqual(never);
+    await expect.poll(() => rowsAt("find=nightly_&state=failed")).toEqual([[keyOf(2), "failed FinalError", "over"]]);
+    const all = await rowsAt("find=nightly_");
+    expect(all.slice(-3)).toEqual([[keyOf(2), "failed FinalError", "over"], ...never]);
+  });
+
   it("leads to the run of each, by the keyboard too, and from there back to the schedule", async () => {
     const page = await consoles.open(`${consoles.here}#/runs?find=nightl`);
     await page.getByText("nightly_").first().waitFor();
