@@ -91,6 +91,9 @@ export function Timeline(props: {
           <pattern id="unknown" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
             <rect class="hatch unknown" width="1.5" height="6" />
           </pattern>
+          <pattern id="failed" width="5" height="5" patternUnits="userSpaceOnUse">
+            <rect class="hatch failed" width="2.5" height="5" />
+          </pattern>
         </defs>
         ${axis(ticksIn(fromMs, untilMs, (wide * (1 - FUTURE)) / TICK_PX), untilMs, height, { place, isUtc })}
         ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, fromMs, isUtc }))}
@@ -175,11 +178,12 @@ function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place, fromMs
   const lateX = isLate ? Math.max(x, place(lateFromMs)) : x2;
   const tone = isLate ? "held" : whole;
   const isOpen = hold.toMs === undefined && knownMs === nowMs;
+  const fill = fillOf(tone);
   const until = isOpen && lastsUntilMs !== undefined ? place(Math.max(nowMs, lastsUntilMs)) : x2;
   return html`<g>
     ${until > x2 && html`<rect class="future" x=${x2} y=${middle - 7.5} width=${until - x2} height="15" rx="3" />`}
-    <rect class=${`hold ${tone}`} x=${x} y=${middle - 8} width=${Math.max(3, x2 - x)} height="16" rx="3" />
-    ${hold.fromMs < fromMs && html`<rect class=${`hold cut ${tone}`} x=${x} y=${middle - 8} width=${Math.min(4, x2 - x)} height="16" />`}
+    <rect class=${`hold ${tone}`} x=${x} y=${middle - 8} width=${Math.max(3, x2 - x)} height="16" rx="3" fill=${fill} />
+    ${hold.fromMs < fromMs && html`<rect class=${`hold cut ${tone}`} x=${x} y=${middle - 8} width=${Math.min(4, x2 - x)} height="16" fill=${fill} />`}
     ${isLate && html`<rect class="hold ${whole}" x=${lateX} y=${middle - 8} width=${Math.max(3, x2 - lateX)} height="16" rx="3" />`}
     ${renewedAtMs
       .map((atMs) => place(atMs))
@@ -187,6 +191,11 @@ function holdOf(lane: DrawnLane, middle: number, { nowMs, knownMs, place, fromMs
       .map((at) => html`<line class="renewal" x1=${at} x2=${at} y1=${middle - 4} y2=${middle + 4} />`)}
     ${end && (tone === "lost" || tone === "broken") && cross(place(end.atMs), middle, tone)}
   </g>`;
+}
+
+/** Returns the hatch of a failed attempt, which no colour is needed to tell from a lost lease; undefined for what has a colour alone. */
+function fillOf(tone: string): string | undefined {
+  return tone === "failed" ? "url(#failed)" : undefined;
 }
 
 /** The time of a lane of which nothing is known: in which it ended, or since the last answer. */
@@ -235,9 +244,9 @@ export function legend(): Content {
     [box("hold late"), "not renewed"],
     [box("future"), "lease left"],
     [[box("hold held"), html`<line class="renewal" x1="10" x2="10" y1="2" y2="10" />`], "renewed, since this page was opened"],
-    [box("hold lost"), "lost: the lease ran out"],
-    [box("hold broken"), "broken"],
-    [box("hold failed"), "failed attempt"],
+    [[box("hold lost"), cross(15, 6, "lost")], "lost: the lease ran out"],
+    [[box("hold broken"), cross(15, 6, "broken")], "broken"],
+    [box("hold failed", fillOf("failed")), "failed attempt"],
     [box("unknown", "url(#unknown)"), "not known"],
     [diamond("offered", 10, 6), "offered or changed"],
     [diamond("breaking", 10, 6), "break began"],

@@ -1,5 +1,5 @@
 /** The console in a real Chromium: its policy, its accessibility, hostile text, the keyboard, thousands of keys, and its polls. */
-import type { Page, Route } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type LockClient, FinalError } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
@@ -154,6 +154,20 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
     await page.evaluate(() => document.body.append(document.createElement("input")));
     expect(await faultsOf(page)).toContain("label");
   });
+
+  it.each(["light", "dark"] as const)(
+    "tells a failed attempt from a lost lease without colours, in picture and legend, %s",
+    async (colorScheme) => {
+      const page = await openView(["#/runs/REFUND_2", "Error"], { colorScheme });
+      const failed = page.locator(".lane rect.hold.failed").first();
+      const inLegend = page.locator(".legend li", { hasText: "failed attempt" }).locator("rect");
+      const lost = page.locator(".legend li", { hasText: "lost: the lease ran out" });
+      const paintOf = (box: Locator) => box.evaluate((rect) => getComputedStyle(rect).fill);
+      expect([await paintOf(failed), await paintOf(inLegend)]).toEqual(Array(2).fill('url("#failed")'));
+      expect(await paintOf(page.locator("pattern#failed rect"))).toBe(await paintOf(lost.locator("rect")));
+      expect([await lost.locator("path.end").count(), await page.locator(".lane path.end").count()]).toEqual([1, 0]);
+    },
+  );
 
   it("shows hostile text as text, and never a lease's meta", async () => {
     for (const view of VIEWS) {
