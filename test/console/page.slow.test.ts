@@ -135,7 +135,10 @@ describe.skipIf(CHROMIUM === undefined)("the console in Chromium (skipped withou
   it.each(["light", "dark"] as const)("has no fault that axe finds, %s, in every view, dialog and notice", async (colorScheme) => {
     for (const view of VIEWS) {
       const page = await openView(view, { colorScheme });
-      expect([view[0], await faultsOf(page)]).toEqual([view[0], []]);
+      for (const width of [1280, 390]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect([view[0], width, await faultsOf(page)]).toEqual([view[0], width, []]);
+      }
       await page.close();
     }
     const page = await openView(["#/locks/ORDER_1", "Timeline"], { colorScheme });
