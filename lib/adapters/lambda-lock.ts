@@ -7,7 +7,7 @@ import type { LeaseSet } from "../client/hold/lease-set.js";
 import { checkAcquire } from "../client/calls/options.js";
 import { type LockedOptions, type Skipping, locked } from "../client/calls/wrap/locked.js";
 import { currentLease } from "../client/calls/surrounding.js";
-import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
+import { type Around, type Handler, type Wrapped, type WrapperOptions, answering, handlerOf, invocationOf } from "./lambda.js";
 import { isHttp } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";
 import { type Protection, runProtected, checkClient, waitOf } from "./once.js";
@@ -86,7 +86,7 @@ function underLock<Event, Context>(options: LockHandlerOptions<Event, Context>):
       locks: locks.forInvocation(invocation),
       key,
     } as const;
-    return runProtected(isRequest, LOCKS, work, (perform) =>
+    return runProtected(isRequest, LOCKS, answering(work), (perform) =>
       locked({ ...acquire, ...ofCall }, async function handler(_event: Event, _context: Context) {
         return perform();
       })(event, context),

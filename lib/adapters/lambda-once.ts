@@ -4,7 +4,7 @@
  * for Middy's `use`, and must be the first middleware.
  */
 import type { Run } from "../client/calls/run/run-once.js";
-import { type Around, type Handler, type Wrapped, type WrapperOptions, handlerOf, invocationOf } from "./lambda.js";
+import { type Around, type Handler, type Wrapped, type WrapperOptions, answering, handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf, withoutCookies } from "./lambda-http.js";
 import { type Middleware, middlewareOf } from "./middy.js";
 import { type OnceOptions, checkRunnerOptions, isCovered, isFinalStatus, onceRunner } from "./once.js";
@@ -77,7 +77,7 @@ function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Aro
     const invocation = invocationOf(event, context);
     const request = requestOf(event);
     if (request && !key && !isCovered(request)) return { how: "answered", ran: true, response: await work(undefined) };
-    const outcome = await run({ args: [event, context], request, locks: locks.forInvocation(invocation) }, work);
+    const outcome = await run({ args: [event, context], request, locks: locks.forInvocation(invocation) }, answering(work));
     return outcome.how === "answered" && !outcome.ran ? { ...outcome, response: replayOf(outcome.response, event) } : outcome;
   };
 }

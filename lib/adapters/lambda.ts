@@ -2,6 +2,7 @@
  * Handlers of Lambda: the logic around one, and its direct attachment, where nothing can run in between. ./middy.ts attaches the same as a
  * middleware.
  */
+import { checkResult } from "../client/wire/checks.js";
 import { InvalidRequestError } from "../client/wire/errors.js";
 import { type InvocationContext, ENDLESS } from "../client/wire/invocation.js";
 import type { LockClient } from "../client/calls/lock-client.js";
@@ -52,6 +53,19 @@ const STREAMING = Symbol.for("aws.lambda.runtime.handler.streaming");
 function checkHandler(handler: unknown): void {
   checkFunction("handler", handler);
   if ((handler as { readonly [STREAMING]?: unknown })[STREAMING] !== undefined) throw streaming();
+}
+
+/**
+ * Returns `work`, which fails if it answers with a stream, or with one as its body: what the stream does would come after the call, under no
+ * lock, and recorded as done.
+ */
+export function answering<Under>(work: (under: Under) => Promise<unknown>): (under: Under) => Promise<unknown> {
+  return async (under) => {
+    const response = checkResult(await work(under));
+    const { body } = (response ?? {}) as { readonly body?: unknown };
+    if (typeof body === "object" && body !== null && Symbol.asyncIterator in body) throw streaming();
+    return response;
+  };
 }
 
 function streaming(): InvalidRequestError {

@@ -2,6 +2,8 @@
  * Locks and runs among other Middy middlewares: their places, errors and early responses, and both together. Each place has a control: a
  * middleware used elsewhere, and one that only acquires before and releases after.
  */
+import { Readable } from "node:stream";
+import { ReadableStream } from "node:stream/web";
 import middy from "@middy/core";
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from "aws-lambda";
 import { describe, expect, expectTypeOf, it } from "vitest";
@@ -175,6 +177,60 @@ describe("an early answer of another middleware", () => {
     expect(await call(around)).toBe("from the cache");
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
+});
+
+/** The ways to a lock or a run of one key, with Middy and without. */
+const WAYS = [
+  [
+    "lockMiddleware",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      middy()
+        .use(lockMiddleware({ locks, key: () => KEY }))
+        .handler(work),
+  ],
+  ["lockHandler", (locks: LockClient, work: () => Promise<unknown>) => lockHandler({ locks, key: () => KEY }, work)],
+  [
+    "idempotencyMiddleware",
+    (locks: LockClient, work: () => Promise<unknown>) =>
+      middy()
+        .use(idempotencyMiddleware({ locks, ...OF_ALL }))
+        .handler(work),
+  ],
+  ["idempotencyHandler", (locks: LockClient, work: () => Promise<unknown>) => idempotencyHandler({ locks, ...OF_ALL }, work)],
+] as const;
+
+describe.each(WAYS)("a stream that is returned under %s", (name, deploy) => {
+  it("is refused, and its work is neither begun nor recorded", async () => {
+    const { clock, call, locks, rival } = inMiddy();
+    let ran = 0;
+    async function* pages() {
+      yield String(++ran);
+    }
+    const streams: (() => unknown)[] = [
+      () => Readable.from(pages()),
+      () => ({ statusCode: 200, body: Readable.from(pages()) }),
+      () => ({ statusCode: 200, body: new ReadableStream({ pull: () => void ran++ }, { highWaterMark: 0 }) }),
+    ];
+    for (const stream of streams) {
+      const refused = await call(
+        deploy(locks, async () => stream()),
+        REQUEST,
+      );
+      expect(refused).toMatchObject({ name: "InvalidRequestError", message: expect.stringContaining("a stream") as string });
+    }
+    expect(ran).toBe(0);
+    expect(await rival.tryAcquire(KEY)).not.toBeNull();
+    if (name.startsWith("idem")) expect(await clock.settle(rival.runOnce(RUN, () => "worked"))).toMatchObject({ replayed: false });
+  });
+});
+
+it("leaves a stream of a request without a key to the handler: there is no run", async () => {
+  const { call, locks } = inMiddy();
+  const body = Readable.from(["page"]);
+  const handler = middy()
+    .use(idempotencyMiddleware({ locks, ...OF_ALL }))
+    .handler(async () => ({ statusCode: 200, body }));
+  expect(await call(handler, { ...REQUEST, requestContext: { http: { method: "GET" } } })).toMatchObject({ body });
 });
 
 describe("control: a middleware that only acquires and releases", () => {
