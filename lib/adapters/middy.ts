@@ -4,8 +4,9 @@
  * for the rest. So wrapper and middleware share one code path for acquire, loss and release.
  *
  * Middy (6 and 7) calls neither `after` nor `onError` when a later middleware's `before` answers early, and no further `after` or `onError`
- * once one of those returned something. Then the promise stays open, and the lease ends by itself, at most 2 s after the invocation's time: nothing
- * tells whether the handler runs, and a key under which it may run is not given away.
+ * once one of those returned something. Its own time-out calls `onError` while the handler still works. Then the promise stays open, and the
+ * lease ends by itself, at most 2 s after the invocation's time: nothing tells whether the handler runs, and a key under which it may run is
+ * not given away.
  */
 import type { Around } from "./lambda.js";
 import { withHeaders } from "./lambda-http.js";
@@ -143,6 +144,7 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
     async onError(request) {
       const passage = passages.get(request);
       const { response, error } = request;
+      if (isTimeout(error)) return;
       try {
         await passage?.end(async () => {
           if (response === undefined || !isAnswer(response)) throw error;
@@ -157,4 +159,10 @@ export function middlewareOf<Event, Context, Under, Name extends string>(
       if (answer) request.response = { ...answer, headers: withHeaders(request.response, answer.headers) };
     },
   };
+}
+
+/** True for the error by which Middy gives a handler up at `timeoutEarlyInMillis`, unless the application makes one of its own. */
+function isTimeout(error: unknown): boolean {
+  const { name, cause } = (error ?? {}) as { readonly name?: unknown; readonly cause?: { readonly package?: unknown } };
+  return name === "TimeoutError" && cause?.package === "@middy/core";
 }

@@ -114,19 +114,6 @@ describe("lockMiddleware", () => {
     expect(await rival.tryAcquire(KEY)).not.toBeNull();
   });
 
-  it("frees the key when Middy gives the handler up because its time is up", async () => {
-    const { clock, locks, rival } = inMiddy();
-    const gate = createGate();
-    // The test's clock is stopped, but Middy's timer isn't: it is due at once.
-    const handler = middy({ timeoutEarlyInMillis: 59_990 })
-      .use(of(locks))
-      .handler(() => gate.pass());
-    const outcome = await thrownBy(handler(SCHEDULED, invocation(clock) as Context));
-    expect(outcome).toMatchObject({ name: "TimeoutError" });
-    expect(await rival.tryAcquire(KEY)).not.toBeNull();
-    gate.open();
-  });
-
   it("owes two requests at once their own answers", async () => {
     const { clock, locks } = inMiddy();
     const handler = middy()
@@ -183,21 +170,54 @@ describe("an early answer of another middleware", () => {
 const WAYS = [
   [
     "lockMiddleware",
-    (locks: LockClient, work: () => Promise<unknown>) =>
-      middy()
+    (locks: LockClient, work: () => Promise<unknown>, plugin?: { readonly timeoutEarlyInMillis: number }) =>
+      middy(plugin)
         .use(lockMiddleware({ locks, key: () => KEY }))
         .handler(work),
   ],
   ["lockHandler", (locks: LockClient, work: () => Promise<unknown>) => lockHandler({ locks, key: () => KEY }, work)],
   [
     "idempotencyMiddleware",
-    (locks: LockClient, work: () => Promise<unknown>) =>
-      middy()
+    (locks: LockClient, work: () => Promise<unknown>, plugin?: { readonly timeoutEarlyInMillis: number }) =>
+      middy(plugin)
         .use(idempotencyMiddleware({ locks, ...OF_ALL }))
         .handler(work),
   ],
   ["idempotencyHandler", (locks: LockClient, work: () => Promise<unknown>) => idempotencyHandler({ locks, ...OF_ALL }, work)],
 ] as const;
+
+describe.each(WAYS.filter(([name]) => name.endsWith("Middleware")))("Middy's own time-out over %s", (name, deploy) => {
+  const LEFT_MS = 20_000;
+
+  it("leaves the key to the handler, which still works, until the lease is over", async () => {
+    const { clock, locks, rival } = inMiddy();
+    const gate = createGate();
+    let at = 0;
+    const work = (): Promise<void> => {
+      at++;
+      return gate.pass();
+    };
+    // The test's clock is stopped, but Middy's timer isn't: it is due at once.
+    const handler: (event: never, context: Context) => Promise<unknown> = deploy(locks, work, { timeoutEarlyInMillis: LEFT_MS - 10 });
+    expect(await thrownBy(handler(REQUEST as never, invocation(clock, LEFT_MS) as Context))).toMatchObject({ name: "TimeoutError" });
+    expect(at).toBe(1);
+    const isFree = (): Promise<boolean> =>
+      name === "lockMiddleware"
+        ? rival.tryAcquire(KEY).then((lease) => lease !== null)
+        : rival
+            .runOnce(RUN, { waitMs: 0 }, () => true)
+            .then(
+              ({ replayed }) => !replayed,
+              () => false,
+            );
+    expect(await isFree()).toBe(false);
+    await clock.advance(LEFT_MS + 2000);
+    expect(await isFree()).toBe(false);
+    await clock.advance(1100);
+    expect(await isFree()).toBe(true);
+    gate.open();
+  });
+});
 
 describe.each(WAYS)("a stream that is returned under %s", (name, deploy) => {
   it("is refused, and its work is neither begun nor recorded", async () => {
