@@ -3,6 +3,8 @@
  * wraps the handler, or the whole Middy chain, and so records the response that the caller received. `idempotencyMiddleware` is the same
  * for Middy's `use`, and must be the first middleware.
  */
+import { WHEN_UNAVAILABLE } from "../client/calls/options.js";
+import { type Checks, unchecked } from "../client/wire/checks.js";
 import type { Run } from "../client/calls/run/run-once.js";
 import { type Around, type Handler, type Wrapped, type WrapperOptions, answering, handlerOf, invocationOf } from "./lambda.js";
 import { replayOf, requestOf, statusOf, withoutCookies } from "./lambda-http.js";
@@ -65,9 +67,12 @@ export function idempotencyMiddleware<Event, Context = unknown>(
   return middlewareOf("run", asRun(options), options.isRecorded ?? isFinalResponse);
 }
 
+/** The options beside those of the run and the functions. Service and caller are checked where keys are made. */
+const OWN: Checks = { service: unchecked, caller: unchecked, ...WHEN_UNAVAILABLE };
+
 function asRun<Event, Context>(options: IdempotencyOptions<Event, Context>): Around<Event, Context, Run | undefined> {
   const { locks, key, payload, isRecorded = isFinalResponse, ...rest } = options;
-  checkRunnerOptions(options, ["key", "payload", "isRecorded"], ["service", "caller"], {
+  checkRunnerOptions(options, ["key", "payload", "isRecorded"], OWN, {
     largeResult: "is not an option here: a response that can't be kept is given once",
   });
   const rules = { ...rest, locks, key, compared: payload, comparedBy: "payload", isRecorded, storedOf: withoutCookies } as const;

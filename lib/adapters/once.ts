@@ -7,9 +7,9 @@ import { InvalidRequestError, LockError, LockLostError, LockUnavailableError } f
 import { keyInHeader } from "../client/calls/batch.js";
 import type { LockClient } from "../client/calls/lock-client.js";
 import type { WhenUnavailable } from "../client/calls/options.js";
-import { checkOptions as checkNamed, checkWork } from "../client/wire/checks.js";
+import { type Checks, checkOptions as checkNamed, checkWork } from "../client/wire/checks.js";
 import type { Run } from "../client/calls/run/run-once.js";
-import { type RunOptions, RUN } from "../client/calls/run/run-options.js";
+import { type RunOptions, SERVED_RUN } from "../client/calls/run/run-options.js";
 import { currentRun, runOnce } from "../client/calls/wrap/once.js";
 import { checkMade } from "../client/calls/wrap/wrap-method.js";
 import { type HttpAnswer, problemAnswer, refusalBefore } from "./problem.js";
@@ -217,20 +217,20 @@ function refusal<Under>(error: unknown, { stage, under, thrown }: Progress<Under
 
 /**
  * Checks the options of an adapter once, so that not every call fails: its client, its functions, and those of the run.
- * @param own options that are checked elsewhere
+ * @param own the checks of its other options
  * @param refused options of a run that the adapter doesn't have, and why
  * @throws InvalidRequestError naming the invalid option
  */
 export function checkRunnerOptions(
   { locks, ...options }: { readonly locks: LockClient },
   functions: readonly string[],
-  own: readonly string[] = [],
+  own: Checks = {},
   refused: Readonly<Record<string, string>> = {},
 ): void {
   checkClient(locks);
   const others = Object.entries(options);
-  const ofRun = others.filter(([name]) => !functions.includes(name) && !own.includes(name));
-  checkNamed("runOnce", Object.fromEntries(ofRun), RUN);
+  const ofRun = others.filter(([name]) => !functions.includes(name));
+  checkNamed("a run here", Object.fromEntries(ofRun), { ...SERVED_RUN, ...own });
   for (const [name, value] of others) {
     if (Object.hasOwn(refused, name)) throw new InvalidRequestError(`${name}: ${refused[name]}`, name);
     if (functions.includes(name) && value !== undefined) checkFunction(name, value);

@@ -43,7 +43,6 @@ const LISTS = ["RateLimit", "RateLimit-Policy"];
 
 /** @throws InvalidRequestError unless these headers may be replayed. */
 export function checkReplayHeaders(names: unknown): void {
-  if (names === undefined) return;
   if (!Array.isArray(names)) throw new InvalidRequestError("replayHeaders: must be a list of names", "replayHeaders");
   for (const name of names as unknown[]) {
     if (typeof name !== "string" || OF_ONE_EXCHANGE.test(name.toLowerCase()))

@@ -1,5 +1,5 @@
 /** The idempotency of a web framework's routes, for all frameworks: which requests run, and what is sent for one. */
-import { InvalidRequestError } from "../client/wire/errors.js";
+import { type Checks, boolean, unchecked } from "../client/wire/checks.js";
 import { ENDLESS } from "../client/wire/invocation.js";
 import { type OnceOptions, checkRunnerOptions, isCovered, isFinalStatus, onceRunner, REPLAYED } from "./once.js";
 import { problemAnswer } from "./problem.js";
@@ -51,6 +51,13 @@ export interface Serve<Request> {
 
 const served = new WeakSet<object>();
 
+/** The options beside those of the run and the functions. Service and caller are checked where keys are made. */
+const OWN: Checks = {
+  service: unchecked,
+  caller: unchecked,
+  required: boolean,
+  replayHeaders: (_name, value) => checkReplayHeaders(value),
+};
 const OF_RUNS = Object.fromEntries(["largeResult", "signal", "isFinal"].map((name) => [name, "is not an option of a route"]));
 
 /**
@@ -59,9 +66,7 @@ const OF_RUNS = Object.fromEntries(["largeResult", "signal", "isFinal"].map((nam
  */
 export function serveOnce<Request>(options: IdempotentOptions<Request>): Serve<Request> {
   const { required, fingerprint, isRecorded = isFinalStatus, replayHeaders, ...rest } = options;
-  checkRunnerOptions(options, ["fingerprint", "isRecorded"], ["service", "caller", "required", "replayHeaders"], OF_RUNS);
-  if (required !== undefined && typeof required !== "boolean") throw new InvalidRequestError("required: must be true or false", "required");
-  checkReplayHeaders(replayHeaders);
+  checkRunnerOptions(options, ["fingerprint", "isRecorded"], OWN, OF_RUNS);
   const run = onceRunner<readonly [Request], MadeResponse>({
     ...rest,
     compared: fingerprint,

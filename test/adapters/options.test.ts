@@ -30,6 +30,12 @@ const OF_LIMIT: readonly Row[] = [
   [{ max: 3 }, "max: is not an option of rateLimit"],
 ];
 
+/** Nothing goes on in an outage, unless the adapter says so: SQS deletes a message whose work was skipped. */
+const NO_OUTAGE = ["skip", "proceed", "throw"].map((whenUnavailable): Row => [
+  { whenUnavailable },
+  "whenUnavailable: is not an option of a run here; these are: leaseMs,",
+]);
+
 /** Each adapter with options that it takes, and the functions that take them. */
 const ADAPTERS: readonly (readonly [
   names: string,
@@ -53,12 +59,14 @@ const ADAPTERS: readonly (readonly [
       [{ replayHeaders: ["Set-Cookie"] }, "replayHeaders: Set-Cookie belongs to one response"],
       [{ replayHeaders: ["X-RateLimit-Limit"] }, "replayHeaders: X-RateLimit-Limit belongs to one response"],
       [{ replayHeaders: "etag" }, "replayHeaders: must be a list of names"],
-      [{ ttlMs: 1 }, "ttlMs: is not an option of runOnce"],
+      [{ ttlMs: 1 }, "ttlMs: is not an option of a run here"],
+      ...NO_OUTAGE,
+      [{ payload: {} }, "payload: is not an option of a run here"],
       [{ largeResult: "omit" }, "largeResult: is not an option of a route"],
       [{ isFinal: () => true }, "isFinal: is not an option of a route"],
       [{ isRecorded: true }, "isRecorded: must be a function"],
       [{ fingerprint: "body" }, "fingerprint: must be a function"],
-      [{ required: "no" }, "required: must be true or false"],
+      [{ required: "no" }, 'required: "no" given; it must be true or false'],
       [{ waitMs: -1 }, "waitMs: -1 given"],
     ],
   ],
@@ -89,7 +97,8 @@ const ADAPTERS: readonly (readonly [
       [{ isRecorded: true }, "isRecorded: must be a function"],
       [{ keepResultMs: 5 }, "keepResultMs: 5 given; it is a whole number of ms"],
       [{ largeResult: "omit" }, "largeResult: is not an option here"],
-      [{ keep: 5 }, "keep: is not an option of runOnce"],
+      [{ whenUnavailable: "maybe" }, 'whenUnavailable: "maybe" given; it must be'],
+      [{ keep: 5 }, "keep: is not an option of a run here"],
     ],
   ],
   [
@@ -117,7 +126,9 @@ const ADAPTERS: readonly (readonly [
       [{ costFor: 2 }, "costFor: must be a function"],
       [{ changeVisibility: {} }, "changeVisibility: must be a function"],
       [{ leaseMs: 5 }, "leaseMs: 5 given; it is a whole number of ms"],
-      [{ inOrder: true }, "inOrder: is not an option of runOnce"],
+      ...NO_OUTAGE,
+      [{ payload: {} }, "payload: is not an option of a run here"],
+      [{ inOrder: true }, "inOrder: is not an option of a run here"],
     ],
   ],
   [
@@ -127,6 +138,7 @@ const ADAPTERS: readonly (readonly [
     [
       [{ locks: {} }, "locks: must be a client"],
       [{ name: "night job" }, 'key: "night job" given'],
+      [{ whenUnavailable: "skip" }, "whenUnavailable: is not an option of tick"],
       [{ overlap: "wait" }, 'overlap: "wait" given'],
       [{ everyMs: 3_600_000 }, "occurrence: tick needs one of occurrence, everyMs, cron, not occurrence and everyMs"],
     ],

@@ -8,7 +8,7 @@ import { warnOfProcess } from "../wire/environment.js";
 import { emitQuietly } from "../wire/events.js";
 import type { LockClient } from "./lock-client.js";
 import type { Run } from "./run/run-once.js";
-import { type RunOptions, RUN } from "./run/run-options.js";
+import { type RunOptions, SERVED_RUN } from "./run/run-options.js";
 
 /** The key in the header: 1 to 255 visible characters, in quotes with parameters behind, or bare. */
 const QUOTED = /^"((?:[^"\\]|\\.)*)"\s*(?:;[^,]*)?$/s;
@@ -83,9 +83,8 @@ export interface BatchOptions<R extends BatchRecord> extends Omit<RunOptions, "p
   readonly onFailure?: ((record: R, error: unknown) => void) | undefined;
 }
 
-const { payload: _payload, whenUnavailable: _whenUnavailable, ...OF_RUN } = RUN;
-const { isFinal: func } = RUN;
-const OPTIONS: Checks<BatchOptions<never>> = { ...OF_RUN, keyFor: func, payloadFor: func, onFailure: func, inOrder: boolean };
+const { isFinal: func } = SERVED_RUN;
+const OPTIONS: Checks<BatchOptions<never>> = { ...SERVED_RUN, keyFor: func, payloadFor: func, onFailure: func, inOrder: boolean };
 
 /** The reason of a message that only follows one which failed. */
 const FOLLOWS = "a message before it failed";

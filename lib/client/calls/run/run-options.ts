@@ -81,6 +81,13 @@ export const RUN: Checks<RunOptions & WhenUnavailable> = {
   ...WHEN_UNAVAILABLE,
 };
 
+const { payload: _payload, whenUnavailable: _whenUnavailable, ...ofServed } = RUN;
+/**
+ * The checks of the options of a run for a message, an event or a request. Its payload is made of that. Nothing goes on without the run,
+ * unless the wrapper says so: SQS would delete a message whose work was skipped.
+ */
+export const SERVED_RUN: Checks<Omit<RunOptions, "payload">> = ofServed;
+
 /** Returns a caller's `value` as JSON, as {@link toJson} does. @throws InvalidRequestError naming the member of `field` that can't be JSON */
 export function inputToJson(value: unknown, field: string): unknown {
   try {
