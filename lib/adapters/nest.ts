@@ -6,10 +6,9 @@ import type { ServerResponse } from "node:http";
 import { InvalidRequestError } from "../client/wire/errors.js";
 import { ENDLESS } from "../client/wire/invocation.js";
 import { withDefaults } from "../client/calls/options.js";
-import type { Run } from "../client/calls/run/run-once.js";
 import { type LockedOptions, locked } from "../client/calls/wrap/locked.js";
-import { currentRun } from "../client/calls/wrap/once.js";
 import type { AsyncMethod } from "../client/calls/wrap/wrap-method.js";
+import { type Callable, handlersOf, inPlaceOf, metadata, watched, workOfRun } from "./nest-method.js";
 import { type NodeRequest, partsOf, serveBuffered } from "./node-http.js";
 import { isCovered, onceRunner } from "./once.js";
 import { type HttpAnswer, problemAnswer, problemOf } from "./problem.js";
@@ -27,15 +26,6 @@ const LIMITS = Symbol.for("holdfast.limits");
 const NEST = { catches: "__filterCatchExceptions__", args: "__routeArguments__", passthrough: "__responsePassthrough__" };
 /** The numbers of `@Res()` and `@Next()` in the metadata of a route's arguments. */
 const OWN_RESPONSE = /^[12]:/;
-
-/** The additions of `reflect-metadata`, which Nest requires. */
-const metadata = Reflect as unknown as {
-  defineMetadata(key: unknown, value: unknown, target: object, name?: string | symbol): void;
-  getMetadata(key: unknown, target: object, name?: string | symbol): unknown;
-  getMetadataKeys(target: object): readonly unknown[];
-};
-
-type Callable = (...args: never[]) => unknown;
 
 /** The part of Nest's execution context that is used here. */
 export interface NestContext {
@@ -120,39 +110,8 @@ export function Idempotent<Request extends NodeRequest = NodeRequest>(
     metadata.defineMetadata(IDEMPOTENT, options, (descriptor?.value as object | undefined) ?? target);
     // The watched method has the metadata of its original, which is protected too where a caller keeps the descriptor to itself.
     if (descriptor) descriptor.value = watched(descriptor.value as Callable);
-    else for (const method of methodsOf((target as { readonly prototype: object }).prototype)) Object.defineProperty(...method);
+    else for (const handler of handlersOf((target as { readonly prototype: object }).prototype)) Object.defineProperty(...handler);
   };
-}
-
-/** Returns a class's own methods, watched, as arguments of `Object.defineProperty`. */
-function methodsOf(prototype: object): readonly [object, string, PropertyDescriptor][] {
-  return Object.entries(Object.getOwnPropertyDescriptors(prototype))
-    .filter(([name, { value }]) => name !== "constructor" && typeof value === "function")
-    .map(([name, descriptor]) => [prototype, name, { ...descriptor, value: watched(descriptor.value as Callable) }]);
-}
-
-/** The work of a run: the promise of the method, which may go on after an interceptor answered in its place. */
-const WORK = new WeakMap<Run, Promise<unknown>>();
-
-function workOfRun(): Promise<unknown> | undefined {
-  const run = currentRun();
-  return run && WORK.get(run);
-}
-
-/** Returns the method, whose promise is then the work of its run. */
-function watched(method: Callable): Callable {
-  return inPlaceOf(method, function (this: unknown, ...args: never[]) {
-    const result: unknown = Reflect.apply(method, this, args);
-    const run = currentRun();
-    if (run && result instanceof Promise) WORK.set(run, result);
-    return result;
-  });
-}
-
-/** Returns `wrapped` with the name and the metadata of `method`. */
-function inPlaceOf<Wrapped extends object>(method: Callable, wrapped: Wrapped): Wrapped {
-  for (const key of metadata.getMetadataKeys(method)) metadata.defineMetadata(key, metadata.getMetadata(key, method), wrapped);
-  return Object.defineProperty(wrapped, "name", { value: method.name });
 }
 
 /** A call of a handler, over HTTP or as the field of a GraphQL operation. */

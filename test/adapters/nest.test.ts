@@ -14,7 +14,7 @@ import {
   UseInterceptors,
 } from "@nestjs/common";
 import { ExternalContextCreator, NestFactory } from "@nestjs/core";
-import { type Observable, map, race, timer } from "rxjs";
+import { type Observable, from, map, race, timer } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { HoldfastModule, Idempotent, Locked, LOCKS, RateLimit } from "../../lib/nest.js";
 import { type LockClient, createLockClient as inMemory, key } from "../../lib/testing.js";
@@ -151,17 +151,7 @@ describe("Nest", () => {
     expect(runs).toEqual([expect.stringMatching(/^one_~http_POST_/), expect.stringMatching(/^two_~http_ann_POST_/)]);
   });
 
-  it.each(["a method", "a controller"])("runs nothing beside work that goes on after an interceptor of %s gave it up", async (on) => {
-    const freed = createGate();
-    let [inside, most] = [0, 0];
-    class Orders {
-      async pay(): Promise<string> {
-        most = Math.max(most, ++inside);
-        await freed.opened;
-        inside--;
-        return "paid";
-      }
-    }
+  describe("work that goes on after an interceptor gave it up", () => {
     class GivesUp implements NestInterceptor {
       intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
         const late = timer(1).pipe(
@@ -173,12 +163,133 @@ describe("Nest", () => {
       }
     }
     const once = Idempotent({ waitMs: 0 });
-    decorated(Orders, { pay: [Post("pay"), UseInterceptors(GivesUp), ...(on === "a method" ? [once as MethodDecorator] : [])] });
-    if (on === "a controller") once(Orders);
+    const routes = { pay: [Post("pay"), UseInterceptors(GivesUp)] };
+
+    /** Returns the statuses of a request and its retry, and how many of the works that pass the gate were there at once. */
+    async function retried(make: (work: () => Promise<string>) => new () => object): Promise<readonly unknown[]> {
+      const freed = createGate();
+      let [inside, most] = [0, 0];
+      const controller = make(async () => {
+        most = Math.max(most, ++inside);
+        await freed.opened;
+        inside--;
+        return "paid";
+      });
+      const url = await served([controller], inMemory());
+      const [first, retry] = [await fetch(`${url}/pay`, ASKED), await fetch(`${url}/pay`, ASKED)];
+      freed.open();
+      return [first.status, retry.status, most];
+    }
+
+    it.each<[string, (work: () => Promise<string>) => new () => object]>([
+      [
+        "a method",
+        (work) => {
+          class Orders {
+            async pay(): Promise<string> {
+              return work();
+            }
+          }
+          decorated(Orders, { pay: [...routes.pay, once] });
+          return Orders;
+        },
+      ],
+      [
+        "a controller",
+        (work) => {
+          class Orders {
+            async pay(): Promise<string> {
+              return work();
+            }
+          }
+          decorated(Orders, routes);
+          once(Orders);
+          return Orders;
+        },
+      ],
+      [
+        "a controller that inherits the method",
+        (work) => {
+          class Base {
+            async pay(): Promise<string> {
+              return work();
+            }
+          }
+          class Between extends Base {}
+          class Orders extends Between {}
+          decorated(Base, routes);
+          Controller()(Orders);
+          once(Orders);
+          return Orders;
+        },
+      ],
+      [
+        "a method that returns a thenable",
+        (work) => {
+          class Orders {
+            pay(): object {
+              const working = work();
+              return { then: working.then.bind(working) };
+            }
+          }
+          decorated(Orders, { pay: [...routes.pay, once] });
+          return Orders;
+        },
+      ],
+      [
+        "a controller whose method calls others, which end before it",
+        (work) => {
+          class Orders {
+            async pay(): Promise<string> {
+              await this.order();
+              await Promise.all([this.order(), this.open()]);
+              return work();
+            }
+            async open(): Promise<void> {
+              return undefined;
+            }
+            async order(): Promise<void> {
+              return undefined;
+            }
+          }
+          decorated(Orders, { ...routes, order: [Post("orders")] });
+          once(Orders);
+          return Orders;
+        },
+      ],
+    ])("has no other beside it: %s", async (_which, make) => {
+      expect(await retried(make)).toEqual([504, 409, 1]);
+    });
+
+    it("control: has one beside it where the method returns an Observable, whose work can't be seen", async () => {
+      const unseen = retried((work) => {
+        class Orders {
+          pay(): Observable<string> {
+            return from(work());
+          }
+        }
+        decorated(Orders, { pay: [...routes.pay, once] });
+        return Orders;
+      });
+      expect(await unseen).toEqual([504, 504, 2]);
+    });
+  });
+
+  it("begins a query that a method returns once, and leaves one that a method builds on as it is", async () => {
+    let begun = 0;
+    class Orders {
+      find(): object {
+        return this.query().where();
+      }
+      query(): { where(): object; then: unknown } {
+        const then = (done: (rows: string[]) => void): void => done([`row ${++begun}`]);
+        return { where: () => ({ then }), then };
+      }
+    }
+    decorated(Orders, { find: [Post("find")] });
+    Idempotent()(Orders);
     const url = await served([Orders], inMemory());
-    const [first, retry] = [await fetch(`${url}/pay`, ASKED), await fetch(`${url}/pay`, ASKED)];
-    freed.open();
-    expect([first.status, retry.status, most]).toEqual([504, 409, 1]);
+    expect(await (await fetch(`${url}/find`, ASKED)).json()).toEqual(["row 1"]);
   });
 
   describe("outside of HTTP", () => {
