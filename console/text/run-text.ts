@@ -39,7 +39,7 @@ export function hasUsedUp({ state, retryable, attempt }: Attempts): boolean {
 
 type Kind = RunInspection["state"] | "skipped" | "too late" | "retryable" | "used up" | "past the default";
 
-/** What is said of each kind of run: as a state, and at the end of a sentence about it. */
+/** The words for each kind of run: as a state, and at the end of a sentence about it. */
 const WORDS: Readonly<Record<Kind, (attempt: number) => readonly [state: string, sentence: string]>> = {
   running: () => ["running", "is running"],
   interrupted: () => ["interrupted", "was interrupted"],
