@@ -19,7 +19,7 @@ const STATES = {
 const HOUR_MS = 3_600_000;
 const refusal = (code: string, status?: number) => ({ status: 502, json: { code, message: "no", status } });
 
-/** What may come from the address of a deployed service, by its gateway, and the state in the header. */
+/** Answers that may come from the address of a deployed service, by its gateway, and the state in the header. */
 const DOWN: readonly (readonly [name: string, answer: Scripted, state: string])[] = [
   ["500", { status: 500, body: { message: "Internal Server Error" } }, "failing (500)"],
   ["504", { status: 504, body: { message: "Endpoint request timed out" } }, "failing (504)"],
