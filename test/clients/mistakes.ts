@@ -182,6 +182,11 @@ const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
     fails: ["a set that is blocked by one key holds none of the others meanwhile, and is granted when that is free"],
   },
   {
+    text: "if isinstance(result, LATER):",
+    mistaken: "if False:",
+    fails: ["work that returns before it is done is refused, and is done by the next caller"],
+  },
+  {
     text: '{"key": name, "mode": mode}',
     mistaken: '{"key": name}',
     fails: ["a set of shared keys is held beside other readers"],

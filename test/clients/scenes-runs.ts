@@ -34,6 +34,15 @@ const RECORDED: readonly Scene[] = [
     mistake: "It recorded nothing, or a failure: each call did the work again.",
   })),
   {
+    name: "work that returns before it is done is refused, and is done by the next caller",
+    property: "once",
+    play: [
+      ...[ask("run_once r 60s wait 0s", "began 1 yes"), ask("return r as unfinished", "refused invalid-request definite")],
+      ...[ask("run_once r 60s wait 0s", "began 2 yes"), ask("return r 2", "result 2")],
+    ],
+    mistake: "It recorded a generator as a result that can't be kept: the work was never done, and no caller did it again.",
+  },
+  {
     name: "work that failed is done again by the next caller, at once",
     property: "once",
     rules: [{ on: "complete", times: 1, fate: FAILURES["a gateway's 429"]! }],

@@ -18,8 +18,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import collections.abc
+import concurrent.futures
 import datetime
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -362,10 +365,40 @@ class _Work(_Step):
     run: Any
 
     def do(self) -> Any:
-        return self.work(self.run)
+        return _done(self.work(self.run))
 
     async def do_in_task(self) -> Any:
-        return await self.work(self.run)
+        result = self.work(self.run)
+        return _done(await result if inspect.isawaitable(result) else result)
+
+
+#: The functions whose work isn't done when they return.
+UNFINISHED: Mapping[str, Callable[[Any], bool]] = {
+    "generator function": inspect.isgeneratorfunction,
+    "async generator function": inspect.isasyncgenfunction,
+    "coroutine function": inspect.iscoroutinefunction,
+}
+#: What does its work later than the function that returns it.
+LATER = (collections.abc.Generator, collections.abc.AsyncGenerator, collections.abc.Awaitable, map, filter, concurrent.futures.Future)
+
+
+def _done(result: Any) -> Any:
+    """Returns the result of work. Raises `TypeError` if it would do the work after the call is over."""
+    if isinstance(result, LATER):
+        kind = type(result).__name__
+        raise TypeError(f"work: returned a {kind}, which would do the work after this call is over; consume it in the work, and return its values")
+    return result
+
+
+def _check_function(field: str, function: Any, *, is_awaited: bool = False) -> None:
+    """Raises `TypeError` unless a call of it does what it is for: a call of a generator function does nothing yet."""
+    rule = f"it is a function that is done when it {'returns or was awaited' if is_awaited else 'returns'}"
+    if not callable(function):
+        raise TypeError(f"{field}: {function!r} given; {rule}")
+    for kind, is_kind in UNFINISHED.items():
+        # An object that is called has its function in its class.
+        if (is_kind(function) or is_kind(type(function).__call__)) and not (is_awaited and kind == "coroutine function"):
+            raise TypeError(f"{field}: the {kind} {getattr(function, '__qualname__', function)} given; {rule}")
 
 
 def _carry_out(steps: Steps[T]) -> T:
@@ -443,6 +476,8 @@ class _Calls(Generic[L]):
     _run: ClassVar[Any]
     _event: ClassVar[Any]
     _lost: ClassVar[Any]
+    #: True if the work of a run is awaited.
+    _is_async: ClassVar[bool]
 
     def _start(self, steps: Steps[None]) -> Any:
         """Starts a heartbeat, beside its caller."""
@@ -537,6 +572,8 @@ class _Calls(Generic[L]):
 
     def _run_once(self, name: str, work: Callable[[Any], Any], options: _RunOptions) -> Steps[Any]:
         length, wait, payload, keep_result, max_attempts, is_final, progress_timeout = options
+        _check_function("work", work, is_awaited=self._is_async)
+        _check_function("is_final", is_final)
         _check_progress(progress_timeout, length)
         body = {"leaseMs": _ms(length), "keepResultMs": _ms(keep_result), "maxAttempts": max_attempts, "owner": self.owner}
         if payload is not NO_PAYLOAD:
@@ -1428,7 +1465,7 @@ class AsyncRun(_Attempt):
 class Client(_Calls[Lock]):
     """Calls one service. Threads may share it. It keeps no connection open, so a fork is safe."""
 
-    _lock, _run, _event, _lost = Lock, Run, threading.Event, _Lost
+    _lock, _run, _event, _lost, _is_async = Lock, Run, threading.Event, _Lost, False
 
     def _start(self, steps: Steps[None]) -> threading.Thread:
         thread = threading.Thread(target=_carry_out, args=(steps,), name="holdfast-heartbeat", daemon=True)
@@ -1450,7 +1487,8 @@ class Client(_Calls[Lock]):
     ) -> T:
         """Does the work once per key, and returns its result to every caller, now or later. The result is JSON.
 
-        An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
+        The work is done when it returns: a generator function or an `async def` is refused by `TypeError`, and so is such a result, as an error
+        of the work. An error of the work lets the next caller start again; one that `is_final` is recorded, and every caller gets `RunFailed`.
         Raises `Problem`: `run-in-progress` after `blocking_timeout`, `fingerprint-mismatch` for another payload, `attempts-exhausted`;
         and `LockNotOwnedError` if somebody took the run over meanwhile: then nothing of this call was recorded.
         `progress_timeout`: the longest time between two `run.progress()` or `run.save_checkpoint()`, in seconds, at least `timeout`. After it
@@ -1488,7 +1526,7 @@ class AsyncClient(_Calls[AsyncLock]):
     thread of its own, so the functions for the token and the signature may block.
     """
 
-    _lock, _run, _event, _lost = AsyncLock, AsyncRun, asyncio.Event, _AsyncLost
+    _lock, _run, _event, _lost, _is_async = AsyncLock, AsyncRun, asyncio.Event, _AsyncLost, True
 
     def _start(self, steps: Steps[None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(_carry_out_in_task(steps))

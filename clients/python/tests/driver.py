@@ -14,7 +14,7 @@ import holdfast
 from holdfast import Client, LockError, LockNotOwnedError, Problem, Rate, RunFailed
 
 TOKEN = "scripted-token-0123456789"
-UNUSUAL: Dict[str, Callable[[], Any]] = {"unkeepable": lambda: {1, 2}, "large": lambda: "x" * 300_000}
+UNUSUAL: Dict[str, Callable[[], Any]] = {"unkeepable": lambda: {1, 2}, "large": lambda: "x" * 300_000, "unfinished": lambda: (one for one in [1])}
 real_time = time.time
 
 

@@ -1,6 +1,8 @@
 """The client from outside, against a local service: exclusion, waiting, loss, runs, limits, lost answers, and asyncio."""
 
 import asyncio
+import concurrent.futures
+import functools
 import http.server
 import inspect
 import json
@@ -10,6 +12,7 @@ import threading
 import time
 import unittest
 import uuid
+import warnings
 from importlib.util import find_spec
 from typing import Any, Callable
 from unittest import mock
@@ -376,6 +379,43 @@ class Runs(unittest.TestCase):
         self.locks.run_once(self.key, steps, timeout=1, progress_timeout=1.8)
         self.assertEqual(held, [True, True, True, False])
 
+    def test_work_that_would_be_done_after_the_call_is_refused_or_a_failed_attempt_and_never_a_result(self) -> None:
+        did: list[int] = []
+
+        def generator(run: Run) -> Any:
+            yield did.append(run.attempt)
+
+        async def coroutine(run: Run) -> None:
+            did.append(run.attempt)
+
+        async def both(run: Run) -> Any:
+            yield did.append(run.attempt)
+
+        class Called:
+            async def __call__(self, run: Run) -> None:
+                did.append(run.attempt)
+
+        for work, given in [
+            (generator, "the generator function .*generator given"),
+            (functools.partial(generator), "the generator function .* given"),
+            (coroutine, "the coroutine function .*coroutine given"),
+            (both, "the async generator function .*both given"),
+            (Called(), "the coroutine function .*Called.* given"),
+            (None, "None given"),
+        ]:
+            with self.assertRaisesRegex(TypeError, f"^work: {given}; it is a function that is done when it returns$"):
+                self.locks.run_once(self.key, work)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(TypeError, "^is_final: the coroutine function .* given; it is a function that is done when it returns$"):
+            self.locks.run_once(self.key, lambda run: None, is_final=coroutine)  # type: ignore[arg-type]
+        later = [lambda run: generator(run), lambda run: coroutine(run), lambda run: both(run), lambda run: map(did.append, [1])]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for work in [*later, lambda run: concurrent.futures.Future()]:
+                with self.assertRaisesRegex(TypeError, "^work: returned a [a-zA-Z_]+, which would do the work after this call is over"):
+                    self.locks.run_once(self.key, work, max_attempts=9)
+        # What was refused began no attempt, and each of these results was one.
+        self.assertEqual((self.locks.run_once(self.key, lambda run: run.attempt, max_attempts=9), did), (6, []))
+
     def test_lost_answers_make_no_second_run(self) -> None:
         calls: list[int] = []
         self.assertEqual(LosesAnswers().run_once(self.key, lambda run: calls.append(run.attempt)), None)
@@ -568,6 +608,20 @@ class Tasks(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await first
         self.assertEqual([await self.locks.run_once(self.key, work) for _ in range(2)], [2, 2])
+
+    async def test_awaits_work_that_can_be_awaited_and_refuses_a_generator(self) -> None:
+        did: list[str] = []
+
+        async def generator(run: AsyncRun) -> Any:
+            yield did.append("generator")
+
+        with self.assertRaisesRegex(TypeError, "^work: the async generator function .* given; it is a function that .* returns or was awaited$"):
+            await self.locks.run_once(self.key, generator)  # type: ignore[arg-type]
+        with self.assertRaisesRegex(TypeError, "^work: returned a async_generator, which"):
+            await self.locks.run_once(self.key, lambda run: generator(run))  # type: ignore[arg-type, return-value]
+        for _ in range(2):
+            self.assertEqual(await self.locks.run_once(self.key, lambda run: (did.append("plain"), run.attempt)[1]), 2)
+        self.assertEqual(did, ["plain"])
 
     async def test_takes_without_holding_up_the_loop(self) -> None:
         rates = [Rate(1, per=1)]

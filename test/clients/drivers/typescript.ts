@@ -79,6 +79,9 @@ async function runOnce(name: string, words: readonly string[], payload: unknown)
 const UNUSUAL: Readonly<Record<string, () => unknown>> = {
   unkeepable: () => new Map([[1, 2]]),
   large: () => "x".repeat(300_000),
+  *unfinished() {
+    yield 1;
+  },
 };
 
 const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[], line: string) => Promise<string> | string>> = {
