@@ -187,6 +187,16 @@ const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
     fails: ["work that returns before it is done is refused, and is done by the next caller"],
   },
   {
+    text: ', "sequence": next(self._sequence)}',
+    mistaken: "}",
+    fails: ["a checkpoint that arrives late undoes no later one"],
+  },
+  {
+    text: "if not self.progress():\n            raise self._loss()",
+    mistaken: "self.progress()",
+    fails: ["a checkpoint after the loss is told as a loss, and isn't sent"],
+  },
+  {
     text: '{"key": name, "mode": mode}',
     mistaken: '{"key": name}',
     fails: ["a set of shared keys is held beside other readers"],

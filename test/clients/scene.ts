@@ -7,6 +7,7 @@ export const PROPERTIES = {
   told: "The work is told of a loss, and of nothing else",
   counted: "A lease counts from the request that was answered",
   once: "Done work isn't done twice",
+  saved: "A checkpoint is the last that was saved",
   nothingLeft: "Nothing is left behind",
   oneRequest: "A request is one request",
   waits: "A wait waits, and ends",

@@ -94,4 +94,33 @@ const BEGUN: readonly Scene[] = [
   },
 ];
 
-export const RUN_SCENES: readonly Scene[] = [...RECORDED, ...BEGUN];
+/** Late for the next checkpoint, and soon enough for the lease. */
+const LATE = { does: "answer", answer: { status: 504 }, carriedOutAfterMs: 1500 } as const;
+
+const SAVED: readonly Scene[] = [
+  {
+    name: "a checkpoint that arrives late undoes no later one",
+    property: "saved",
+    rules: [{ on: "renewRun", times: 1, fate: LATE }],
+    play: [
+      ...[ask("run_once r 60s wait 0s", "began 1 yes"), ask('checkpoint r "page 1"', "saved"), ask('checkpoint r "page 2"', "saved")],
+      ...[seen("renewRun", 3), ask("throw r again", "failed")],
+      ...[ask("run_once r 60s wait 0s", "began 2 yes"), ask("checkpoint? r", 'checkpoint "page 2"'), ask("return r 1", "result 1")],
+    ],
+    mistake: "It sent no sequence: the next attempt began at page 1.",
+  },
+  {
+    name: "a checkpoint after the loss is told as a loss, and isn't sent",
+    property: "saved",
+    rules: [{ on: "renewRun", fate: FAILURES["what is no HTTP"]! }],
+    play: [...[ask("run_once r 3s wait 0s", "began 1 yes"), until("lost? r", "yes"), ask("checkpoint r 1", "lost")]],
+    sent: (exchanges) => exchanges.flatMap(({ body }) => (isCheckpoint(body) ? ["it sent the checkpoint"] : [])),
+    mistake: "It sent it, and a service that answers again renewed the lost lease.",
+  },
+];
+
+function isCheckpoint(body: unknown): boolean {
+  return typeof body === "object" && body !== null && "checkpoint" in body;
+}
+
+export const RUN_SCENES: readonly Scene[] = [...RECORDED, ...BEGUN, ...SAVED];

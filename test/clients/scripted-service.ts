@@ -22,8 +22,8 @@ export interface HttpAnswer {
 
 /** The fate of a request, in place of the service's own answer. */
 export type Fate =
-  /** The service never gets it: this is the answer. */
-  | { readonly does: "answer"; readonly answer: HttpAnswer }
+  /** This is the answer. The service never gets the request, or gets it so much later. */
+  | { readonly does: "answer"; readonly answer: HttpAnswer; readonly carriedOutAfterMs?: number }
   /** The service carries it out; the answer is changed so. */
   | { readonly does: "change"; readonly to: (honest: HttpAnswer) => HttpAnswer }
   /** The service carries it out, and its answer arrives so much later. */
@@ -128,7 +128,13 @@ export async function startScripted(rules: readonly Rule[]): Promise<ScriptedSer
       case undefined:
         return void reply(await ask());
       case "answer":
-        return void reply(fate.answer);
+        if (fate.carriedOutAfterMs === undefined) return void reply(fate.answer);
+        write(response, fate.answer, "");
+        await delay(fate.carriedOutAfterMs);
+        await ask();
+        // Only now is it over.
+        exchange.status = fate.answer.status;
+        return;
       case "change":
         return void reply(fate.to(await ask()));
       case "answer-late": {

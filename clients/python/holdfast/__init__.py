@@ -23,6 +23,7 @@ import concurrent.futures
 import datetime
 import hashlib
 import inspect
+import itertools
 import json
 import math
 import os
@@ -860,6 +861,8 @@ class _Hold:
         self._why = "another may have had it since, so undo what it guarded"
         self._ended = client._event()
         self._heartbeat: Any = None
+        #: The place of each checkpoint among those of the hold.
+        self._sequence = itertools.count(1)
         self._pid = os.getpid()
         self._new_id()
 
@@ -1012,6 +1015,26 @@ class _Hold:
         self.length = max(self.length, length)
         self._read(answer, sent)
 
+    def save(self, checkpoint: Any) -> Steps[None]:
+        """Saves the checkpoint of a run, which is progress. Raises `LockNotOwnedError` if the lease is lost: nothing is sent after that."""
+        if not self.progress():
+            raise self._loss()
+        # A late duplicate undoes no later one.
+        saved = {"checkpoint": checkpoint, "sequence": next(self._sequence)}
+        timeout = min(self.client.timeout, self.left())
+        try:
+            yield from self.client._call("POST", f"{self.path}/renew", saved, timeout=timeout, proves=self._is_mine)
+        except Problem as problem:
+            self._over = self._over or (problem.by_service and problem.code == "lease-lost")
+            if self.held():
+                raise
+            raise self._loss() from problem
+        if not self.held():
+            raise self._loss()
+
+    def _loss(self) -> LockNotOwnedError:
+        return LockNotOwnedError(f"{self.name}: the lease was lost: {self._why}")
+
     def left(self) -> float:
         """Returns for how many seconds more the lease is sure."""
         if self._over or self._pid != os.getpid() or self._is_silent():
@@ -1061,7 +1084,7 @@ class _Hold:
         answer = yield from self._until_over(*self._end(), min(5.0, self.client.timeout))
         state = self._state(answer)
         if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
-            raise LockNotOwnedError(f"{self.name}: the lease was lost: {self._why}")
+            raise self._loss()
         return state
 
     def record(self, outcome: Mapping[str, Any]) -> Steps[None]:
@@ -1431,8 +1454,7 @@ class _Attempt:
         return self._hold.progress()
 
     def _save_checkpoint(self, value: Any) -> Steps[None]:
-        self._hold.progress()
-        yield from self._hold.client._call("POST", f"{self._hold.path}/renew", {"checkpoint": value})
+        yield from self._hold.save(value)
         self.checkpoint = value
 
 
@@ -1445,7 +1467,7 @@ class Run(_Attempt):
         return self._hold.lost  # type: ignore[no-any-return]
 
     def save_checkpoint(self, value: Any) -> None:
-        """Saves up to 8 KB of JSON for the attempt that takes over."""
+        """Saves up to 8 KB of JSON for the attempt that takes over. Raises `LockNotOwnedError` if the run was lost."""
         _carry_out(self._save_checkpoint(value))
 
 
@@ -1458,7 +1480,7 @@ class AsyncRun(_Attempt):
         return self._hold.lost  # type: ignore[no-any-return]
 
     async def save_checkpoint(self, value: Any) -> None:
-        """Saves up to 8 KB of JSON for the attempt that takes over."""
+        """Saves up to 8 KB of JSON for the attempt that takes over. Raises `LockNotOwnedError` if the run was lost."""
         await _carry_out_in_task(self._save_checkpoint(value))
 
 

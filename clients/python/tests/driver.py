@@ -193,6 +193,11 @@ def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     elif verb == "throw":
         State.works[name].put(Thrown(words[0]))
         return State.ends[name].get()
+    elif verb == "checkpoint":
+        State.holds[name].save_checkpoint(json.loads(line.split(" ", 2)[2]))
+        return "saved"
+    elif verb == "checkpoint?":
+        return f"checkpoint {json.dumps(State.holds[name].checkpoint)}"
     elif verb == "take":
         count, per = words[0].split("/")
         State.client.take(name, [Rate(int(count), seconds(per))], blocking_timeout=seconds(after(words, "wait")))

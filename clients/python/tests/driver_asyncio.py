@@ -1,6 +1,7 @@
 """The driver of the Python client for asyncio (docs/write-a-client.md)."""
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -69,6 +70,11 @@ async def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
     elif verb in ("return", "throw"):
         works[name].set_result(returned(words, line) if verb == "return" else Thrown(words[0]))
         return await runs[name]
+    elif verb == "checkpoint":
+        await State.holds[name].save_checkpoint(json.loads(line.split(" ", 2)[2]))
+        return "saved"
+    elif verb == "checkpoint?":
+        return f"checkpoint {json.dumps(State.holds[name].checkpoint)}"
     elif verb == "take":
         count, per = words[0].split("/")
         await client.take(name, [Rate(int(count), seconds(per))], blocking_timeout=seconds(after(words, "wait")))

@@ -159,6 +159,11 @@ const COMMANDS: Readonly<Record<string, (name: string, words: readonly string[],
     end({ error: how === "final" ? new FinalError(THROWN) : new Error(THROWN) });
     return over;
   },
+  async checkpoint(name, _words, line) {
+    await runs.get(name)!.run.saveCheckpoint(JSON.parse(line.split(" ").slice(2).join(" ")));
+    return "saved";
+  },
+  "checkpoint?": (name) => `checkpoint ${JSON.stringify(runs.get(name)!.run.checkpoint)}`,
   async take(name, words) {
     const [count = "", per] = (words[0] ?? "").split("/");
     const limiter = locks.limiter(name, { rates: [{ count: Number(count), perMs: seconds(per) }] });
