@@ -597,6 +597,8 @@ class _Calls(Generic[L]):
         try:
             result = yield _Work(work, run)
         except BaseException as error:
+            if hold.is_of_parent():
+                raise  # The end of a child that the work forked.
             try:
                 final = is_final(error)
             except Exception:
@@ -930,8 +932,8 @@ class _Hold:
             left = end - time.monotonic()
             wait = min(HOLD_SEC, int(left)) if is_run and left >= 1 else 0
             self._began()
-            status, answer = yield from self.client._call(
-                *("PUT", self.path, body), wait=wait, prefer=waits and not is_run, timeout=max(left, 3.0) if waits else 3.0, proves=self._is_mine
+            status, answer = yield from self._call(
+                *("PUT", "", body), wait=wait, prefer=waits and not is_run, timeout=max(left, 3.0) if waits else 3.0, proves=self._is_mine
             )
             if status != 202 and "remainingMs" not in answer:
                 return answer  # The outcome of an earlier run.
@@ -1010,8 +1012,7 @@ class _Hold:
         sent = _now()
         # No answer is waited for past the end of the lease.
         left = max(0.1, min(self.left(), max(1.0, self.length / 6000), 3.0))
-        renewal = self.client._call("POST", f"{self.path}/renew", self._renewal(length), timeout=left, again=False, proves=self._is_mine)
-        answer = (yield from renewal)[1]
+        answer = (yield from self._call("POST", "/renew", self._renewal(length), timeout=left, again=False, proves=self._is_mine))[1]
         self.length = max(self.length, length)
         self._read(answer, sent)
 
@@ -1023,7 +1024,7 @@ class _Hold:
         saved = {"checkpoint": checkpoint, "sequence": next(self._sequence)}
         timeout = min(self.client.timeout, self.left())
         try:
-            yield from self.client._call("POST", f"{self.path}/renew", saved, timeout=timeout, proves=self._is_mine)
+            yield from self._call("POST", "/renew", saved, timeout=timeout, proves=self._is_mine)
         except Problem as problem:
             self._over = self._over or (problem.by_service and problem.code == "lease-lost")
             if self.held():
@@ -1032,12 +1033,23 @@ class _Hold:
         if not self.held():
             raise self._loss()
 
+    def is_of_parent(self) -> bool:
+        """True in a process that was forked from the one that took it."""
+        return self._pid != os.getpid()
+
     def _loss(self) -> LockNotOwnedError:
-        return LockNotOwnedError(f"{self.name}: the lease was lost: {self._why}")
+        why = "it belongs to the process that took it" if self.is_of_parent() else f"the lease was lost: {self._why}"
+        return LockNotOwnedError(f"{self.name}: {why}")
+
+    def _call(self, method: str, suffix: str, body: Any, **how: Any) -> Steps[Tuple[int, Dict[str, Any]]]:
+        """Sends a request about the lease. Raises `LockNotOwnedError` in place of that in a process that was forked."""
+        if self.is_of_parent():
+            raise self._loss()
+        return self.client._call(method, self.path + suffix, body, **how)
 
     def left(self) -> float:
         """Returns for how many seconds more the lease is sure."""
-        if self._over or self._pid != os.getpid() or self._is_silent():
+        if self._over or self.is_of_parent() or self._is_silent():
             return 0.0
         return self._lasts - _since(self._sent)
 
@@ -1079,8 +1091,6 @@ class _Hold:
         was_held = self.held()
         self._concluded = True
         self._ended.set()
-        if self._pid != os.getpid():
-            raise LockNotOwnedError(f"{self.name}: the lock belongs to the process that took it")
         answer = yield from self._until_over(*self._end(), min(5.0, self.client.timeout))
         state = self._state(answer)
         if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
@@ -1104,7 +1114,9 @@ class _Hold:
     def _until_over(self, method: str, suffix: str, body: Any, waits: float) -> Steps[Dict[str, Any]]:
         """Sends it until the service has answered: for a while before its caller, and then until the lease is over, beside it."""
         try:
-            return (yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=self._is_end))[1]
+            return (yield from self._call(method, suffix, body, timeout=waits, until=_is_open, proves=self._is_end))[1]
+        except LockNotOwnedError:
+            raise  # It is its parent's to send.
         except BaseException as error:
             if not isinstance(error, Problem) or _is_open(error):
                 self.leave(method, suffix, body)
@@ -1121,8 +1133,8 @@ class _Hold:
 
     def _quietly(self, method: str, suffix: str, body: Any, waits: float) -> Steps[None]:
         try:
-            yield from self.client._call(method, self.path + suffix, body, timeout=waits, until=_is_open, proves=self._is_end)
-        except Problem:
+            yield from self._call(method, suffix, body, timeout=waits, until=_is_open, proves=self._is_end)
+        except (Problem, LockNotOwnedError):
             pass
 
     def _cancel(self) -> Steps[None]:

@@ -416,6 +416,51 @@ class Runs(unittest.TestCase):
         # What was refused began no attempt, and each of these results was one.
         self.assertEqual((self.locks.run_once(self.key, lambda run: run.attempt, max_attempts=9), did), (6, []))
 
+    @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
+    def test_a_child_that_the_work_forks_neither_ends_the_run_nor_saves_for_it(self) -> None:
+        def returns(run: Run) -> str:
+            return "of the child"
+
+        def raises(run: Run) -> None:
+            raise ZeroDivisionError("in the child")
+
+        def saves(run: Run) -> None:
+            run.save_checkpoint("of the child")
+
+        def exits(run: Run) -> None:
+            raise SystemExit(7)
+
+        not_its_own = "LockNotOwnedError: RUN_.*: it belongs to the process that took it"
+        ends: list[tuple[Callable[[Run], Any], str]] = [
+            *[(returns, not_its_own), (saves, not_its_own)],
+            *[(raises, "ZeroDivisionError: in the child"), (exits, "SystemExit: 7")],
+        ]
+        for child, told in ends:
+            self.key = fresh("RUN")
+            read, write = os.pipe()
+            parent = os.getpid()
+
+            def work(run: Run) -> list[Any]:
+                pid = os.fork()
+                if pid == 0:
+                    return child(run)  # type: ignore[no-any-return]  # noqa: B023
+                os.waitpid(pid, 0)
+                return [run.owned(), self.locks.call("GET", f"/v1/runs/{self.key}")[1]["state"], run.checkpoint]
+
+            said = "nothing"
+            try:
+                result = self.locks.run_once(self.key, work, is_final=lambda error: True)
+            except BaseException as error:
+                said = f"{type(error).__name__}: {error}"
+            finally:
+                if os.getpid() != parent:
+                    os.write(write, said.encode())
+                    os._exit(0)
+            os.close(write)
+            with os.fdopen(read) as pipe:
+                self.assertRegex(pipe.read(), f"^{told}$")
+            self.assertEqual((result, self.locks.run_once(self.key, lambda run: "another attempt")), ([True, "running", None],) * 2)
+
     def test_lost_answers_make_no_second_run(self) -> None:
         calls: list[int] = []
         self.assertEqual(LosesAnswers().run_once(self.key, lambda run: calls.append(run.attempt)), None)
