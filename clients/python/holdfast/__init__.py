@@ -21,8 +21,11 @@ import base64
 import collections.abc
 import concurrent.futures
 import datetime
+import functools
 import hashlib
+import http.client
 import inspect
+import io
 import itertools
 import json
 import math
@@ -795,7 +798,57 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-OPENER = urllib.request.build_opener(_NoRedirect)
+class _Until(io.RawIOBase):
+    """Reads a connection until one end, however slowly its bytes come: the timeout of a socket begins anew with each."""
+
+    def __init__(self, connection: socket.socket, raw: io.RawIOBase, end: float) -> None:
+        super().__init__()
+        self._connection, self._raw, self._end = connection, raw, end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> Optional[int]:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._raw.readinto(into)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer that is read until one end."""
+
+    def __init__(self, end: float, connection: socket.socket, *rest: Any, **options: Any) -> None:
+        super().__init__(connection, *rest, **options)
+        self.fp = io.BufferedReader(_Until(connection, self.fp.detach(), end))
+
+
+class _OneEnd(urllib.request.AbstractHTTPHandler):
+    """The timeout of a request is that of all of it."""
+
+    def do_open(self, http_class: Any, req: urllib.request.Request, **options: Any) -> http.client.HTTPResponse:
+        end = time.monotonic() + (req.timeout or 0)
+
+        def connection(*where: Any, **how: Any) -> http.client.HTTPConnection:
+            made: http.client.HTTPConnection = http_class(*where, **how)
+            made.response_class = functools.partial(_Answer, end)  # type: ignore[assignment]
+            return made
+
+        return super().do_open(connection, req, **options)
+
+
+class _Http(_OneEnd, urllib.request.HTTPHandler): ...
+
+
+class _Https(_OneEnd, urllib.request.HTTPSHandler): ...
+
+
+OPENER = urllib.request.build_opener(_NoRedirect, _Http, _Https)
 
 
 def _named(path: str) -> str:

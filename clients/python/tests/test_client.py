@@ -764,6 +764,39 @@ class Signed(unittest.TestCase):
 NOBODY = "http://127.0.0.1:9"
 
 
+class Slow(unittest.TestCase):
+    def test_an_answer_that_comes_byte_by_byte_is_none_at_the_end_of_the_timeout(self) -> None:
+        over = threading.Event()
+        body = b"HTTP/1.1 %d OK\r\ncontent-type: application/problem+json\r\ncontent-length: 1000000\r\n\r\n{"
+        for head in [b"HTTP/1.1 200 OK\r\nx-more: ", body % 200, body % 503]:
+            with socket.create_server(("127.0.0.1", 0)) as server:
+
+                def trickle() -> None:
+                    connection = server.accept()[0]  # noqa: B023
+                    with connection:
+                        connection.recv(65_536)
+                        connection.sendall(head)  # noqa: B023
+                        # Each byte comes sooner than a timeout.
+                        while not over.wait(0.05):
+                            try:
+                                connection.sendall(b" ")
+                            except OSError:
+                                return
+
+                threading.Thread(target=trickle, daemon=True).start()
+                answered = threading.Event()
+
+                def ask(locks: Client) -> None:
+                    with self.assertRaises(Problem) as refused:
+                        locks.call("GET", "/v1/locks/a", again=False)
+                    self.assertEqual((refused.exception.code, refused.exception.definite), ("unavailable", False))
+                    answered.set()  # noqa: B023
+
+                threading.Thread(target=ask, args=(Client(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.5),), daemon=True).start()
+                self.assertTrue(answered.wait(20), head)
+        over.set()
+
+
 class Doors(unittest.TestCase):
     def test_goes_on_at_the_second_door_whose_table_lists_the_first_and_lets_the_first_rest(self) -> None:
         for listed in [NOBODY, f"{NOBODY}/"]:
