@@ -1318,10 +1318,14 @@ class _Locking:
         #: The keys of a set, and how each is held; None for one key.
         self._modes = modes
         self._local: Any = threading.local() if thread_local else _Here()
+        #: The holds of with-blocks that are not left yet, of all threads, the oldest first.
+        self._entered: list[_Hold] = []
 
     @property
     def _hold(self) -> Optional[_Hold]:
-        return getattr(self._local, "hold", None)
+        hold: Optional[_Hold] = getattr(self._local, "hold", None)
+        # Another thread may have left the with-block.
+        return None if hold and hold._concluded else hold
 
     @_hold.setter
     def _hold(self, hold: Optional[_Hold]) -> None:
@@ -1359,9 +1363,21 @@ class _Locking:
             raise LockError("Cannot release an unlocked lock")
         yield from hold.release()
 
+    def _enter(self) -> None:
+        """Notes the hold of a with-block."""
+        self._local.entered = self._owned("")
+        self._entered.append(self._local.entered)
+
     def _leave(self) -> Steps[None]:
+        own = getattr(self._local, "entered", None)
+        elsewhere: Optional[_Hold] = None
+        if own in self._entered:
+            self._entered.remove(own)
+        elif self._entered:
+            # The block was entered in another thread, as in a pool.
+            elsewhere = self._entered.pop(0)
         try:
-            yield from self._release()
+            yield from elsewhere.release() if elsewhere else self._release()
         except LockError:
             if self.raise_on_release_error:
                 raise
@@ -1420,6 +1436,7 @@ class Lock(_Locking):
 
     def __enter__(self) -> Lock:
         if self.acquire():
+            self._enter()
             return self
         raise LockError(f"{self.name}: Unable to acquire lock within the time specified")
 
@@ -1463,6 +1480,7 @@ class AsyncLock(_Locking):
 
     async def __aenter__(self) -> AsyncLock:
         if await self.acquire():
+            self._enter()
             return self
         raise LockError(f"{self.name}: Unable to acquire lock within the time specified")
 

@@ -197,6 +197,33 @@ class Locks(unittest.TestCase):
             self.assertEqual(seen, [not thread_local])
             lock.release()
 
+    def test_a_with_block_that_is_left_in_another_thread_ends_its_own_hold(self) -> None:
+        def in_a_thread(function: Callable[..., Any], *given: Any) -> Any:
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                return pool.submit(function, *given).result()
+
+        nothing = (None, None, None)
+        for thread_local in (True, False):
+            lock = self.locks.lock(self.key, thread_local=thread_local)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                for _ in range(2):
+                    pool.submit(lock.__enter__).result()
+                    in_a_thread(lock.__exit__, *nothing)
+                    self.assertFalse(lock.locked())
+            with self.assertRaisesRegex(LockError, "Cannot release an unlocked lock"):
+                in_a_thread(lock.__exit__, *nothing)
+        # A block that is left in its own thread ends no other thread's.
+        lock = self.locks.lock(self.key, limit=2)
+        in_a_thread(lock.__enter__)
+        with lock:
+            lock.release()
+            self.assertTrue(lock.acquire())
+        with self.assertRaisesRegex(LockError, "Cannot release an unlocked lock"), lock:
+            lock.release()
+        self.assertTrue(lock.locked())
+        in_a_thread(lock.__exit__, *nothing)
+        self.assertFalse(lock.locked())
+
     def test_a_semaphore_has_its_permits_and_shared_locks_exclude_the_others(self) -> None:
         for options, more, refused in [
             ({"limit": 3}, {"limit": 3, "permits": 2}, {"limit": 3}),
