@@ -59,6 +59,12 @@ const OF_JAVA: readonly Omit<Mistake, "client">[] = [
     fails: ["a lease is not longer than it can be, whatever the answer says"],
   },
   {
+    file: HOLD,
+    text: "    if (!isHeld()) throw loss();\n",
+    mistaken: "",
+    fails: ["a lease that was lost can't be made longer"],
+  },
+  {
     file: "clients/java/src/main/java/holdfast/Answer.java",
     text: 'key.equals(body.get("key")) && leaseId.equals(body.get("leaseId"))',
     mistaken: "true",

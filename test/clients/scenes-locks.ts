@@ -130,6 +130,17 @@ const BELIEVED: readonly Scene[] = [
     mistake: "A client that counts its heartbeats, and not the time, believes in it.",
   },
   {
+    name: "a lease that was lost can't be made longer",
+    property: "believed",
+    rules: [renewals(FAILURES["a cut connection"]!)],
+    play: [ask("acquire k 3s wait 0s", "granted"), until("lost? k", "yes"), ask("extend k 60s", "lost"), ask("held? k", "no")],
+    sent: (exchanges) =>
+      exchanges.flatMap(({ operation, body }) =>
+        operation === "renew" && (body as { readonly leaseMs?: number }).leaseMs === 60_000 ? ["it sent the renewal"] : [],
+      ),
+    mistake: "It made the lease longer, believed in it again, and renewed it no more.",
+  },
+  {
     name: "a clock that is set back makes no lease longer",
     property: "believed",
     rules: [SILENT_RENEWALS],

@@ -11,6 +11,7 @@ const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     run_once: "It is an example of locks alone.",
     take: "It is an example of locks alone.",
     acquire_all: "It is an example of locks alone.",
+    extend: "It is an example of a lock that renews itself.",
     key: "It takes a key as it is.",
     in_child: "A process of Go doesn't fork.",
     in_thread: "A lock is an object of its own: who has it holds it.",

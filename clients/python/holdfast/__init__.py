@@ -1058,6 +1058,7 @@ class _Hold:
             if self.left() < 0.05:
                 yield _Pause(max(0.0, self.left()))
         if not self._ended.is_set():
+            self._over = True
             self.lost.set()
 
     def renew(self, length: int) -> Steps[None]:

@@ -62,6 +62,8 @@ async def carry_out(verb: str, name: str, words: List[str], line: str) -> str:
         return "yes" if name in State.holds and State.holds[name].lost.is_set() else "no"
     elif verb == "progress":
         return "yes" if State.holds[name].progress() else "no"
+    elif verb == "extend":
+        await State.holds[name].extend(seconds(words[0]), replace_ttl=True)
     elif verb == "release":
         await State.holds[name].release()
         return "released"

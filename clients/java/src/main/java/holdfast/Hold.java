@@ -49,6 +49,9 @@ final class Hold {
   private final CompletableFuture<Void> lost = new CompletableFuture<>();
   private final CountDownLatch ended = new CountDownLatch(1);
   private volatile boolean isConcluded;
+  /** Was it held at its first release? */
+  private boolean wasHeld;
+  private boolean isReleased;
   private volatile boolean isOver;
   private volatile long leaseMs;
   private volatile Proof proof;
@@ -166,9 +169,15 @@ final class Hold {
     return isHeld() ? Math.max(0, leftMs()) : 0;
   }
 
-  /** Makes it so long from now, unless it is longer, and asks again until it is answered. */
+  /**
+   * Makes it so long from now, unless it is longer, and asks again until it is answered. Nothing is sent after the loss: nobody would renew
+   * what comes to life then.
+   *
+   * @throws LockLostException if it is held no more
+   */
   void extend(long leaseMs) throws Problem, InterruptedException {
-    renewed(leaseMs, requests.again(renewal(leaseMs), END_MS, Problem::isUnsettled));
+    if (!isHeld()) throw loss();
+    renewed(leaseMs, requests.again(renewal(leaseMs), Math.min(END_MS, leftMs()), Problem::isUnsettled));
   }
 
   /** Makes it as long as before, by one request. No answer is waited for past the end of the lease. */
@@ -202,7 +211,10 @@ final class Hold {
         }
         if (leftMs() < MARGIN_MS) endsWithin(Math.max(0, leftMs()));
       }
-      if (ended.getCount() > 0) lost.complete(null);
+      if (ended.getCount() > 0) {
+        isOver = true;
+        lost.complete(null);
+      }
     });
   }
 
@@ -215,19 +227,25 @@ final class Hold {
   }
 
   /**
-   * Releases it, also in a thread that was interrupted.
+   * Releases it, also in a thread that was interrupted. Once it is released, it does nothing.
    *
    * @throws LockLostException if it was lost
    * @throws Problem if the service refuses, or hasn't answered yet; the release is then sent until the lease is over
    */
-  void release() throws Problem {
-    boolean wasHeld = isHeld();
+  synchronized void release() throws Problem {
+    if (isReleased) return;
+    if (!isConcluded) wasHeld = isHeld();
     isConcluded = true;
     ended.countDown();
     var answer = insist(release(id), END_MS);
     var state = answer.leaseState();
     if (!wasHeld || state.equals("lost") || state.equals("never") || (state.equals("unknown") && !answer.repeated()))
-      throw new LockLostException(key + ": the lease was lost: another may have had it since, so undo what it guarded");
+      throw loss();
+    isReleased = true;
+  }
+
+  private LockLostException loss() {
+    return new LockLostException(key + ": the lease was lost: another may have had it since, so undo what it guarded");
   }
 
   /** Keeps the key for so long, if this process ends too, and then frees it. @throws Problem as {@link #release} */

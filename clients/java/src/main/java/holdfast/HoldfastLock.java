@@ -59,6 +59,7 @@ public final class HoldfastLock implements AutoCloseable {
 
   /**
    * Frees the key, also in a thread that was interrupted. If the service refuses it or doesn't answer, it is sent until the lease is over.
+   * A second release does nothing.
    *
    * @throws LockLostException if it was lost before: undo what it guarded
    * @throws HoldfastException if the service has not answered within 5 s

@@ -83,6 +83,8 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
       try {
         hold.extend(leaseMs(extended));
         return Optional.of(new Lock(extended, hold));
+      } catch (LockLostException lost) {
+        return Optional.empty();
       } catch (Problem problem) {
         if (problem.isLost()) return Optional.empty();
         throw failed("extend", extended, problem);

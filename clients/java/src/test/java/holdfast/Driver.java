@@ -94,6 +94,7 @@ final class Driver {
       case "lost?" -> {
         return held.containsKey(name) && held.get(name).isLost() ? "yes" : "no";
       }
+      case "extend" -> held.get(name).renew(Duration.ofMillis(ms(words.get(0))));
       case "release" -> {
         held.get(name).release();
         return "released";

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -41,6 +42,30 @@ class HoldfastLocksTest {
     assertThat(lock.remaining()).isGreaterThan(Duration.ofMinutes(9));
     lock.renew(LEASE);
     assertThat(lock.remaining()).isGreaterThan(Duration.ofMinutes(9));
+  }
+
+  @Test
+  void aSecondReleaseDoesNothing() throws Exception {
+    var lock = locks.tryLock("twice", LEASE).orElseThrow();
+    lock.release();
+    var next = locks.tryLock("twice", LEASE).orElseThrow();
+    lock.release();
+    assertThat(lock.isLost()).isFalse();
+    next.release();
+  }
+
+  @Test
+  void aReleaseThatWasNotAnsweredIsNoLoss() throws Exception {
+    try (var gateway = new Gateway(System.getenv("HOLDFAST_URL")); var behind = new HoldfastLocks(gateway.url(), Signer.none())) {
+      var lock = behind.tryLock("unanswered", Duration.ofHours(1)).orElseThrow();
+      var refusals = new Integer[99];
+      Arrays.fill(refusals, 503);
+      gateway.refuse("DELETE", refusals);
+      assertThatThrownBy(lock::release).isInstanceOfSatisfying(HoldfastException.class, error -> assertThat(error.code()).isEqualTo("unavailable"));
+      gateway.refuse("DELETE");
+      lock.release();
+      assertThat(locks.tryLock("unanswered", LEASE)).isPresent();
+    }
   }
 
   @Test
