@@ -32,10 +32,10 @@ describe("who waits is told", () => {
 
   it("to come when the lease at the front is likely to end, soon again while it goes on, and after half of it by a clock that is behind", () => {
     const key = queueOf("BC");
-    const wholeMs = turnMs(1, undefined, 1);
+    const wholeMs = LIMITS.unknownHeldMs + LIMITS.handOverMs;
     const told = (ms: number) => Array.from("BC").map((letter) => key.at(ms).look(letter).retryAfterMs);
     expect(told(wholeMs / 2 - 0.5)).toEqual([turnMs(1), turnMs(2)]);
-    expect(told(wholeMs)).toEqual([LIMITS.handOverMs, wholeMs]);
+    expect(told(wholeMs)).toEqual([1, turnMs(2, undefined, 0)]);
     expect(told(10 * wholeMs)).toEqual([turnMs(1, undefined, 0.25), turnMs(2, undefined, 0.25)]);
     expect(told(-1)).toEqual([turnMs(1), turnMs(2)]);
   });

@@ -15,7 +15,9 @@ export const permits = (count: number) => ({ limit: 3, permits: count }) as cons
  * is to come.
  */
 export function turnMs(place: number, heldMs: number = LIMITS.unknownHeldMs, left = 0.5): number {
-  return Math.min(LIMITS.pollMaxMs, Math.round((heldMs + LIMITS.handOverMs) * (place - 1 + left)));
+  const eachMs = heldMs + LIMITS.handOverMs;
+  const behindMs = place === 1 ? 0 : Math.min(eachMs, 3 * LIMITS.handOverMs) - eachMs;
+  return Math.min(LIMITS.pollMaxMs, Math.max(1, Math.round(eachMs * (place - 1 + left) + behindMs)));
 }
 
 /** The answer to a waiter. */

@@ -28,7 +28,7 @@ const SPREAD = 0.25;
 /** The growth of the pauses between polls without news, and the first such pause of who is next, as a share of what the service tells. */
 const IDLE_GROWTH = 1.5;
 const MOST_GROWTHS = 20;
-const NEXT_STEP = 0.5;
+const NEXT_STEP = 0.3;
 /** The longest pause for each place, since a holder may have crashed. */
 const LONGEST_POLL_MS = 300;
 
@@ -117,7 +117,9 @@ export async function pollUntilTurn(
     wait.answered(current);
     // A poll that finds its turn after the end is not the last request.
     if (wait.isEnding() && (asks || current.retryAfterMs !== ASK_NOW_MS)) wait.end(`acquire ${place.key}`);
-    await wait.pause(Math.min(pollAfterMs(current, idle) * (0.9 + 0.2 * random()), current.pollWithinMs), signal);
+    // Nobody else asks when who is next does.
+    const jitter = current.position === 1 ? 1 : 0.9 + 0.2 * random();
+    await wait.pause(Math.min(pollAfterMs(current, idle) * jitter, current.pollWithinMs), signal);
     throwIfAborted(signal);
     // The first poll in position 1 probably finds its turn, so it asks for the lease.
     asks = wait.isEnding() || current.retryAfterMs === ASK_NOW_MS || (current.position === 1 && idle === 0);

@@ -66,8 +66,18 @@ function restMs(record: LockRecord, { latestMs, likelyMs = latestMs }: ClockRead
   const wholeMs = stepMs(record);
   const leftMs = wholeMs - (likelyMs - record.fencingToken);
   if (!isHeldAlone(record) || leftMs > wholeMs) return wholeMs / 2;
-  // It takes longer than those before it.
-  return leftMs < 0 ? wholeMs / 4 : leftMs;
+  // It takes longer than those before it, by a few ms as a rule.
+  return leftMs < 0 ? Math.min(wholeMs / 4, 4 * LIMITS.handOverMs) : leftMs;
+}
+
+/**
+ * Returns the time from the likely end of the lease at the front to the next poll of this place. Those behind who is next look soon after the
+ * one before them is likely to hold, to learn in time that they are next.
+ */
+function afterMs(record: LockRecord, place: number): number {
+  if (place === 0) return 0;
+  const eachMs = stepMs(record);
+  return eachMs * (place - 1) + Math.min(eachMs, 3 * LIMITS.handOverMs);
 }
 
 /** True if a lease held the key alone, nobody waited, and by now it has gone on for longer than those before it. */
@@ -94,8 +104,8 @@ export function waitingView(record: LockRecord, leaseId: LeaseId, reading: Clock
     .filter(({ offeredAtMs }) => lastSeenMs(waiter) < offeredAtMs)
     .map(({ offeredAtMs }) => Math.max(0, offeredAtMs + LIMITS.keepAliveAfterMs - reading.latestMs));
   const pollWithinMs = Math.min(LIMITS.pollMaxMs, ...reports);
-  const dueMs = Math.round(restMs(record, reading) + stepMs(record) * place);
-  const retryAfterMs = Math.min(Math.max(LIMITS.handOverMs, dueMs), pollWithinMs);
+  const dueMs = Math.round(restMs(record, reading) + afterMs(record, place));
+  const retryAfterMs = Math.min(Math.max(1, dueMs), pollWithinMs);
   return { ...waiting, position: offers.length + place + 1, retryAfterMs, pollWithinMs };
 }
 

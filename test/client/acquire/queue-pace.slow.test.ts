@@ -92,7 +92,7 @@ describe("waiting in the queue", () => {
 
   it("costs more where a hold is long, since whoever waits must say so every few seconds", async () => {
     const { perGrant, medianIdleMs } = await contend({ clients: 16, workMs: 200 });
-    expect(perGrant).toBeLessThanOrEqual(6.5);
-    expect(medianIdleMs).toBeLessThan(100);
+    expect(perGrant).toBeLessThanOrEqual(7);
+    expect(medianIdleMs).toBeLessThan(60);
   });
 });

@@ -57,6 +57,8 @@ export const RECORD_BUGS: readonly Bug[] = [
     name: "released-by-the-earlier-clock",
     why: "a function whose clock is days behind accepts the release of an expired lease as in time",
     file: "lib/core/lock/release.ts",
+    breaks: "S6",
+    noticedBy: ["test/core/lease-times.test.ts", "by clocks that are days apart is told as %s if the lease %s, and so is its repeat"],
     edits: [["return isSkewed(reading) && hold.expiresAtMs <= reading.latestMs ?", "return reading.latestMs < 0 ?"]],
   },
   {
