@@ -234,13 +234,13 @@ const OF_PYTHON: readonly Omit<Mistake, "client" | "file">[] = [
     fails: ['the fingerprint of {"9":2,"10":1,"01":4,"a":3}'],
   },
   {
-    text: "if self._over or self._pid != os.getpid() or self._is_silent():",
+    text: "if self._over or self.is_of_parent() or self._is_silent():",
     mistaken: "if self._over or self._is_silent():",
     fails: ["a lock isn't held in a child process, and isn't released by it"],
   },
   {
-    text: "if self._over or self._pid != os.getpid() or self._is_silent():",
-    mistaken: "if self._over or self._pid != os.getpid():",
+    text: "if self._over or self.is_of_parent() or self._is_silent():",
+    mistaken: "if self._over or self.is_of_parent():",
     fails: ["a lock whose work shows no progress is lost in time, says so, and is renewed no more"],
   },
   {
