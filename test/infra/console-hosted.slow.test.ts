@@ -17,8 +17,11 @@ import { newApp } from "./synthesize.js";
 import { issuerAt } from "./token-check.js";
 
 const HOSTILE = `<img src=x onerror="window.broken=1"><script>window.broken=2</script>`;
-/** The most that the files may weigh, gzipped, in bytes, without the icon: as the page on localhost, and what asks the API. */
-const FILES_MAX_BYTES = 44_500;
+/**
+ * The most that the files may weigh, gzipped, in bytes, without the icon: as the page on localhost, and what asks the API. It was 44 500 before
+ * Activity counted the leases that ran out unseen, and runs that never ran had states of their own.
+ */
+const FILES_MAX_BYTES = 45_000;
 const ISSUER = "https://id.example.com/";
 const issuer = issuerAt(ISSUER, "locks");
 /** An operator, a colleague who may use locks alone, an operator whose time is over, and one of another issuer. */
