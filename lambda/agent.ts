@@ -16,7 +16,7 @@ import { createSleeperStore } from "../lib/store/dynamo/sleeper-store.js";
 import { type SweepPlace as TableSweepPlace, type Swept, sweepTable } from "../lib/store/dynamo/sweep.js";
 import { TABLE } from "../lib/store/dynamo/table.js";
 import { answerWatcher } from "../lib/store/dynamo/table-clock.js";
-import { type Environment, metricPrefixesOf, policyOf, required, write, listIn } from "./compose.js";
+import { type Environment, listIn, metricPrefixesOf, policyOf, required, write } from "./compose.js";
 import { printed } from "./printed.js";
 import { awsIsRunning, awsTell } from "./executions.js";
 

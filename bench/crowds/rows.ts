@@ -75,6 +75,7 @@ function semaphore(permits: number, callers: number, rounds: number, targets: re
   };
 }
 
+const ON_FOUR_KEYS = { permits: 20, keys: 4, callers: 64, rounds: 4, holdMs: 50 } as const;
 const COLD = { rounds: 1, holdMs: 20, way: "cold" } as const;
 
 /** Every row, in the order of the page. */
@@ -111,8 +112,8 @@ export const ROWS: readonly Row[] = [
   semaphore(20, 64, 4, [...least({ perSecond: 80 }), ...most({ units: 12 })]),
   {
     name: "4 keys with a semaphore of 5 each, 64 callers × 4, holds of 50 ms",
-    scene: turns({ permits: 20, keys: 4, callers: 64, rounds: 4, holdMs: 50, way: "direct" }),
-    naive: turns({ permits: 20, keys: 4, callers: 64, rounds: 4, holdMs: 50, way: "naive" }),
+    scene: turns({ ...ON_FOUR_KEYS, way: "direct" }),
+    naive: turns({ ...ON_FOUR_KEYS, way: "naive" }),
     targets: most({ failed: 0, times: 1.5, units: 8, p99Ms: 400 }),
   },
   semaphore(20, 64, 2, [...least({ perSecond: 80 }), ...most({ units: 12 })], true),

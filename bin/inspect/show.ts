@@ -72,7 +72,7 @@ function linesOf(run: RunInspection): readonly string[] {
   const { key, attempt, fencingToken, owner, checkpoint, result, error, resultOmitted } = run;
   const lasts = lastsOf(run);
   return [
-    `${withParts(key)} ${becameOf(run)}. Attempt ${attempt}${lasts === "" ? " was" : ""} under token ${fencingToken}${lasts === "" ? "" : ` ${lasts}`}`,
+    `${withParts(key)} ${becameOf(run)}. Attempt ${attempt} has token ${fencingToken}${lasts && `; it ${lasts}`}`,
     ...(nextOf(run) === "" ? [] : [nextOf(run)]),
     ...(owner ? [`owner: ${owner}`] : []),
     ...(error ? [`error: ${error.message}`] : []),

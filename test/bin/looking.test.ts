@@ -199,7 +199,7 @@ describe("show", () => {
     expect((await holdfast("show", "--run", "done")).stdout).toEqual(
       expect.stringMatching(
         new RegExp(
-          `^done succeeded\\. Attempt 1 under token ${fencingToken} ended \\S+ ago, took \\S+ and is kept for ever\nowner: somebody-else\nresult: {"refund":"re_1"}\n$`,
+          `^done succeeded\\. Attempt 1 has token ${fencingToken}; it ended \\S+ ago, took \\S+ and is kept for ever\nowner: somebody-else\nresult: {"refund":"re_1"}\n$`,
         ),
       ),
     );
@@ -217,7 +217,7 @@ describe("show", () => {
     });
     await expect(work).rejects.toThrow("no paper");
     expect((await holdfast("show", "--run", "failed")).stdout).toMatch(
-      /^failed failed, and can be retried\. Attempt 1 under token \d+ ended \S+ ago and took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
+      /^failed failed, and can be retried\. Attempt 1 has token \d+; it ended \S+ ago and took \S+\nowner: somebody-else\nerror: no paper\ncheckpoint: {"page":3}\n$/,
     );
     expect(await json("show", "--run", "failed")).toMatchObject({ error: { name: "Error", message: "no paper" }, checkpoint: { page: 3 } });
   });
@@ -293,7 +293,7 @@ describe("runs", () => {
       "holdfast: a run out of attempts is refused until it is reset, unless its caller allows more than 5: holdfast reset KEY --reason TEXT\n",
     );
     expect((await holdfast("show", "--run", "tries:b")).stdout).toMatch(
-      /^tries:b failed 5 times, and is refused until it is reset\. Attempt 5 under token /,
+      /^tries:b failed 5 times, and is refused until it is reset\. Attempt 5 has token /,
     );
   });
 

@@ -57,7 +57,7 @@ export interface AcquireOptions extends LeaseOptions {
 /** The behaviour of a wrapper whose locks can't be reached. */
 export interface WhenUnavailable {
   /**
-   * The behaviour if the locks can't be reached, or nothing can be decided now (`throttled`, `clock-skew`): `"throw"` throws
+   * The behaviour if the locks can't be reached, or nothing can be decided now (`throttled`, `clock-skew`, `internal`): `"throw"` throws
    * LockUnavailableError, `"skip"` skips the work and returns undefined, and `"proceed"` runs it without the lock, for work where a missed call
    * is worse than two concurrent ones. The client's `onEvent` reports the latter two. For 3 s after an outage, such a call does so at once,
    * without asking, unless it would wait longer than the one that met it.
