@@ -40,6 +40,15 @@ describe("who waits is told", () => {
     expect(told(-1)).toEqual([turnMs(1), turnMs(2)]);
   });
 
+  it("to come after a few ms again, and those behind soon after who is next, however long the leases before were", () => {
+    const key = queueOf("BCD").at(1000);
+    key.release("A");
+    key.acquire("B");
+    key.at(6000);
+    const { handOverMs } = LIMITS;
+    expect(Array.from("CD").map((letter) => key.look(letter).retryAfterMs)).toEqual([4 * handOverMs, 7 * handOverMs]);
+  });
+
   it("to ask at once when it is its turn, and nothing of a lease", () => {
     const key = queueOf("B");
     key.release("A");
