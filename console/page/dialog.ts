@@ -1,5 +1,5 @@
 /** Dialogs: a change of somebody else's hold or run, with a reason and, where work may overlap or is lost, the key typed once more. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatDuration } from "../text/duration.js";
 import type { KeyHolder, KeyView, RunOfKey } from "../data.js";
 import { ApiError, change, RIGHT, wordsOf } from "./api.js";
@@ -10,12 +10,10 @@ import { afterText, lifeOf, nameOf, overInMs, shortToken } from "./words.js";
 export function Dialog(props: { readonly title: string; readonly onClose: () => void; readonly children: Children }): Content {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
-    dialog.current?.showModal();
-    return () => {
-      if (opener instanceof HTMLElement) opener.focus();
-    };
+  useLayoutEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => current?.close();
   }, []);
   return html`<dialog ref=${dialog} aria-labelledby=${id} onClose=${props.onClose}>
     <h2 id=${id}>${props.title}</h2>
@@ -67,7 +65,7 @@ function ChangeDialog(
     ${state.error !== undefined && html`<p class="notice over" role="alert">${state.error}</p>`}
     <div class="buttons">
       <button type="button" onClick=${onClose}>Cancel</button>
-      <button type="submit" class="danger" disabled=${!canMake}>${state.isBusy ? "Working…" : action}</button>
+      <button type="submit" class="danger" aria-disabled=${!canMake}>${state.isBusy ? "Working…" : action}</button>
     </div>
   </form></${Dialog}>`;
 }

@@ -8,7 +8,7 @@ import { serviceNowMs } from "./clock.js";
 import { BreakDialog } from "./dialog.js";
 import { type OneProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Children, type Content, html } from "./html.js";
-import { bar, chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
+import { bar, changeButton, chip, Copyable, empty, fact, Freshness, head, keyName, LeaseBar, ownerName } from "./parts.js";
 import { type Polled, KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
 import type { DrawnLane } from "./timeline.js";
@@ -52,7 +52,7 @@ export function KeyView(props: OneProps): Content {
     <div class="title">
       <h1>${keyName(name, view?.parts)}</h1>
       ${view && chip(shownTone(keyTone(view), isKnown))}
-      ${about.canChange && view && view.holders.length > 0 && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setBreaking(true)}>Break…</button>`}
+      ${about.canChange && view && view.holders.length > 0 && changeButton("Break…", isKnown, () => setBreaking(true), { "data-change": true })}
     </div>
     <${Freshness} polled=${polled} />
     ${view && html`<p class="sentence"><bdi>${saidOf(stateText(view, since, lastHoldOf(lanes, view, atMs)))}</bdi></p>`}

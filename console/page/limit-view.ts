@@ -11,7 +11,7 @@ import { EventsPanel, SPANS, SpanChoice, useOwnLines } from "./history.js";
 import { type OneProps, SharedContext, doneWith, useIsKnown, useNow, usePolled, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { holdersPanel, queuePanel } from "./key-view.js";
-import { empty, Freshness, keyName } from "./parts.js";
+import { changeButton, empty, Freshness, keyName } from "./parts.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { listHref } from "./route.js";
 import { permitsText, sentence, whenText } from "./words.js";
@@ -39,7 +39,7 @@ export function LimitView(props: OneProps): Content {
     <p class="back"><a href=${listHref("limits")} data-back>‹ Limits</a></p>
     <div class="title">
       <h1>${keyName(name, limit?.parts)}</h1>
-      ${about.canChange && limit?.fullInMs !== undefined && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
+      ${about.canChange && limit?.fullInMs !== undefined && changeButton("Reset…", isKnown, () => setResetting(true), { "data-change": true })}
     </div>
     <${Freshness} polled=${polled} />
     ${!data && !polled.error && html`<p class="loading">Reading the limit…</p>`} ${data && html`<p class="sentence"><bdi>${said}</bdi></p>`}

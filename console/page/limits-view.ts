@@ -7,7 +7,7 @@ import { Search } from "./filters.js";
 import { type ViewProps, SharedContext, doneWith, useIsKnown } from "./hooks.js";
 import { type Content, html } from "./html.js";
 import { useList } from "./list.js";
-import { bar, empty, Freshness, head, keyName, tryIt } from "./parts.js";
+import { bar, changeButton, empty, Freshness, head, keyName, tryIt } from "./parts.js";
 import { hrefOf } from "./route.js";
 import { permitsText, sentence, whenText } from "./words.js";
 
@@ -55,7 +55,7 @@ export function LimitsView(props: ViewProps): Content {
               </td>
               <td data-label="All back" class=${fullInMs === undefined ? "muted none" : ""}>
                 ${fullInMs === undefined ? "–" : html`${whenText(atMs + fullInMs, atMs, isUtc)} <span class="muted">(in ${formatSeconds(fullInMs)})</span>`}
-                ${about.canChange && fullInMs !== undefined && html` <button type="button" class="danger quiet others" aria-label=${`Reset ${key}`} disabled=${!isKnown} onClick=${() => setResetting(key)}>Reset…</button>`}
+                ${about.canChange && fullInMs !== undefined && [" ", changeButton("Reset…", isKnown, () => setResetting(key), { class: "danger quiet others", "aria-label": `Reset ${key}` })]}
               </td>
             </tr>`,
         )}

@@ -107,6 +107,13 @@ export function head(...titles: readonly (string | readonly [title: string, clas
   </thead>`;
 }
 
+/** A button that opens the dialog of a change. While what is shown is old it does nothing, but keeps the focus, which a disabled one would lose. */
+export function changeButton(word: string, isKnown: boolean, open: () => void, attributes: object): Content {
+  return html`<button type="button" class="danger quiet" aria-disabled=${!isKnown} onClick=${isKnown ? open : undefined} ...${attributes}>
+    ${word}
+  </button>`;
+}
+
 /** Returns a term of a list with what it is. */
 export function fact(term: string, value: Children, className?: string): Content {
   return html`<div>

@@ -14,7 +14,7 @@ import { Choice, Search } from "./filters.js";
 import { History, useOwnLines } from "./history.js";
 import { type OneProps, type ViewProps, SharedContext, doneWith, useIsKnown, usePolled } from "./hooks.js";
 import { type Content, html } from "./html.js";
-import { chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
+import { changeButton, chip, empty, fact, Freshness, head, keyName, LeaseBar, mark, ownerName, tryIt } from "./parts.js";
 import { useList } from "./list.js";
 import { KEY_POLL_MS } from "./poll.js";
 import { hrefOf, listHref } from "./route.js";
@@ -141,7 +141,7 @@ export function RunView(props: OneProps): Content {
     <div class="title">
       <h1>${keyName(name, run?.parts)}</h1>
       ${run && (isKnown ? chip(toneOfRun(run), stateOf(run)) : chip("unknown"))}
-      ${about.canChange && run && run.state !== "running" && html`<button type="button" class="danger quiet" data-change disabled=${!isKnown} onClick=${() => setResetting(true)}>Reset…</button>`}
+      ${about.canChange && run && run.state !== "running" && changeButton("Reset…", isKnown, () => setResetting(true), { "data-change": true })}
     </div>
     <${Freshness} polled=${polled} />
     ${polled.data?.run === null && !isNowSchedule && noRun(isKnown, own, name, isUtc)}

@@ -159,6 +159,10 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await page.clock.runFor(10_000);
     await dialog.getByRole("alert").waitFor();
     expect(await submit.isDisabled()).toBe(true);
+    await page.keyboard.press("Escape");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Break…");
+    await page.keyboard.press("Enter");
+    expect(await page.getByRole("dialog").count()).toBe(0);
     waits.abort();
   });
 
