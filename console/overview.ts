@@ -124,12 +124,7 @@ export function limitsInUse(taken: readonly LimitView[], held: readonly Inspecti
   return [...limits.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/**
- * Returns the time after which one can be taken again of a limit with nothing left, in ms; undefined if there is something, or if it isn't known:
- * of several rates, `fullInMs` is only the longest, and nobody knows when a permit comes back.
- */
-export function nextInOf({ rates = [], remaining = [], fullInMs, permits }: LimitInUse): number | undefined {
-  const [rate] = rates;
-  if (!rate || rates.length > 1 || remaining[0] !== 0 || fullInMs === undefined || (permits && permits.out >= permits.of)) return undefined;
-  return fullInMs - ((rate.burst - 1) * rate.perMs) / rate.count;
+/** Returns the time until the next may start, in ms; undefined if that is not known, as while all permits are out: nobody knows when one comes back. */
+export function nextInOf({ nextInMs, permits }: LimitInUse): number | undefined {
+  return permits && permits.out >= permits.of ? undefined : nextInMs;
 }

@@ -100,7 +100,8 @@ const LIMIT_COLUMNS: readonly Column<LimitInUse>[] = [
   },
 ];
 const inText = (ms: number | undefined): string => (ms === undefined ? "-" : formatSeconds(ms));
-const NEXT_IN: Column<LimitInUse> = { title: "NEXT IN", cell: (limit) => inText(nextInOf(limit)), align: "right", leaves: 2 };
+const nextText = (ms: number | undefined): string => (ms === 0 ? "now" : inText(ms));
+const NEXT_IN: Column<LimitInUse> = { title: "NEXT IN", cell: (limit) => nextText(nextInOf(limit)), align: "right", leaves: 2 };
 const ALL_BACK_IN: Column<LimitInUse> = { title: "ALL BACK IN", cell: ({ fullInMs }) => inText(fullInMs), align: "right", leaves: 1 };
 const LIMIT_WAITING: Column<LimitInUse> = { title: "WAITING", cell: ({ permits }) => String(permits?.waiting ?? 0), align: "right" };
 
@@ -170,7 +171,7 @@ export async function limits({ prefix, max }: ListArgs, context: CommandContext)
   const [items, more] = [all.slice(0, max), taken.more || held.more || all.length > max];
   const columns = [
     ...LIMIT_COLUMNS,
-    ...(items.some((limit) => nextInOf(limit) !== undefined) ? [NEXT_IN] : []),
+    ...(items.some((limit) => (nextInOf(limit) ?? 0) > 0) ? [NEXT_IN] : []),
     ALL_BACK_IN,
     ...(items.some(({ permits }) => permits && permits.waiting > 0) ? [LIMIT_WAITING] : []),
   ];

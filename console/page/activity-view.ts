@@ -10,7 +10,7 @@ import { type Content, html } from "./html.js";
 import { EventChoice, isOf, TextFilter } from "./filters.js";
 import { empty, Freshness } from "./parts.js";
 import { filtersOf } from "./route.js";
-import { timeText } from "./words.js";
+import { whenText } from "./words.js";
 
 /** The number of parts of the time. */
 const PARTS = 60;
@@ -88,17 +88,18 @@ function Plots(props: {
   const stepMs = spanMs / PARTS;
   const presentMs = useNow(Math.max(1000, stepMs / 4));
   const nowMs = knownUntilMs ?? presentMs;
-  const until = knownUntilMs === undefined ? "now" : timeText(knownUntilMs, isUtc);
+  const when = (timeMs: number): string => whenText(timeMs, presentMs, isUtc);
+  const until = knownUntilMs === undefined ? "now" : when(knownUntilMs);
   // Whole steps, so that a bar doesn't change while it moves.
   const fromMs = (Math.floor(nowMs / stepMs) + 1 - PARTS) * stepMs;
   const buckets = useMemo(() => bucketsOf(lines, losses, fromMs, stepMs, PARTS), [lines, losses, fromMs, stepMs]);
   const reasons = useMemo(() => refusalsSince(lines, fromMs), [lines, fromMs]);
   const refusals = reasons.slice(0, 3).map(([reason, count]) => `${reason} ${count}`);
-  const when = knownUntilMs === undefined ? `in the last ${formatDuration(spanMs)}` : `in the ${formatDuration(spanMs)} before ${until}`;
+  const during = knownUntilMs === undefined ? `in the last ${formatDuration(spanMs)}` : `in the ${formatDuration(spanMs)} before ${until}`;
   const plot = (title: string, tone: string, value: PlotProps["value"], note: string): Content =>
-    html`<${Plot} ...${{ title, tone, value, note, buckets, stepMs, until }} />`;
+    html`<${Plot} ...${{ title, tone, value, note, buckets, stepMs, until, when }} />`;
   return html`<div class="plots">
-    ${plot("Grants", "held", "granted", when)} ${plot("Refusals", "late", "refused", refusals.join(" · ") || "none")}
+    ${plot("Grants", "held", "granted", during)} ${plot("Refusals", "late", "refused", refusals.join(" · ") || "none")}
     ${plot("Losses", "over", "lost", "leases of locks that ran out or were broken")}
     ${plot("Longest wait", "waiting", "longestWaitMs", "from the request to its grant")}
   </div>`;
@@ -113,11 +114,11 @@ interface PlotProps {
   readonly stepMs: number;
   /** The end of the time, in words. */
   readonly until: string;
+  readonly when: (timeMs: number) => string;
 }
 
 /** The counts of one kind, or the longest wait, over the time. */
-function Plot({ title, tone, value, note, buckets, stepMs, until }: PlotProps): Content {
-  const { isUtc } = useContext(SharedContext);
+function Plot({ title, tone, value, note, buckets, stepMs, until, when }: PlotProps): Content {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const values = buckets.map((bucket) => bucket[value]);
@@ -139,10 +140,10 @@ function Plot({ title, tone, value, note, buckets, stepMs, until }: PlotProps): 
             const height = Math.max(2, (count / most) * (PLOT_PX - 6));
             const [x, y] = [at * step + 0.5, PLOT_PX - height];
             return html`<rect class=${tone} x=${x} y=${y} width=${Math.max(1, step - 1.5)} height=${height} rx="1"
-              ><title>${timeText(fromMs, isUtc)}: ${isTime ? formatDuration(count) : count}</title></rect
+              ><title>${when(fromMs)}: ${isTime ? formatDuration(count) : count}</title></rect
             >`;
           })}
-          <text x="0" y=${PLOT_PX + 14}>${timeText(buckets[0]?.fromMs ?? 0, isUtc)}</text>
+          <text x="0" y=${PLOT_PX + 14}>${when(buckets[0]?.fromMs ?? 0)}</text>
           <text x=${width} y=${PLOT_PX + 14} text-anchor="end">${until}</text>
         </svg>`
       }

@@ -65,9 +65,10 @@ function saidOf(limit: LimitOfKey | undefined, own: readonly Line[], atMs: numbe
 
 /** Says when the next may start, as far as that is known. */
 function nextText(limit: LimitOfKey, inText: (what: string, ms: number | undefined) => string | undefined): string | undefined {
-  const { permits, remaining = [] } = limit;
+  const { permits, rates } = limit;
   if (permits && permits.out >= permits.of) return "the next starts once a permit is back";
-  return remaining.every((left) => left > 0) ? "the next may start now" : inText("the next may start", nextInOf(limit));
+  const nextInMs = rates ? nextInOf(limit) : 0;
+  return nextInMs === 0 ? "the next may start now" : inText("the next may start", nextInMs);
 }
 
 /** Returns what is left of each rate, and the permits that are out. */

@@ -6,7 +6,7 @@ import { plain } from "../text/plain-text.js";
 import { type EndKind, type Lane, type Moment, arranged, beginning, ending } from "../lanes.js";
 import { SharedContext, useNow, useWidth } from "./hooks.js";
 import { type Content, html } from "./html.js";
-import { type Tone, timeText, whenText } from "./words.js";
+import { type Tone, whenText } from "./words.js";
 
 /** A lane with what only the page knows: how long its present lease lasts, and the renewals that it saw. */
 export interface DrawnLane extends Lane {
@@ -25,6 +25,7 @@ const FUTURE = 0.14;
 const LANES_MAX = 24;
 /** The smallest distance of two labels of the axis, in px. */
 const TICK_PX = 96;
+const MINUTE_MS = 60_000;
 const TICKS_MS = [
   1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000,
 ];
@@ -95,7 +96,7 @@ export function Timeline(props: {
             <rect class="hatch failed" width="2.5" height="5" />
           </pattern>
         </defs>
-        ${axis(ticksIn(fromMs, untilMs, (wide * (1 - FUTURE)) / TICK_PX), untilMs, height, { place, isUtc })}
+        ${axis(ticksIn(fromMs, untilMs, (wide * (1 - FUTURE)) / TICK_PX), untilMs, height, { nowMs, place, isUtc })}
         ${shown.map((lane, at) => laneOf(lane, AXIS_PX + at * lanePx, lanePx, isNarrow, { nowMs, knownMs: Math.min(nowMs, knownUntilMs), place, fromMs, isUtc }))}
         ${
           untilMs === nowMs &&
@@ -117,17 +118,25 @@ function ticksIn(fromMs: number, untilMs: number, fits: number): readonly number
   return Array.from({ length: Math.max(0, Math.floor((untilMs - first) / stepMs) + 1) }, (_, at) => first + at * stepMs);
 }
 
-function axis(times: readonly number[], untilMs: number, height: number, { place, isUtc }: Pick<Picture, "place" | "isUtc">): Content {
+/** Times of other days than today have their date, for which those of whole minutes leave out the seconds. */
+function axis(
+  times: readonly number[],
+  untilMs: number,
+  height: number,
+  { nowMs, place, isUtc }: Pick<Picture, "nowMs" | "place" | "isUtc">,
+): Content {
+  const whole = times.every((atMs) => atMs % MINUTE_MS === 0);
   return html`<g class="axis">
     ${times.map((atMs) => {
       const x = place(atMs);
       const isClear = x > 30 && place(untilMs) - x >= 44;
+      const text = whenText(atMs, nowMs, isUtc);
       return html`<line
           x1=${x}
           x2=${x}
           y1=${AXIS_PX - 6}
           y2=${height}
-        />${isClear && html`<text x=${x} y="12" text-anchor="middle">${timeText(atMs, isUtc)}</text>`}`;
+        />${isClear && html`<text x=${x} y="12" text-anchor="middle">${whole ? text.slice(0, -":00".length) : text}</text>`}`;
     })}
   </g>`;
 }

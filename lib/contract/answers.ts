@@ -185,7 +185,8 @@ const Limit = v.strictObject({
     v.description("Its buckets: `count` flow in in each `perMs`, `burst` start at once, and at most `burst + count - 1` in any `perMs`."),
   ),
   remaining,
-  fullInMs: durationMs,
+  nextInMs: v.optional(described(durationMs, "The time until a take of 1 may start; 0: now.")),
+  fullInMs: described(durationMs, "The time until all buckets are full."),
 });
 
 const LimitList = v.strictObject({ items: v.array(Limit), cursor: v.optional(v.string()) });

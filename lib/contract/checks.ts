@@ -126,6 +126,7 @@ export const isLimit = members({
   key: text,
   rates: listOf(members({ count, perMs: count, burst: count })),
   remaining: listOf(count),
+  nextInMs: optional(count),
   fullInMs: count,
 }) as CheckOf<"isLimit">;
 export const isLimitList = members({ items: listOf(isLimit), cursor: optional(text) }) as CheckOf<"isLimitList">;

@@ -91,6 +91,8 @@ export interface LimitView {
   readonly rates: readonly RateWithBurst[];
   /** The amount that can be taken at once, of each rate. */
   readonly remaining: readonly number[];
+  /** The time until a take of 1 may start, in ms; 0: now. A service from before it was told leaves it out. */
+  readonly nextInMs?: number | undefined;
   /** The time until all buckets are full, in ms. */
   readonly fullInMs: number;
 }
@@ -136,7 +138,7 @@ export function decideShut(record: LimitRecord | undefined, shut: Shut, reading:
 export function shutFrom({ buckets }: LimitRecord, reading: ClockReading): Taken {
   return {
     ok: true,
-    startInMs: untilFitsMs(buckets, { rates: buckets, cost: 1, waitMs: 0 }, reading),
+    startInMs: untilNextMs(buckets, reading),
     remaining: buckets.map((bucket) => remainingOf(bucket, reading)),
   };
 }
@@ -203,6 +205,7 @@ export function viewOfLimit(key: string, record: LimitRecord, reading: ClockRead
     key,
     rates: record.buckets.map(({ count, perMs, burst }) => ({ count, perMs, burst })),
     remaining: record.buckets.map((bucket) => remainingOf(bucket, reading)),
+    nextInMs: untilNextMs(record.buckets, reading),
     fullInMs: fullInMsOf(record, reading),
   };
 }
@@ -243,9 +246,14 @@ function longestWaitMs({ waitMs }: Pick<Take, "waitMs">, reading: ClockReading):
 }
 
 /** Returns the time until a take fits without a wait, in ms; 0 if it fits now. */
-function untilFitsMs(buckets: readonly Bucket[], { cost }: Take, reading: ClockReading): number {
+function untilFitsMs(buckets: readonly Bucket[], { cost }: Pick<Take, "cost">, reading: ClockReading): number {
   const lateUs = buckets.map((bucket) => bucket.fullAtUs - latestFitUs(bucket, { cost, waitMs: 0 }, reading));
   return Math.max(0, ...lateUs.map((us) => Math.ceil(us / 1000)));
+}
+
+/** Returns the time until a take of 1 fits, in ms. */
+function untilNextMs(buckets: readonly Bucket[], reading: ClockReading): number {
+  return untilFitsMs(buckets, { cost: 1 }, reading);
 }
 
 /** The time that one unit takes to flow in, in microseconds. */

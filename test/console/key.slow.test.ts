@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Operator } from "../../console/handlers.js";
+import { RecentLines } from "../../console/recent-lines.js";
 import type { AcquireOptions, LockClient } from "../../lib/index.js";
 import { faultsOf } from "../support/axe.js";
 import { CHROMIUM } from "../support/chromium.js";
@@ -247,15 +248,31 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       remainingMs: 5000,
       leaseMs: 30_000,
     };
-    const view = { key: "OLD", version: 1, mode: "exclusive", fencingToken: 7, holders: [holder], waiters: [] };
+    const waiter = { owner: "patient", mode: "exclusive", permits: 1, priority: 0, position: 1, waitingMs: 4 * MINUTE_MS };
+    const view = { key: "OLD", version: 1, mode: "exclusive", fencingToken: 7, holders: [holder], waiters: [waiter] };
     const none = () => Promise.resolve({ namespace: "default", items: [] });
     const health = () => locks.health();
     const operator = { health, inspect: () => Promise.resolve(view), list: none, runs: { list: none } } as unknown as Operator;
-    const page = await consoles.open(`${await consoles.serve({ locks: operator })}#/locks/OLD`);
+    const atMs = Date.now();
+    const lines = new RecentLines(atMs - 9 * MINUTE_MS);
+    const who = { namespace: "default", kind: "lock", model: "", id: "OLD", principal: "p", requestId: "r" } as const;
+    lines.add({ ...who, event: "queued", operateAtMs: atMs - 4 * MINUTE_MS, owner: "patient", lease: "waits", position: 1 });
+    const page = await consoles.open(`${await consoles.serve({ locks: operator, lines })}#/locks/OLD`);
     await page.locator(".lane rect.hold.late").waitFor();
     expect(await page.locator("rect.hold.cut").count()).toBe(1);
     const xOf = async (kind: string) => Number(await page.locator(`.lane rect.hold.${kind}`).first().getAttribute("x"));
     expect(await xOf("late")).toBeGreaterThan((await xOf("held")) + 50);
+    const wait = page.locator(".lane rect.wait");
+    expect([await wait.getAttribute("rx"), await page.locator(".lane line.wait").count()]).toEqual(["0", 0]);
+    await page.getByRole("button", { name: "10m", exact: true }).click();
+    await page.locator(".lane line.wait").waitFor({ state: "attached" });
+    expect(await wait.getAttribute("rx")).toBe("2");
+    expect(await page.locator("rect.hold.cut").count()).toBe(0);
+    // A day goes back to yesterday, so its times have dates, in place of seconds.
+    await page.getByRole("button", { name: "1d", exact: true }).click();
+    const dated = /^[A-Z][a-z]{2} \d+, \d\d:\d\d$/;
+    await page.locator(".axis text", { hasText: dated }).first().waitFor();
+    expect(await page.locator(".legend path.moment").count()).toBe(3);
     await page.getByText("renewed, since this page was opened").waitFor();
   });
 

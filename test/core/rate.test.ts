@@ -198,10 +198,13 @@ it("a limit is full again when its slowest rate is", () => {
   expect(fillMs([TEN, { count: 1, perMs: 60_000, burst: 3 }])).toBe(180_000);
 });
 
-it("a limit shows what is left, and when it is full", () => {
+it("a limit shows what is left, when the next may start, and when it is full", () => {
   const record = { buckets: bucketsOf(undefined, [TEN]).map((bucket) => ({ ...bucket, fullAtUs: (NOW_MS + 250) * 1000 })) };
   const view = { key: "partner", rates: [{ ...TEN, burst: 10 }] };
-  expect(viewOfLimit("partner", record, at(0))).toEqual({ ...view, remaining: [7], fullInMs: 250 });
-  expect(viewOfLimit("partner", record, at(250))).toEqual({ ...view, remaining: [10], fullInMs: 0 });
-  expect(viewOfLimit("partner", record, at(-5000))).toEqual({ ...view, remaining: [0], fullInMs: 5250 });
+  expect(viewOfLimit("partner", record, at(0))).toEqual({ ...view, remaining: [7], nextInMs: 0, fullInMs: 250 });
+  expect(viewOfLimit("partner", record, at(250))).toEqual({ ...view, remaining: [10], nextInMs: 0, fullInMs: 0 });
+  expect(viewOfLimit("partner", record, at(-5000))).toEqual({ ...view, remaining: [0], nextInMs: 4350, fullInMs: 5250 });
+  const slow = { count: 1, perMs: 6000, burst: 9, fullAtUs: (NOW_MS + 9000) * 1000 };
+  const both = { buckets: [...record.buckets, slow] };
+  expect(viewOfLimit("partner", both, at(-5000))).toMatchObject({ remaining: [0, 6], nextInMs: 4350, fullInMs: 14_000 });
 });
