@@ -10,7 +10,6 @@ import { type HandlerOptions, handlersOf } from "./handlers.js";
 import { type Assets, type Bundled, assetsOf, MADE, PAGE_HEADERS } from "./files.js";
 import { partsOf } from "./key-parts.js";
 import { type BrowserSession, refusalOf, sessionOf } from "./browser-session.js";
-import { answeredStatus } from "./text/answered-status.js";
 import { isWrongAddress } from "./text/wrong-address.js";
 
 export const CONSOLE_PATH = "/console";
@@ -21,8 +20,6 @@ export interface ConsoleOptions extends HandlerOptions {
   readonly secret?: string;
   /** Returns what the user may do about an error; `""` for nothing. @default nothing */
   readonly adviceOn?: (error: unknown) => string;
-  /** True if the client works straight on a table: then no service is there to answer with a status. @default false */
-  readonly isOnTable?: boolean;
   /** Returns the page's files. @default those of the package */
   readonly assets?: () => Promise<Assets>;
 }
@@ -47,7 +44,7 @@ interface ConsoleResponse {
 
 /** Makes the console. */
 export function consoleOf(options: ConsoleOptions): Console {
-  const { secret, adviceOn = () => "", isOnTable = false, assets: load = loadAssets } = options;
+  const { secret, adviceOn = () => "", assets: load = loadAssets } = options;
   const handlers = handlersOf({ partsOf, ...options });
   const session = secret === undefined ? undefined : sessionOf(secret);
   let loading: Promise<Assets> | undefined;
@@ -62,7 +59,7 @@ export function consoleOf(options: ConsoleOptions): Console {
     const reader = new AbortController();
     response.on("close", () => reader.abort());
     void reply(request, path, new URLSearchParams(query), reader.signal)
-      .catch((error: unknown) => failed(error, adviceOn(error), isOnTable))
+      .catch((error: unknown) => failed(error, adviceOn(error)))
       .then(({ status, type, body, cookie }) => {
         response.writeHead(status, { ...PAGE_HEADERS, "content-type": type, ...(cookie !== undefined && { "set-cookie": cookie }) });
         response.end(request.method === "HEAD" ? undefined : body);
@@ -132,13 +129,13 @@ function noSuch(path: string): ConsoleResponse {
 }
 
 /** Answers a failure of the service or the table in its own words, with what the user may do next. */
-function failed(error: unknown, next: string, isOnTable: boolean): ConsoleResponse {
+function failed(error: unknown, next: string): ConsoleResponse {
   const message = error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error);
   const told = error instanceof LockError ? error : undefined;
   const failure: ApiFailure =
     told && isWrongAddress(told)
       ? { code: "no-answer", message, next }
-      : { code: told?.code ?? "internal", message, status: told && !isOnTable ? answeredStatus(told) : undefined, next };
+      : { code: told?.code ?? "internal", message, status: told?.httpStatus, next };
   return json(failure.code === "invalid-request" ? 400 : 502, failure);
 }
 

@@ -3,7 +3,7 @@ export const BYTES_MAX = {
   /** The deployed function, minified. */
   service: 174_400,
   /** The client over HTTP with all that `createLockClient` can do, minified and gzipped. */
-  client: 36_700,
+  client: 36_800,
   /** A handler with `holdfast/middy` and `holdfast/sigv4`, minified, without the AWS SDK. */
   handler: 120_000,
   /** The installed package. */

@@ -41,7 +41,7 @@ export function addUiCommand(program: Command, host: CliHost): void {
       const group = logGroupOf({ logGroup }, context.env);
       const deployedLog = group === undefined ? undefined : await logIn(group, globals, context.env);
       const adviceOn = (error: unknown): string => failureOf(error, "reads", at, "ui").next;
-      const shown = { where, canChange: allowChanges, cliOptions, deployedLog, adviceOn, isOnTable: url === undefined };
+      const shown = { where, canChange: allowChanges, cliOptions, deployedLog, adviceOn };
       host.ends(await ui({ ports: portsFrom(UI_PORT, requestedPort), ...shown }, context));
     });
 }

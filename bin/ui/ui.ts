@@ -13,7 +13,7 @@ import { PAID_POLL_MS } from "../../console/handlers.js";
 import { type ConsoleOptions, CONSOLE_PATH, consoleOf } from "../../console/server.js";
 
 /** The ports, the place of the locks, and the rights of the page. */
-export interface UiArgs extends Pick<ConsoleOptions, "where" | "canChange" | "cliOptions" | "deployedLog" | "adviceOn" | "isOnTable"> {
+export interface UiArgs extends Pick<ConsoleOptions, "where" | "canChange" | "cliOptions" | "deployedLog" | "adviceOn"> {
   /** The ports to try in this order; 0 is any free one. */
   readonly ports: readonly number[];
 }

@@ -128,6 +128,8 @@ export interface LocalDetails extends RefusalDetails {
   readonly unreached?: boolean;
   /** True if another way may carry it out, where it has not failed. */
   readonly hasOtherWay?: boolean;
+  /** The HTTP status of the answer from which it came. */
+  readonly httpStatus?: number | undefined;
   /** The failure from which it came. */
   readonly cause?: unknown;
 }

@@ -9,6 +9,7 @@ export interface LockErrorDetails {
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly retryAfterMs?: number | undefined;
+  readonly httpStatus?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -28,13 +29,19 @@ export class LockError extends Error {
   readonly definite: boolean;
   readonly retry: RetryAdvice;
   readonly retryAfterMs: number | undefined;
+  /**
+   * The HTTP status of the refusal, of the service or of a gateway. Undefined if nothing answered, straight on the table, and for what has a
+   * class of its own: a loss, an invalid request, a limit and a wait that ended.
+   */
+  readonly httpStatus: number | undefined;
 
-  constructor(message: string, { code, definite, retry, retryAfterMs, cause }: LockErrorDetails) {
+  constructor(message: string, { code, definite, retry, retryAfterMs, httpStatus, cause }: LockErrorDetails) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.definite = definite;
     this.retry = retry;
     this.retryAfterMs = retryAfterMs;
+    this.httpStatus = httpStatus;
   }
 }
 

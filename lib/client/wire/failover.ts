@@ -188,7 +188,8 @@ class Requests {
       const isStale = isA(error, NoResponse) && error.isStale;
       end(isStale ? undefined : "failed");
       if (!isA(error, NoResponse) || isStale || stop?.aborted || !(await this.#findsOther(route, ids))) throw error;
-      throw new NoResponse(error.message, { cause: error.cause, isStranger: error.isStranger, hasOtherWay: true });
+      const { message, cause, httpStatus, isStranger } = error;
+      throw new NoResponse(message, { cause, httpStatus, isStranger, hasOtherWay: true });
     }
   }
 

@@ -54,9 +54,11 @@ export function httpApi(options: HttpOptions): ServiceApi {
       return answer;
     } catch (error) {
       if (!isA(error, NoResponse) || !error.isStranger || !contact.missed()) throw error;
-      const detail = `${error.message}: is ${baseOf(options)} the API's URL?`;
+      const { message, httpStatus } = error;
+      const detail = `${message}: is ${baseOf(options)} the API's URL?`;
+      const nobody = { definite: false, detail, httpStatus, undecided: true, unreached: true } as const;
       // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-assertion -- without it, the compiler unites the answers of all operations
-      return refuseLocally("not-configured", { definite: false, detail, undecided: true, unreached: true }) as AnswerOf<typeof operation>;
+      return refuseLocally("not-configured", nobody) as AnswerOf<typeof operation>;
     }
   };
   return apiBy(DECODERS, call);
@@ -165,9 +167,9 @@ function isAbout(path: string, body: unknown): boolean {
   return `${path}/`.startsWith(`${String(instance)}/`);
 }
 
-/** Returns this side's own refusal of a request in place of a reply. */
+/** Returns this side's own refusal of a request in place of a reply: its status is nobody's. */
 function unsent(code: "unavailable" | "not-configured", details: LocalDetails): ParsedResponse {
-  return { status: 503, headers: new Headers(), body: refuseLocally(code, { undecided: true, ...details }) };
+  return { status: 503, headers: new Headers(), body: refuseLocally(code, { undecided: true, httpStatus: undefined, ...details }) };
 }
 
 function isHeader(name: string, value: unknown): boolean {
@@ -325,9 +327,10 @@ function refusal({ status, body, headers, askAbout }: ParsedResponse): Refusal {
   if (!refused)
     throw new NoResponse(`the answer was ${status}, not from the service`, {
       retryAfterMs,
+      httpStatus: status,
       isStranger: meaningOfStatus(status) === "stranger",
     });
-  return { ...(retryAfterMs !== undefined && { retryAfterMs }), ...refused };
+  return { ...(retryAfterMs !== undefined && { retryAfterMs }), httpStatus: status, ...refused };
 }
 
 function parse(text: string): unknown {

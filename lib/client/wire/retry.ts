@@ -146,9 +146,9 @@ function isTimeout(outcome: unknown): boolean {
   return isA(outcome, NoResponse) && outcome.message === TIMED_OUT;
 }
 
-function unanswered({ message, retryAfterMs, isStranger }: NoResponse, detail = message): Refusal {
-  if (isStranger) return refuseLocally("not-configured", { definite: false, retry: "same", detail, undecided: true });
-  return refuseLocally("unavailable", { detail, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+function unanswered({ message, retryAfterMs, httpStatus, isStranger }: NoResponse, detail = message): Refusal {
+  if (isStranger) return refuseLocally("not-configured", { definite: false, retry: "same", detail, httpStatus, undecided: true });
+  return refuseLocally("unavailable", { detail, httpStatus, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** Returns the reason of a failed attempt; undefined if a time limit cut it off, because an earlier attempt's reason says more. */

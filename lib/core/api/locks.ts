@@ -220,6 +220,8 @@ interface Unanswered extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** True if a connection that was kept from before broke: the other side had closed it, which says nothing about the service. */
   readonly isStale?: boolean | undefined;
+  /** The HTTP status of an answer that is none of the service. */
+  readonly httpStatus?: number | undefined;
   /** True if something answered that is not the service: no outage. */
   readonly isStranger?: boolean | undefined;
   /** True if another way may carry it out, where it has not failed. */
@@ -233,13 +235,18 @@ export class NoResponse extends Error {
   }
   override readonly name = "NoResponse";
   readonly retryAfterMs: Unanswered["retryAfterMs"];
+  readonly httpStatus: Unanswered["httpStatus"];
   readonly isStale: boolean;
   readonly isStranger: boolean;
   readonly hasOtherWay: boolean;
 
-  constructor(message: string, { retryAfterMs, isStale = false, isStranger = false, hasOtherWay = false, ...options }: Unanswered = {}) {
+  constructor(
+    message: string,
+    { retryAfterMs, httpStatus, isStale = false, isStranger = false, hasOtherWay = false, ...options }: Unanswered = {},
+  ) {
     super(message, options);
     this.retryAfterMs = retryAfterMs;
+    this.httpStatus = httpStatus;
     this.isStale = isStale;
     this.isStranger = isStranger;
     this.hasOtherWay = hasOtherWay;

@@ -243,7 +243,7 @@ describe("a problem", () => {
   it("is a refusal as it was made, whatever its status", async () => {
     const refusal = refuse("clock-skew", { retryAfterMs: 700, detail: "Apart" });
     server.answer({ status: 503, headers: PROBLEM, body: toProblem(refusal, undefined) });
-    expect(await api().acquire(REF)).toEqual(refusal);
+    expect(await api().acquire(REF)).toEqual({ ...refusal, httpStatus: 503 });
   });
 
   it("that this version doesn't know keeps what it says of itself: no policy is inferred from its status", async () => {
@@ -361,7 +361,7 @@ describe.each(WAYS)("by %s,", (_way, sender) => {
       const headers = { "retry-after": after };
       server.answer({ status: 429, headers });
       expect(await open().acquire(REF)).toEqual({
-        ...refuseLocally("throttled", { undecided: true }),
+        ...refuseLocally("throttled", { undecided: true, httpStatus: 429 }),
         detail: expect.any(String),
         ...(retryAfterMs !== undefined && { retryAfterMs }),
       });

@@ -77,7 +77,7 @@ const WRONG: Readonly<Record<string, () => Promise<string>>> = {
   "a 200 without a body": answering(200, ""),
   "a 302": answering(302, "", { location: "/login" }),
   "a 400 page": answering(400, PAGE),
-  "a request that DynamoDB refuses": answering(400, '{"__type":"com.amazon.coral.validate#ValidationException","message":"No"}', {
+  "a 400 of DynamoDB itself": answering(400, '{"__type":"com.amazon.coral.validate#ValidationException","message":"No"}', {
     ...AMZ_TYPE,
     "x-amzn-requestid": "ABC",
   }),
@@ -144,9 +144,11 @@ describe("something that is not the service", () => {
   it.each(cells)("(%s, %s) is refused by name, and no work proceeds past it", (what, way) => {
     const { result, runs } = came.get(`${what}, ${way}`)!;
     expect(runs).toBe(0);
+    const [codes, status] = way.includes("HTTP") ? [FINAL, /^a ([345]\d\d)/.exec(what)?.[1]] : [["not-configured"]];
     expect(result).toMatchObject({
       name: "LockError",
-      code: expect.toBeOneOf(way.includes("HTTP") ? FINAL : ["not-configured"]) as unknown,
+      code: expect.toBeOneOf(codes) as unknown,
+      httpStatus: status && Number(status),
     });
   });
 
