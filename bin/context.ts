@@ -86,6 +86,13 @@ export class Signals {
     this.#listener = listener;
   }
 
+  /** Offers each SIGINT to `listener`. One that it refuses, by `false`, ends the process, as all other signals do. */
+  offerInterrupts(listener: () => boolean): void {
+    this.#listener = (name) => {
+      if (name !== "SIGINT" || !listener()) this.#end(name);
+    };
+  }
+
   /** Makes signals end the process again. */
   handBack(): void {
     this.#listener = this.#end;

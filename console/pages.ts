@@ -11,6 +11,8 @@ export interface Listing<T> {
   readonly items: readonly T[];
   /** True if the list has more items, or may have: not all of it was read. */
   readonly more: boolean;
+  /** Requests the items after these, if there may be more. */
+  readonly cursor?: string;
   readonly requests: number;
 }
 
@@ -18,8 +20,14 @@ export interface Listing<T> {
 export interface Reading {
   /** The largest number of requests. @default 1000 */
   readonly requestsMax?: number | undefined;
-  /** Ends the reading before its next request. */
+  /** Ends the reading before its next request, by an error. */
   readonly signal?: AbortSignal;
+  /** Ends the reading before its next request, with what it has. */
+  readonly stop?: AbortSignal;
+  /** Begins after the items before this cursor. @default with the first */
+  readonly cursor?: string | undefined;
+  /** Called before each request but the first, with the numbers of items and requests until then. */
+  readonly tell?: (items: number, requests: number) => void;
 }
 
 /** The part of a request that a page adds. */
@@ -38,29 +46,33 @@ export async function firstThatFit<T>(
   most: number,
   pageAfter: (page: PageRequest) => Promise<ItemPage<T>>,
   fits: (item: T) => boolean,
+  reading: Reading = {},
 ): Promise<Listing<T>> {
-  const { items, more, requests } = await firstOf(most + 1, async (page) => {
-    const { items: all, ...rest } = await pageAfter({ ...page, max: PAGE_ITEMS });
+  const page = async (query: PageRequest): Promise<ItemPage<T>> => {
+    const { items: all, ...rest } = await pageAfter({ ...query, max: PAGE_ITEMS });
     return { ...rest, items: all.filter(fits) };
-  });
-  return { items: items.slice(0, most), more: more || items.length > most, requests };
+  };
+  const { items, more, cursor, requests } = await firstOf(most + 1, page, reading);
+  // Where some are left out, the cursor is not that of the first of them.
+  if (items.length > most) return { items: items.slice(0, most), more: true, requests };
+  return { items, more, requests, ...(cursor !== undefined && { cursor }) };
 }
 
 /** Returns the first `most` items. @throws the reason of `signal` when it aborts */
 export async function firstOf<T>(
   most: number,
   pageAfter: (page: PageRequest) => Promise<ItemPage<T>>,
-  { requestsMax = REQUESTS_MAX, signal }: Reading = {},
+  { requestsMax = REQUESTS_MAX, signal, stop, cursor, tell }: Reading = {},
 ): Promise<Listing<T>> {
   const items: T[] = [];
-  let cursor: string | undefined;
-  for (let requests = 1; requests <= requestsMax; requests++) {
+  let requests = 0;
+  do {
     signal?.throwIfAborted();
+    if (requests > 0) tell?.(items.length, requests);
     const page = await pageAfter({ max: Math.min(PAGE_ITEMS, most - items.length), ...(cursor !== undefined && { cursor }) });
+    requests++;
     items.push(...page.items);
     ({ cursor } = page);
-    if (cursor === undefined) return { items, more: false, requests };
-    if (items.length >= most) return { items, more: true, requests };
-  }
-  return { items, more: true, requests: requestsMax };
+  } while (cursor !== undefined && items.length < most && requests < requestsMax && stop?.aborted !== true);
+  return { items, more: cursor !== undefined, requests, ...(cursor !== undefined && { cursor }) };
 }

@@ -27,6 +27,7 @@ const APART_MS = 2000;
 const BATCH = 25;
 const BATCHES_AT_ONCE = 8;
 const KEY = "checkout-service_ORDER_1231";
+const A_LIST = "list of all held keys, by keys in the table";
 
 /** The counts of one operation at a size. */
 export interface GrowthPoint {
@@ -53,10 +54,13 @@ export async function growth({ isQuick, untilMs }: Sizes): Promise<Report> {
       points.push(
         await count(engine, "keys", "acquire and release of a fresh key, by keys in the table", size, besideKeys(engine, untilMs)),
       );
+      points.push(await count(engine, "keys", A_LIST, points.at(-1)!.size, listing));
     }
   } finally {
     await engine.stop();
   }
+  // A list takes a hundred times as many requests as the others.
+  const drawn = points.filter(({ of }) => of !== A_LIST);
   const rows = points.map(({ of, size, requests, writeUnits, readUnits }) => [
     of,
     size.toLocaleString("en"),
@@ -68,8 +72,8 @@ export async function growth({ isQuick, untilMs }: Sizes): Promise<Report> {
       `Counted. Waiters all arrive within ${HOLD_MS} ms and hold the key for ${HOLD_MS} ms each; a write is charged by the size of the record, which contains its queue and its leases.`,
     ],
     plots: [
-      plotOf("growth-requests", "requests to the table", points, ({ requests }) => requests),
-      plotOf("growth-units", "write units", points, ({ writeUnits }) => writeUnits),
+      plotOf("growth-requests", "requests to the table", drawn, ({ requests }) => requests),
+      plotOf("growth-units", "write units", drawn, ({ writeUnits }) => writeUnits),
     ],
     figures: points,
   };
@@ -131,6 +135,19 @@ function besideKeys({ endpoint }: Engine, untilMs: number): Operations {
     let fresh = 0;
     return repeat(meter, size, () => cycle(`fresh:${wanted}:${++fresh}`));
   };
+}
+
+/** Reads all pages of the list. Keys that nobody holds any more are read too, until their records are deleted. */
+async function listing(meter: Meter, size: number): Promise<Counted> {
+  const client = meter.client();
+  const readAll = async (): Promise<void> => {
+    for (let page = await client.list({ max: 100 }); page.cursor !== undefined;)
+      page = await client.list({ max: 100, cursor: page.cursor });
+  };
+  await meter.clock.settle(client.list({ max: 1 })); // A client's first request also reads the table's settings.
+  meter.clear();
+  await meter.clock.settle(readAll());
+  return { operations: 1, size };
 }
 
 async function repeat(meter: Meter, size: number, operation: () => Promise<void>): Promise<Counted> {

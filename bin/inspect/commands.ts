@@ -25,7 +25,7 @@ function withLocks(program: Command, host: CliHost, mode: "changes" | "reads") {
 
 export function addInspectCommands(program: Command, host: CliHost): void {
   const reading = withLocks(program, host, "reads");
-  listing(program.command("ls"), "ls ORDER_")
+  resumable(listing(program.command("ls"), "ls ORDER_"))
     .summary("list held keys")
     .description("List held keys: who holds each, how, since when and for how long.")
     .option("--owner <text>", "only those of this owner")
@@ -55,7 +55,7 @@ export function addInspectCommands(program: Command, host: CliHost): void {
         return watch({ prefix, intervalMs, max }, context);
       }),
     );
-  listing(program.command("runs"), "runs report: --state failed")
+  resumable(listing(program.command("runs"), "runs report: --state failed"))
     .summary("list runs and their states")
     .description("List runs: the state and the attempt of each.")
     .addOption(new Option("--state <state>", "only these").choices(LISTED_STATES))
@@ -207,6 +207,11 @@ function listing(command: Command, line: string): Command {
 
 function onKey(command: Command, options: string, line: string): Command {
   return command.argument("<key>").usage(`KEY ${options}`).addHelpText("after", example(line));
+}
+
+/** Adds the option that goes on with a list. */
+function resumable(command: Command): Command {
+  return command.option("--cursor <text>", "go on where an earlier list ended, as it said");
 }
 
 /** Returns the end of a command's help, with one line of it. */

@@ -9,7 +9,7 @@ import type { LimitInUse } from "../../console/data.js";
 import { limitsInUse, nextInOf, sortedBy } from "../../console/overview.js";
 import { exactDuration, formatDuration, formatSeconds, rateText } from "../../console/text/duration.js";
 import { holdsOf, keyColumns, withParts } from "./holds.js";
-import { type Listing, type PageRequest, firstOf, firstThatFit } from "../../console/pages.js";
+import { type ItemPage, type Listing, type PageRequest, type Reading, firstOf, firstThatFit } from "../../console/pages.js";
 import {
   agoText,
   DEFAULT_ATTEMPTS,
@@ -25,10 +25,11 @@ import {
 import { occurrenceOf } from "../../console/schedules.js";
 import { isTenants } from "./tenants.js";
 
-/** The prefix of the keys, and the largest number of them. */
+/** The prefix of the keys, the largest number of them, and the cursor of an earlier list that goes on here. */
 export interface ListArgs {
   readonly prefix: string;
   readonly max: number;
+  readonly cursor?: string;
 }
 
 /** The keys of one owner, or of all. */
@@ -115,28 +116,32 @@ function leftOf({ rates = [], remaining = [], permits }: LimitInUse): readonly (
 const OUT_OF_ATTEMPTS = `a run out of attempts is refused until it is reset, unless its caller allows more than ${DEFAULT_ATTEMPTS}: holdfast reset KEY --reason TEXT`;
 
 /** Lists held keys, the longest wait first and then by name, and says their namespace if it is not the default one. As JSON they are by name. */
-export async function ls({ prefix, max, ...query }: LsArgs, context: CommandContext): Promise<number> {
+export async function ls({ prefix, max, cursor, ...query }: LsArgs, context: CommandContext): Promise<number> {
   let namespace: string | undefined;
-  const { items, more } = await firstOf<Inspection>(max, async (page) => {
-    const listed = await context.locks.list({ prefix, ...query, ...page });
+  const page = async (request: PageRequest): Promise<ItemPage<Inspection>> => {
+    const listed = await context.locks.list({ prefix, ...query, ...request });
     ({ namespace } = listed);
     return listed;
-  });
+  };
+  const { items, ...rest } = await untilStopped(context, (reading) => firstOf(max, page, { ...reading, cursor }));
   const rows = holdsOf(sortedBy(items, "wait"));
   const none = `nobody holds ${prefix === "" ? "a key" : `a key that begins with ${prefix}`}`;
   if (!context.asJson && isTenants(namespace)) context.say(`namespace ${namespace}`);
-  return printList({ columns: keyColumns(rows), rows, none }, { namespace, items, more }, context);
+  return printList({ columns: keyColumns(rows), rows, none }, { namespace, items, ...rest }, context);
 }
 
 /** Lists runs in the order of their keys, but those first that need a person. */
-export async function runs({ prefix, max, state }: RunsArgs, context: CommandContext): Promise<number> {
+export async function runs({ prefix, max, cursor, state }: RunsArgs, context: CommandContext): Promise<number> {
   const stored = state && { state: storedStateOf(state) };
   const pageAfter = (page: PageRequest) => context.locks.runs.list({ prefix, ...stored, ...page });
-  const { items, more } = state ? await firstThatFit(max, pageAfter, (run) => listedStateOf(run) === state) : await firstOf(max, pageAfter);
+  const { items, ...rest } = await untilStopped(context, (reading) => {
+    const all = { ...reading, cursor };
+    return state ? firstThatFit(max, pageAfter, (run) => listedStateOf(run) === state, all) : firstOf(max, pageAfter, all);
+  });
   const usedUp = items.filter(hasUsedUp);
   const rows = [...usedUp, ...items.filter((run) => !hasUsedUp(run))];
   const advice = usedUp.length > 0 ? OUT_OF_ATTEMPTS : undefined;
-  return printList({ columns: RUN_COLUMNS, rows, none: "there are no such runs", advice }, { items: items.map(jsonOf), more }, context);
+  return printList({ columns: RUN_COLUMNS, rows, none: "there are no such runs", advice }, { items: items.map(jsonOf), ...rest }, context);
 }
 
 /**
@@ -181,6 +186,34 @@ export async function limits({ prefix, max }: ListArgs, context: CommandContext)
   return printList({ columns, rows: items, none, advice }, { items, more }, context);
 }
 
+/** The requests between two lines that say how far a list is. */
+const REQUESTS_A_LINE = 50;
+
+/** Reads a list, and tells a person how far it is. Ctrl-C ends it with what was found, if anything was; a second one ends the process. */
+async function untilStopped<T>(
+  { signals, asJson, say }: CommandContext,
+  read: (reading: Pick<Reading, "stop" | "tell">) => Promise<Listing<T>>,
+): Promise<Omit<Listing<T>, "requests">> {
+  const stopping = new AbortController();
+  let found = 0;
+  const tell = (items: number, requests: number): void => {
+    found = items;
+    const ways = found > 0 ? "; Ctrl-C shows them" : "";
+    if (!asJson && requests % REQUESTS_A_LINE === 0) say(`${found} found so far, in ${requests} requests${ways}`);
+  };
+  signals.offerInterrupts(() => {
+    if (asJson || found === 0 || stopping.signal.aborted) return false;
+    stopping.abort();
+    return true;
+  });
+  try {
+    const { requests: _requests, ...listing } = await read({ stop: stopping.signal, tell });
+    return listing;
+  } finally {
+    signals.handBack();
+  }
+}
+
 interface Table<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -192,17 +225,23 @@ interface Table<Row> {
 /** Prints a list as JSON, or as a table with what a person should know beside it. */
 async function printList<Row>(
   { columns, rows, none, advice }: Table<Row>,
-  json: Pick<Listing<unknown>, "items" | "more"> & { readonly namespace?: string | undefined },
+  json: Omit<Listing<unknown>, "requests"> & { readonly namespace?: string | undefined },
   { screen, asJson, print, say }: CommandContext,
 ): Promise<number> {
   if (asJson) {
     await print(`${plainJson(json)}\n`);
     return 0;
   }
-  const { items, more } = json;
-  if (items.length === 0) say(none);
+  const { items, more, cursor } = json;
+  if (items.length === 0) say(more ? `${none}, as far as was read` : none);
   else await print(`${tableOf(columns, rows, screen).join("\n")}\n`);
   if (advice !== undefined) say(advice);
-  if (more) say(`there are more than these ${items.length}: give a prefix, or a larger --max`);
+  if (more) say(moreText(items.length, cursor));
   return 0;
+}
+
+function moreText(shown: number, cursor: string | undefined): string {
+  const begun = shown === 0 ? "not all was read" : `there may be more than these ${shown}`;
+  if (cursor === undefined) return `${begun}: give a prefix, or a larger --max`;
+  return `${begun}: give a prefix, a larger --max, or --cursor ${cursor} to go on`;
 }

@@ -1,6 +1,7 @@
 /** `ls`, `show`, `runs` and `limits`: their output for people and for programs. */
 import pico from "picocolors";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { PLAIN } from "../../bin/terminal.js";
 import type { CommandContext } from "../../bin/context.js";
 import { limits, ls } from "../../bin/inspect/lists.js";
 import { createLockClient, FinalError, key } from "../../lib/index.js";
@@ -118,7 +119,8 @@ describe("ls", () => {
   });
 
   it("says the namespace if it is not the default one", async () => {
-    const context = { locks: { list: () => Promise.resolve({ namespace: "acme", items: [] }) }, say: vi.fn() };
+    const signals = { offerInterrupts: vi.fn(), handBack: vi.fn() };
+    const context = { locks: { list: () => Promise.resolve({ namespace: "acme", items: [] }) }, signals, say: vi.fn() };
     await ls({ prefix: "", max: 1 }, context as unknown as CommandContext);
     expect(context.say.mock.calls).toEqual([["namespace acme"], ["nobody holds a key"]]);
   });
@@ -132,12 +134,49 @@ describe("ls", () => {
     expect(await json("ls", "nothing:")).toEqual({ namespace: "default", items: [], more: false });
   });
 
-  it("says when there are more than it was to show", async () => {
+  it("says when there may be more than it was to show, and goes on with those", async () => {
     for (const name of ["page:1", "page:2"]) await service.locks.acquire(name, { leaseMs: LONG_MS });
     const { stdout, stderr } = await holdfast("ls", "page:", "--max", "1");
     expect(words(stdout).map(([key]) => key)).toEqual(["KEY", "page:1"]);
-    expect(stderr).toBe("holdfast: there are more than these 1: give a prefix, or a larger --max\n");
-    expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: "page:1" }], more: true });
+    const said = /^holdfast: there may be more than these 1: give a prefix, a larger --max, or --cursor (\S+) to go on\n$/;
+    expect(stderr).toMatch(said);
+    const [, cursor = ""] = said.exec(stderr)!;
+    expect(await json("ls", "page:", "--max", "1")).toMatchObject({ items: [{ key: "page:1" }], more: true, cursor });
+    expect(await json("ls", "page:", "--cursor", cursor)).toMatchObject({ items: [{ key: "page:2" }], more: false });
+  });
+
+  it("says how far it is among keys that nobody holds, and ends at Ctrl-C with what it found", async () => {
+    const [found] = (await service.locks.list({ prefix: "page:1" })).items;
+    let interrupt = (): boolean => false;
+    const signals = { offerInterrupts: (listener: () => boolean) => (interrupt = listener), handBack: vi.fn() };
+    const taken: boolean[] = [];
+    let asked = 0;
+    const list = () => {
+      if ([1, 60, 120].includes(++asked)) taken.push(interrupt());
+      return Promise.resolve({ items: asked === 100 ? [found] : [], cursor: `after-${asked}` });
+    };
+    const context = { locks: { list }, signals, screen: PLAIN, say: vi.fn(), print: vi.fn() };
+    await ls({ prefix: "", max: 9 }, context as unknown as CommandContext);
+    expect(context.say.mock.calls.flat()).toEqual([
+      "0 found so far, in 50 requests",
+      "1 found so far, in 100 requests; Ctrl-C shows them",
+      "there may be more than these 1: give a prefix, a larger --max, or --cursor after-120 to go on",
+    ]);
+    expect(words(String(context.print.mock.calls)).map(([key]) => key)).toEqual(["KEY", "page:1"]);
+    // With nothing to show, and the second time, it ends the process.
+    expect([...taken, interrupt()]).toEqual([false, false, true, false]);
+    expect(signals.handBack).toHaveBeenCalledTimes(1);
+  });
+
+  it("doesn't say that nobody holds a key where not all was read", async () => {
+    const list = () => Promise.resolve({ items: [], cursor: "z" });
+    const signals = { offerInterrupts: vi.fn(), handBack: vi.fn() };
+    const context = { locks: { list }, signals, say: vi.fn() };
+    await ls({ prefix: "", max: 9 }, context as unknown as CommandContext);
+    expect(context.say.mock.calls.flat().slice(-2)).toEqual([
+      "nobody holds a key, as far as was read",
+      "not all was read: give a prefix, a larger --max, or --cursor z to go on",
+    ]);
   });
 
   it("shows what others wrote as text, whatever a terminal would make of it", async () => {

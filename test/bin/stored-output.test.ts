@@ -72,7 +72,8 @@ describe("a list in pages", () => {
       return { items: all.slice(Number(cursor), end), ...(end < all.length && { cursor: String(end) }) };
     };
     expect(await firstOf(1000, page)).toEqual({ items: all, more: false, requests: 3 });
-    expect(await firstOf(120, page)).toEqual({ items: all.slice(0, 120), more: true, requests: 2 });
+    expect(await firstOf(120, page)).toEqual({ items: all.slice(0, 120), more: true, cursor: "120", requests: 2 });
+    expect((await firstOf(1000, page, { cursor: "120" })).items).toEqual(all.slice(120));
     expect(Math.max(...asked)).toBe(100);
   });
 });
