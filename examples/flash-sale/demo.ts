@@ -24,7 +24,7 @@ const SALES: readonly (readonly [locking: Locking, title: string])[] = [
 process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
 
 async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<boolean> {
-  const { say } = screen;
+  const { say, sayAfter } = screen;
   const shop = await openShop(process.env["DYNAMODB_ENDPOINT"] || undefined);
   try {
     process.send?.(shop.url); // To the tour, whose console shows the sale.
@@ -42,7 +42,7 @@ async function main(plan: Plan, screen: Screen, signal: AbortSignal): Promise<bo
     }
     if (!plan.isBrief) showTable(results, screen);
     const [, , forAll, polled] = results;
-    if (forAll && polled) say(`  ${queueWorth(forAll, polled)}`);
+    if (forAll && polled) sayAfter("  ", queueWorth(forAll, polled));
     if (!plan.isBrief) sayWhere(screen);
     return results.every((result) => verdictOn(result).ok);
   } finally {
@@ -96,9 +96,9 @@ function showTable(results: readonly Result[], screen: Screen): void {
   for (const result of results) sayVerdict(result, screen);
 }
 
-function sayVerdict(result: Result, { say, colors }: Screen): void {
+function sayVerdict(result: Result, { sayAfter, colors }: Screen): void {
   const { ok, text } = verdictOn(result);
-  say(`${ok ? colors.green("✓") : colors.red("✗")} ${text}`);
+  sayAfter(`${ok ? colors.green("✓") : colors.red("✗")} `, text);
 }
 
 /** Says when and on which machine: figures of another don't compare. */

@@ -4,6 +4,7 @@
  */
 import { SingleBar } from "cli-progress";
 import pc from "picocolors";
+import { linesAfter } from "./sentence.js";
 
 /** The progress display of one sale. */
 export interface Progress {
@@ -18,6 +19,8 @@ export interface Screen {
   readonly colors: ReturnType<typeof pc.createColors>;
   readonly isTerminal: boolean;
   say(text?: string): void;
+  /** Says a sentence after `mark`, in as many lines as it needs. */
+  sayAfter(mark: string, sentence: string): void;
   /** Draws a sale. `isBrief`: in a terminal, nothing of it stays. */
   progress(buyers: number, isBrief: boolean): Progress;
 }
@@ -31,8 +34,10 @@ export function screenOn(stream: NodeJS.WriteStream): Screen {
   // By itself picocolors also colours wherever CI is set, terminal or not.
   const colors = pc.createColors(isTerminal && pc.isColorSupported);
   const say = (text = ""): void => void stream.write(`${text}\n`);
+  const width = (): number => (isTerminal ? (stream.columns || 80) - 1 : Infinity);
+  const sayAfter: Screen["sayAfter"] = (mark, sentence) => linesAfter(mark, sentence, width()).forEach(say);
   const progress: Screen["progress"] = (buyers, isBrief) => (isTerminal ? bar(stream, buyers, isBrief, colors.cyan) : lines(say, buyers));
-  return { colors, isTerminal, say, progress };
+  return { colors, isTerminal, say, sayAfter, progress };
 }
 
 function bar(stream: NodeJS.WriteStream, buyers: number, isBrief: boolean, colored: (text: string) => string): Progress {

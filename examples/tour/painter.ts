@@ -1,8 +1,8 @@
 /** Draws a scene: in a terminal lanes that grow, five times a second; elsewhere a plain line for each thing that happens, and the lanes at its end. */
 import { setInterval } from "node:timers";
-import { stripVTControlCharacters } from "node:util";
 import pc from "picocolors";
-import { type Lane, laneText, LEGEND, signsWithin } from "./lanes.js";
+import { linesAfter, wrapped } from "../flash-sale/sentence.js";
+import { type Lane, laneText, legendOf, signsWithin, stepMsOf } from "./lanes.js";
 
 /** The part of a stage that is drawn. */
 interface Drawn {
@@ -28,6 +28,7 @@ const FRAME_MS = 200;
 /** The spaces before a lane. */
 const INDENT = "  ";
 const CLEAR_LINE = "\u001B[2K";
+const CLEAR_BELOW = "\u001B[J";
 
 /** Creates a painter on `stream`. */
 export function painterOn(stream: NodeJS.WriteStream): Painter {
@@ -37,18 +38,15 @@ export function painterOn(stream: NodeJS.WriteStream): Painter {
   const coloured = (text: string): string => text.replace(/█+/g, green).replace(/·+/g, yellow).replace(/░+/g, cyan).replace(/✕/g, red);
   const say = (text: string): void => void stream.write(`${text}\n`);
   const width = (): number => (isTerminal ? (stream.columns || 80) - 1 : Infinity);
-  /** Says a sentence after `mark`, in as many lines as it needs: a word is never cut. */
-  const sayAfter = (mark: string, sentence: string, styled: (text: string) => string = String): void => {
-    const hang = stripVTControlCharacters(mark).length;
-    const [first = "", ...rest] = wrapped(sentence, width() - hang);
-    say(mark + styled(first));
-    for (const line of rest) say(" ".repeat(hang) + styled(line));
-  };
+  const sayAfter = (mark: string, sentence: string, styled?: (text: string) => string): void =>
+    linesAfter(mark, sentence, width(), styled).forEach(say);
+  const signs = (): number => signsWithin(width() - INDENT.length);
+  /** As the legend says it, also after the terminal's width changed. */
+  const stepMs = stepMsOf(signs());
   /** The lines of the picture that the next frame overwrites. */
   let lines = 0;
   const paint = ({ lanes, nowMs }: Drawn): void => {
-    const room = width();
-    const texts = lanes.map((lane) => coloured((INDENT + laneText(lane, nowMs(), signsWithin(room - INDENT.length))).slice(0, room)));
+    const texts = lanes.map((lane) => coloured((INDENT + laneText(lane, nowMs(), signs(), stepMs)).slice(0, width())));
     const clear = isTerminal ? CLEAR_LINE : "";
     stream.write(back() + texts.map((text) => `${clear}${text}\n`).join(""));
     lines = isTerminal ? lanes.length : 0;
@@ -59,7 +57,7 @@ export function painterOn(stream: NodeJS.WriteStream): Painter {
       say("");
       sayAfter("", sentence, bold);
     },
-    legend: () => say(coloured(LEGEND)),
+    legend: () => wrapped(legendOf(stepMs), width(), "  ").map(coloured).forEach(say),
     aside: (text) => sayAfter("", text, dim),
     draw(drawn) {
       const timer = isTerminal ? setInterval(() => paint(drawn), FRAME_MS) : undefined;
@@ -71,22 +69,12 @@ export function painterOn(stream: NodeJS.WriteStream): Painter {
     },
     tell(sentence, drawn) {
       const time = `${(drawn.nowMs() / 1000).toFixed(1)} s`.padStart(8);
-      if (isTerminal) stream.write(`${back()}${CLEAR_LINE}`);
+      // A sentence of two lines takes the place of two lanes.
+      if (isTerminal) stream.write(`${back()}${CLEAR_BELOW}`);
       sayAfter(`${dim(time)}  `, sentence);
       lines = 0;
       if (isTerminal) paint(drawn);
     },
     verdict: (isProven, sentence) => sayAfter(isProven ? `${green("✓")} ` : `${red("✗")} `, sentence),
   };
-}
-
-/** Returns the sentence in lines of at most `width` characters, which end between words. */
-function wrapped(sentence: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of sentence.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`;
-    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
 }

@@ -7,9 +7,10 @@ import type { Run, Screen } from "./recording.js";
 /** The width of a character and the height of a row, in px. */
 const CHAR_PX = 8.4;
 const ROW_PX = 19;
-const FONT_PX = 14;
+/** The size of the letters, in px. */
+export const FONT_PX = 14;
 const PADDING_PX = 18;
-/** The height of the bar above the screen, with the command and the legend. */
+/** The height of the bar above the screen, with the command. */
 const BAR_PX = 38;
 
 const BACK = "#0d1117";
@@ -64,7 +65,7 @@ export function filmOf({ title, command, columns, screens, lengthMs, speed }: Fi
     );
     return `<svg x="${PADDING_PX}" y="${BAR_PX + PADDING_PX - 4 + row * ROW_PX}" width="${width - PADDING_PX}" height="${ROW_PX}"><g class="r${row}">${texts.join("")}</g></svg>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title><style>${css.join("")}</style><rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACK}" stroke="#30363d"/><path d="M1 ${BAR_PX}V10a9 9 0 0 1 9-9H${width - 10}a9 9 0 0 1 9 9V${BAR_PX}Z" fill="${BAR}"/>${bar(command, speed, width)}${lines.join("\n")}</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}"><title>${escaped(title)}</title><style>${css.join("")}</style><rect x=".5" y=".5" width="${width - 1}" height="${height - 1}" rx="9" fill="${BACK}" stroke="#30363d"/><path d="M1 ${BAR_PX}V10a9 9 0 0 1 9-9H${width - 10}a9 9 0 0 1 9 9V${BAR_PX}Z" fill="${BAR}"/>${bar(command, speed)}${lines.join("\n")}</svg>\n`;
 }
 
 /** The texts of a row over time, without repetitions. */
@@ -113,26 +114,11 @@ function signOf(sign: string, x: number, colour: number | undefined): string {
   return `<path d="M${short(x + 1)} 5l7 9m0-9l-7 9" class="${tone} x"/>`;
 }
 
-/** The bar: the command, its speed, and what the signs mean. */
-function bar(command: string, speed: number, width: number): string {
-  const legend: readonly (readonly [sign: string, colour: number, word: string])[] = [
-    ["███", 2, "holds the lock"],
-    ["···", 3, "waits"],
-    ["░░░", 4, "frozen"],
-    ["✕", 1, "killed"],
-  ];
-  let x = width - PADDING_PX;
-  const entries = legend.toReversed().map(([sign, colour, word]) => {
-    x -= word.length * CHAR_PX;
-    const text = `<text x="${short(x)}" y="14" class="d" textLength="${short(word.length * CHAR_PX)}">${word}</text>`;
-    x -= (sign.length + 1) * CHAR_PX;
-    const drawn = signOf(sign, x, colour);
-    x -= 2.5 * CHAR_PX;
-    return drawn + text;
-  });
+/** The bar: the command, and its speed. What the signs mean is on the screen. */
+function bar(command: string, speed: number): string {
   const shown = speed > 1.05 ? `<tspan class="d" dx="14">${speed.toFixed(1)}× speed</tspan>` : "";
   const typed = `<text x="${PADDING_PX}" y="14"><tspan class="c2" stroke="none">$</tspan> ${escaped(command)}${shown}</text>`;
-  return `<g transform="translate(0 ${(BAR_PX - ROW_PX) / 2})">${typed}${entries.join("")}</g>`;
+  return `<g transform="translate(0 ${(BAR_PX - ROW_PX) / 2})">${typed}</g>`;
 }
 
 function short(number: number): string {

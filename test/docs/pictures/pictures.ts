@@ -17,8 +17,14 @@ export type Look = (typeof LOOKS)[number];
 /** The views of the console that are pictured. The limit comes first: it fills all the time, and a full one has no picture. */
 export const VIEWS = ["console-limit", "console-locks", "console-key", "console-schedule"] as const;
 
-/** The recording of the tour, in colours of its own. */
-export const TOUR = "tour.svg";
+/** The recordings of the tour, in colours of their own, and the columns of their terminals. The narrow one is for phones. */
+export const TOURS = [
+  { file: "tour.svg", columns: 98 },
+  { file: "tour-narrow.svg", columns: 50 },
+] as const;
+
+/** The scenes of the tour that are recorded, by their names on the command line. */
+export const TOUR_SCENES = ["crash", "zombie", "payment"] as const;
 
 /** The file of a view in these colours. */
 export function fileOf(view: (typeof VIEWS)[number], look: Look): string {
