@@ -1,70 +1,74 @@
-/** "Protocol": the item of a held key, as a golden item has it. To accept a change: `npx vitest run test/docs/protocol -u`. */
-import { readFileSync } from "node:fs";
+/**
+ * "Protocol": the item of a held key as the store writes it, as a picture and as a table, and what each way to it costs. To accept a change:
+ * `npx vitest run test/docs/protocol -u`.
+ */
 import { join } from "node:path";
-import { expect, it } from "vitest";
-import { FORMAT_VERSION } from "../../lib/store/dynamo/format.js";
-import { HOLD } from "../../lib/store/dynamo/layout.js";
-import { ROOT } from "../tidy/tree.js";
-import { table } from "./generated.js";
+import { beforeAll, describe, expect, it } from "vitest";
+import { itemBytes } from "../support/item-bytes.js";
+import { partsOf, readPage, table } from "./generated.js";
+import { type Item, type Row, heldItem, rowsOf } from "./held-item.js";
 import { expectMade } from "./made-page.js";
+import { pictureOf } from "./pictures/item.js";
+import { FOLDER, ITEM } from "./pictures/pictures.js";
 
-const LAYOUT = readFileSync(join(ROOT, "lib/store/dynamo/item.ts"), "utf8");
-/** A line of the layout's list of attributes, which has one or two. */
-const LINE = /^ \* {3}(\S+) +(\S.*?)(?: {2,}(\S+) +(\S.*))?$/gm;
-/** The meaning of each attribute, in the layout's own words. */
-const MEANINGS = new Map(
-  [...LAYOUT.matchAll(LINE)].flatMap(([, name = "", meaning = "", other = "", ofOther = ""]): [string, string][] => [
-    [name, meaning],
-    [other, ofOther],
-  ]),
-);
+const WRITE_UNIT_BYTES = 1024;
 
-type Item = Readonly<Record<string, unknown>>;
+let item: Item;
+beforeAll(async () => {
+  item = await heldItem();
+});
 
-/** Returns a row for each attribute, those of the hold in their places. @throws Error for one without a meaning */
-function rowsOf(item: Item): readonly (readonly string[])[] {
-  return Object.keys(item)
-    .sort((a, b) => order(a) - order(b))
-    .flatMap((name) => {
-      const meaning = MEANINGS.get(name);
-      if (meaning === undefined) throw new Error(`the layout doesn't say what ${name} is`);
-      return name === "h" ? [[`\`${name}\``, "", meaning], ...holdRows(item[name] as Item)] : [row(name, item[name], meaning)];
-    });
+/** A row of the table, whose attribute has its path, with the beginning of a leaseId. */
+function inTable({ within, name, value, meaning }: Row): readonly string[] {
+  const path = [...within.map((part) => (part.length > 8 ? `${part.slice(0, 8)}…` : part)), name].join(".").replace(/^q\./, "q[0].");
+  return [`\`${path}\``, value === undefined ? "" : `\`${value}\``, meaning];
 }
 
-/** Returns a row for each attribute of the first hold. */
-function holdRows(holds: Item): readonly (readonly string[])[] {
-  const [[leaseId, hold]] = Object.entries(holds) as [[string, Item]];
-  const members = new Map(Object.entries(HOLD.pathsIn("h")).map(([member, path]) => [path, member]));
-  return Object.entries(hold).map(([name, value]) => {
-    const member = members.get(`h.${name}`);
-    if (member === undefined) throw new Error(`the layout has no ${name} of a hold`);
-    return row(`h.${leaseId.slice(0, 8)}….${name}`, value, `\`${member}\``);
+/** The row of docs/costs.md for a lock that nobody else wants: what a million of them cost, by the heading of its column. */
+function costOfAMillion(way: string): string {
+  const [head = [], , ...rows] = partsOf(readPage("docs/costs.md"))
+    ["locks"]!.split("\n")
+    .map((line) => line.split("|").map((cell) => cell.trim()));
+  const cost = rows.find((cells) => cells[1] === "nobody else wants it")?.[head.indexOf(way)];
+  if (cost === undefined) throw new Error(`docs/costs.md doesn't say what a lock costs: ${way}`);
+  return cost;
+}
+
+const ways = (): string =>
+  table(
+    ["The way to the item", "Where the core runs", "[A million locks](costs.md#a-million-locks)"],
+    [
+      ["[straight on the table](on-the-table.md)", "in your process, by the SDK", costOfAMillion("direct")],
+      ["[over HTTP](over-http.md), through an API", "in a function of the stack", costOfAMillion("by the API")],
+      ["over HTTP, through a [function URL](into-your-account.md)", "in a function of the stack", costOfAMillion("function URL")],
+      ["[`holdfast dev`](start-here.md), on your machine", "in one process, with a table in memory", "nothing"],
+    ],
+  );
+
+describe("the page", () => {
+  it("has the item of a held key, with what each attribute is, and what each way to it costs", () =>
+    expectMade("docs/protocol.md", {
+      "the item of a held key": table(["attribute", "value", "what it is"], rowsOf(item).map(inTable)),
+      "the ways to it": ways(),
+    }));
+
+  it("has the picture of that item", async () => {
+    const bytes = itemBytes(item);
+    const units = Math.ceil(bytes / WRITE_UNIT_BYTES);
+    const title = "ORDER_1231, held and waited for";
+    const about = `One item of ${bytes} bytes: a write of it is ${units} write ${units === 1 ? "unit" : "units"}`;
+    await expect(pictureOf({ title, about, rows: rowsOf(item) })).toMatchFileSnapshot(join(FOLDER, ITEM));
   });
-}
 
-function row(name: string, value: unknown, meaning: string): readonly string[] {
-  const shown = typeof value === "string" ? value : JSON.stringify(value);
-  return [`\`${name}\``, shown === "" ? "" : `\`${shown}\``, meaning];
-}
+  it("control: there is no cost of a way that docs/costs.md doesn't have", () => {
+    expect(() => costOfAMillion("by post")).toThrow("by post");
+  });
+});
 
-/** The key first, then in the order in which the layout lists them. */
-function order(name: string): number {
-  return [...MEANINGS.keys()].indexOf(name);
-}
-
-function heldItem(): Item {
-  const golden = JSON.parse(readFileSync(join(ROOT, `test/upgrade/golden/format-${FORMAT_VERSION}.json`), "utf8")) as Record<
-    string,
-    readonly { readonly item: Item }[]
-  >;
-  return golden["held"]![0]!.item;
-}
-
-it("the page has the item of a held key, with what each attribute is", () =>
-  expectMade("docs/protocol.md", { "the item of a held key": table(["attribute", "value", "what it is"], rowsOf(heldItem())) }));
-
-it("control: an attribute that the layout doesn't name is an error", () => {
-  expect(() => rowsOf({ ...heldItem(), zz: 1 })).toThrow("zz");
-  expect(() => rowsOf({ ...heldItem(), h: { id: { zz: 1 } } })).toThrow("zz");
+describe("the rows of an item", () => {
+  it("control: an attribute that the layout doesn't name is an error", () => {
+    expect(() => rowsOf({ ...item, zz: 1 })).toThrow("zz");
+    expect(() => rowsOf({ ...item, h: { id: { zz: 1 } } })).toThrow("zz");
+    expect(() => rowsOf({ ...item, q: [{ zz: 1, g: {} }] })).toThrow("zz");
+  });
 });

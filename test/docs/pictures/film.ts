@@ -20,7 +20,8 @@ const MUTED = "#9198a1";
 /** The colours of a terminal, as they can be told from the dark background. */
 const PALETTE = [MUTED, "#ff7b72", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#76e3ea", TEXT];
 
-const FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace";
+/** Fonts whose letters are equally wide. */
+export const MONOSPACE = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace";
 
 export interface Film {
   /** Described for readers who can't see it. */
@@ -49,7 +50,7 @@ export function filmOf({ title, command, columns, screens, lengthMs, speed }: Fi
   const height = BAR_PX + rows.length * ROW_PX + 2 * PADDING_PX - 8;
   const moving = rows.flatMap((strips, row) => (strips.length > 1 ? [{ strips, row }] : []));
   const css = [
-    `text{font:${FONT_PX}px ${FONT};fill:${TEXT};white-space:pre}`,
+    `text{font:${FONT_PX}px ${MONOSPACE};fill:${TEXT};white-space:pre}`,
     ...PALETTE.map((colour, at) => `.c${at}{fill:${colour};stroke:${colour}}text.c${at}{stroke:none}`),
     `.b{font-weight:700}.d{fill:${MUTED}}.h{fill:none;stroke-width:2;stroke-dasharray:2 2.2}.w{stroke-width:2.4;stroke-dasharray:2.4 6}.x{stroke-width:2.4}`,
     ...moving.map(({ strips, row }) => `.r${row}{transform:translateY(${-(strips.length - 1) * ROW_PX}px)}`),
@@ -125,6 +126,7 @@ function short(number: number): string {
   return String(Number(number.toFixed(2)));
 }
 
-function escaped(text: string): string {
+/** Returns a text as it stands in an SVG. */
+export function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

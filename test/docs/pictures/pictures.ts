@@ -1,4 +1,4 @@
-/** The pictures of the docs that `npm run pictures` makes: their names, and the largest width. */
+/** The pictures of the docs: their names, and the largest width. `npm run pictures` makes them, but for the item's. */
 import { join } from "node:path";
 import { ROOT } from "../../tidy/tree.js";
 
@@ -22,6 +22,9 @@ export const TOURS = [
   { file: "tour.svg", columns: 98 },
   { file: "tour-narrow.svg", columns: 50 },
 ] as const;
+
+/** An item as it is in the table, which `npx vitest run test/docs/protocol -u` draws. */
+export const ITEM = "item.svg";
 
 /** The scenes of the tour that are recorded, by their names on the command line. */
 export const TOUR_SCENES = ["crash", "zombie", "payment"] as const;

@@ -1,4 +1,4 @@
-/** The films of the tour, as `npm run pictures` made them: they play the scenes of today, and a phone's is readable. */
+/** The pictures of the docs: they are there, those for a phone are readable on it, and the films of the tour play the scenes of today. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -6,10 +6,11 @@ import { wrapped } from "../../../examples/flash-sale/sentence.js";
 import { SCENES } from "../../../examples/tour/scenes.js";
 import { allFiles, ROOT } from "../../tidy/tree.js";
 import { FONT_PX } from "./film.js";
-import { FOLDER, TOUR_SCENES, TOURS } from "./pictures.js";
+import { ITEM_FONT_PX } from "./item.js";
+import { FOLDER, ITEM, TOUR_SCENES, TOURS } from "./pictures.js";
 
-/** The width of a text on a phone's page, in px, and the smallest letters that one reads there. */
-const PHONE_TEXT_PX = 358;
+/** The width of the site's column on a phone, in px, and the smallest letters that one reads there. A forge's column is wider. */
+const PHONE_COLUMN_PX = 342;
 const SMALLEST_PX = 10;
 
 const films = TOURS.map(({ file, columns }) => ({ file, columns, svg: readFileSync(join(FOLDER, file), "utf8") }));
@@ -25,13 +26,6 @@ describe("the films of the tour", () => {
     expect(missingIn(svg, columns)).toEqual([]);
     expect(missingIn(svg, columns / 2)).not.toEqual([]);
   });
-
-  it("are readable on a phone, the narrow one; control: the wide one is not", () => {
-    const lettersOf = (svg: string): number => (FONT_PX * PHONE_TEXT_PX) / Number(/viewBox="0 0 (\d+) /.exec(svg)?.[1]);
-    const [wide, narrow] = films.map(({ svg }) => lettersOf(svg));
-    expect(narrow).toBeGreaterThan(SMALLEST_PX);
-    expect(wide).toBeLessThan(SMALLEST_PX);
-  });
 });
 
 describe("the pictures of the pages", () => {
@@ -43,6 +37,17 @@ describe("the pictures of the pages", () => {
   it("are there; control: one that isn't is reported", () => {
     expect(missing(pages)).toEqual([]);
     expect(missing([{ path: "README.md", text: '<img src="./docs/pictures/none.svg">' }])).toEqual(["./docs/pictures/none.svg"]);
+  });
+
+  it("have letters that one reads on a phone; control: the wide film has not", () => {
+    const lettersOf = (file: string, fontPx: number): number => {
+      const [, width] = /viewBox="0 0 (\d+) /.exec(readFileSync(join(FOLDER, file), "utf8")) ?? [];
+      return (fontPx * PHONE_COLUMN_PX) / Number(width);
+    };
+    const [wide, narrow] = TOURS;
+    expect(lettersOf(narrow.file, FONT_PX)).toBeGreaterThan(SMALLEST_PX);
+    expect(lettersOf(ITEM, ITEM_FONT_PX)).toBeGreaterThan(SMALLEST_PX);
+    expect(lettersOf(wide.file, FONT_PX)).toBeLessThan(SMALLEST_PX);
   });
 
   it.each(["README.md", "docs/site/home.md"])("of the tour are the narrow one on a phone, and else the wide one: %s", (path) => {
