@@ -149,12 +149,25 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
     expect(index.search("xylophone", {})).toEqual([]);
   });
 
-  it("has the Markdown of each page beside it, and lists the menu's in llms.txt", async () => {
+  it("has the Markdown of each page beside it, and lists all for users in llms.txt", async () => {
     const list = await readFile(join(DIST, "llms.txt"), "utf8");
     const pages = [...list.matchAll(/\]\(\/([^)]+)\)/g)].map(([, page = ""]) => page);
-    expect(pages.length).toBeGreaterThan(35);
     expect(pages.filter((page) => !existsSync(join(DIST, page)) || !existsSync(join(DIST, page.replace(/\.md$/, ".html"))))).toEqual([]);
+    const written = ["docs", "docs/recipes"].map(async (folder) =>
+      (await readdir(join(ROOT, folder))).filter((file) => file.endsWith(".md")).map((file) => `${folder}/${file}`),
+    );
+    expect(pages.filter((page) => page.startsWith("docs/")).toSorted()).toEqual((await Promise.all(written)).flat().toSorted());
     expect(await readFile(join(DIST, "docs/waiting.md"), "utf8")).toBe(await readFile(join(ROOT, "docs/waiting.md"), "utf8"));
+  });
+
+  it("has fewer than 35 pages for users in its menu: those for one job, tool or trouble are in an index", async () => {
+    const page = await readFile(join(DIST, "docs/waiting.html"), "utf8");
+    const [menu = ""] = /<nav[^>]*id="VPSidebarNav"[\s\S]*?<\/nav>/.exec(page) ?? [];
+    const [forUsers = ""] = menu.split(">Contributing<");
+    const pages = new Set([...forUsers.matchAll(/href="([^"]+)"/g)].map(([, href = ""]) => href));
+    expect(pages).toContain("/docs/recipes");
+    expect(pages.size).toBeGreaterThan(25);
+    expect(pages.size).toBeLessThan(35);
   });
 
   it("has what is about work on holdfast in the menu's last section", async () => {

@@ -1,4 +1,4 @@
-/** What the tour draws in a narrow terminal: whole scenes, and whole words. */
+/** The tour in a narrow terminal: whole scenes, and whole words. */
 import xterm from "@xterm/headless";
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
@@ -28,7 +28,7 @@ describe("a lane", () => {
   it("has signs of 0.2 s where there is room", () => expect(stepMsOf(signsWithin(Infinity))).toBe(200));
 });
 
-/** What a terminal of 50 columns shows after `paint`. */
+/** Returns the lines that a terminal of 50 columns has after `paint`. */
 async function shown(paint: (painter: ReturnType<typeof painterOn>) => void): Promise<readonly string[]> {
   const terminal = new xterm.Terminal({ ...SIZE, convertEol: true, allowProposedApi: true });
   let written = "";

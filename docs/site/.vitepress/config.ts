@@ -25,6 +25,8 @@ const NOT_SEARCHED = /^(?:CHANGELOG|CONTRIBUTING|docs\/decisions\/|docs\/(?:evid
 /** Other words for what a page is about. A comment at the page's start, which only the search reads. */
 const KEYWORDS = /<!-- search: (.*?) -->/;
 const ICON = readFileSync(join(ROOT, "console/page/icon.svg")).toString("base64");
+/** The index of what is for one job, tool or trouble. The menu has the index alone. */
+const RECIPES = "/docs/recipes";
 const MENU = sections();
 
 export default defineConfig({
@@ -62,7 +64,7 @@ export default defineConfig({
   },
   transformHtml: (html) => html.replace('<div class="VPHome"', '<div class="VPHome" role="main"'),
   themeConfig: {
-    nav: MENU.map(({ text, items }) => ({ text: text!, link: items![0]!.link! })),
+    nav: MENU.map(({ text, items }) => ({ text, link: items[0]!.link })),
     sidebar: [...MENU, exports()],
     outline: [2, 3],
     search: {
@@ -78,15 +80,15 @@ export default defineConfig({
   buildEnd: writeMarkdown,
 });
 
-/** The sections of the README's list "Where to read on", with their pages. The recipes are those of their page. */
-function sections(): DefaultTheme.SidebarItem[] {
+/** The sections of the README's list "Where to read on", with their pages. */
+function sections(): MenuSection[] {
   const list = readFileSync(join(ROOT, "README.md"), "utf8").split("## Where to read on")[1] ?? "";
-  return [...list.matchAll(/^- \*\*([^*]+)\*\*: (.*)$/gm)].map(([, text = "", links = ""]) => {
-    const items = pagesIn(links);
-    const recipes = items.some(({ link }) => link === "/docs/recipes") ? pagesIn(readFileSync(join(ROOT, "docs/recipes.md"), "utf8")) : [];
-    const below = recipes.filter(({ link }) => link.startsWith("/recipes/")).map(({ text, link }) => ({ text, link: `/docs${link}` }));
-    return { text, items: [...items, ...below] };
-  });
+  return [...list.matchAll(/^- \*\*([^*]+)\*\*: (.*)$/gm)].map(([, text = "", links = ""]) => ({ text, items: pagesIn(links) }));
+}
+
+interface MenuSection {
+  readonly text: string;
+  readonly items: MenuPage[];
 }
 
 interface MenuPage {
@@ -112,7 +114,7 @@ function searchedText(source: string, env: { relativePath: string }, markdown: M
   return keywords === undefined ? html : html.replace("</h1>", `</h1><p>${keywords}</p>`);
 }
 
-/** Writes the Markdown of each page beside it, for readers that are programs, and the list of the menu's pages as `llms.txt`. */
+/** Writes the Markdown of each page beside it, for readers that are programs, and the list of the pages as `llms.txt`: the menu's, and those of the recipes. */
 function writeMarkdown({ pages, srcDir, outDir, rewrites }: SiteConfig): void {
   for (const page of pages.filter((one) => existsSync(join(srcDir, one)))) {
     const to = join(outDir, rewrites.map[page] ?? page);
@@ -120,12 +122,20 @@ function writeMarkdown({ pages, srcDir, outDir, rewrites }: SiteConfig): void {
     cpSync(join(srcDir, page), to);
   }
   for (const [from, to] of Object.entries(MOVED)) writeFileSync(join(outDir, `${from}.html`), movedPage(relative(dirname(from), to)));
-  const listed = MENU.map(({ text, items }) => ({ text, pages: items!.flatMap((one) => [one, ...(one.items ?? [])]) }));
-  const lines = listed.map(({ text, pages }) =>
-    [`## ${text}`, "", ...pages.map((one) => `- [${one.text}](${one.link}.md)`), ""].join("\n"),
-  );
+  const listed = MENU.map(({ text, items }) => ({ text, pages: items.flatMap((one) => [one, ...(one.items ?? [])]) }));
+  const inMenu = new Set(listed.flatMap(({ pages }) => pages.map(({ link }) => link)));
+  const lines = listed
+    .map(({ text, pages }) => ({ text, pages: pages.flatMap((one) => [one, ...pagesBelow(one, inMenu)]) }))
+    .map(({ text, pages }) => [`## ${text}`, "", ...pages.map((one) => `- [${one.text}](${one.link}.md)`), ""].join("\n"));
   const [, what] = /^\*\*(.*)$/m.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
   writeFileSync(join(outDir, "llms.txt"), `# holdfast\n\n> ${what!.replace("**", "")}\n\n${lines.join("\n")}`);
+}
+
+/** The pages that the index of recipes leads to and that the menu doesn't have. */
+function pagesBelow({ link }: MenuPage, inMenu: ReadonlySet<string>): MenuPage[] {
+  if (link !== RECIPES) return [];
+  const pages = pagesIn(readFileSync(join(ROOT, `${RECIPES}.md`), "utf8"));
+  return pages.map((one) => ({ ...one, link: join(dirname(RECIPES), one.link) })).filter((one) => !inMenu.has(one.link));
 }
 
 /** A page that sends its reader on. */
