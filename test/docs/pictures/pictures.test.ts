@@ -31,12 +31,12 @@ describe("the films of the tour", () => {
 describe("the pictures of the pages", () => {
   const pages = allFiles().filter(({ path }) => path.endsWith(".md"));
   const picturesOf = (text: string): readonly string[] => [...text.matchAll(/(?:src|srcset)="([^":]+)"/g)].map(([, file = ""]) => file);
-  const missing = (pages_: readonly { readonly path: string; readonly text: string }[]): readonly string[] =>
-    pages_.flatMap(({ path, text }) => picturesOf(text).filter((file) => !existsSync(join(ROOT, dirname(path), file))));
+  const missingFrom = ({ path, text }: { readonly path: string; readonly text: string }): readonly string[] =>
+    picturesOf(text).filter((file) => !existsSync(join(ROOT, dirname(path), file)));
 
   it("are there; control: one that isn't is reported", () => {
-    expect(missing(pages)).toEqual([]);
-    expect(missing([{ path: "README.md", text: '<img src="./docs/pictures/none.svg">' }])).toEqual(["./docs/pictures/none.svg"]);
+    expect(pages.flatMap(missingFrom)).toEqual([]);
+    expect(missingFrom({ path: "README.md", text: '<img src="./docs/pictures/none.svg">' })).toEqual(["./docs/pictures/none.svg"]);
   });
 
   it("have letters that one reads on a phone; control: the wide film has not", () => {
