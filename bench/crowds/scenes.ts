@@ -101,10 +101,14 @@ export function turns({
 
 type Holders = Required<Pick<Turns, "callers" | "way" | "permits" | "keys" | "waitMs" | "byLimiter">>;
 
+/** Returns the key of a caller, which always takes the same one. */
+function keyOf(order: number, keys: number): string {
+  return keys === 1 ? "ORDER_1231" : `ORDER_1231_${order % keys}`;
+}
+
 async function holdersOf(arena: Arena, { callers: count, way, permits, keys, waitMs, byLimiter }: Holders): Promise<readonly Hold[]> {
   const limit = permits / keys;
-  const keyOf = (order: number): string => (keys === 1 ? "ORDER_1231" : `ORDER_1231_${order % keys}`);
-  if (way === "naive") return Array.from({ length: count }, (_, order) => naiveCaller(arena, keyOf(order), limit, waitMs));
+  if (way === "naive") return Array.from({ length: count }, (_, order) => naiveCaller(arena, keyOf(order, keys), limit, waitMs));
   const callers = await arena.callers(count, way);
   const options = permits === 1 ? { waitMs } : { waitMs, limit };
   const held = (client: LockClient, key: string, work: () => Promise<void>): Promise<void> =>
@@ -114,7 +118,7 @@ async function holdersOf(arena: Arena, { callers: count, way, permits, keys, wai
   return callers.map(
     ({ use }, order) =>
       (work) =>
-        use((client) => held(client, keyOf(order), work)),
+        use((client) => held(client, keyOf(order, keys), work)),
   );
 }
 
@@ -176,8 +180,8 @@ export function givingUp({
   };
 }
 
-/** Readers come and go for some seconds, and nobody writes. */
-export function readers({ callers: count, way }: { readonly callers: number; readonly way: Way }): Scene {
+/** Readers come and go for some seconds, each on one of the keys, and nobody writes. */
+export function readers({ callers: count, keys = 1, way }: { readonly callers: number; readonly keys?: number; readonly way: Way }): Scene {
   const [holdMs, pauseMs, forMs] = [200, 300, 6000];
   return (seed) => {
     const arena = new Arena(seed, GOES_ON);
@@ -188,7 +192,8 @@ export function readers({ callers: count, way }: { readonly callers: number; rea
       const before = arena.counts();
       const untilMs = arena.nowMs() + forMs;
       await Promise.all(
-        callers.map(async ({ use }) => {
+        callers.map(async ({ use }, index) => {
+          const key = keyOf(index, keys);
           await arena.sleep(arena.random.between(0, holdMs + pauseMs));
           while (arena.nowMs() < untilMs) {
             const cameMs = arena.nowMs();
@@ -196,7 +201,7 @@ export function readers({ callers: count, way }: { readonly callers: number; rea
               waitedMs.push(arena.nowMs() - cameMs);
               await arena.sleep(holdMs);
             };
-            await use((client) => client.withLock("ORDER_1231", { mode: "shared", waitMs: 20_000 }, read)).catch(() => failed++);
+            await use((client) => client.withLock(key, { mode: "shared", waitMs: 20_000 }, read)).catch(() => failed++);
             await arena.sleep(pauseMs);
           }
         }),
