@@ -72,6 +72,8 @@ FOREVER_SEC = 10 * 365 * 86_400.0
 RESULT_BYTES, DEPTH = 262_144, 100
 #: The most keys of a set, and the longest time for which one keeps its turns at some keys while it waits at another.
 SET_KEYS, KEPT_SEC = 25, 2.0
+#: The longest time for which a request of unknown outcome is cancelled, in seconds.
+CANCEL_SEC = 2.0
 #: How the keys of a set may end, the worst first: it decides for the whole set.
 WORST = ("lost", "unknown", "never", "expired", "transferred", "released")
 #: The advice for a run that was tried too often: most of these had an outcome, such as a declined card, and told it as a failed attempt.
@@ -418,6 +420,9 @@ def _carry_out(steps: Steps[T]) -> T:
                 step = steps.send(outcome)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    finally:
+        # A signal may have interrupted this between two steps, which are then told here.
+        steps.close()
 
 
 async def _carry_out_in_task(steps: Steps[T]) -> T:
@@ -435,9 +440,12 @@ async def _carry_out_in_task(steps: Steps[T]) -> T:
         return end.value  # type: ignore[no-any-return]
 
 
-def _beside(steps: Steps[Any], *, is_awaited: bool = False) -> None:
-    """Carries steps out in a thread of their own. The end of the process waits for those that are `is_awaited`."""
-    threading.Thread(target=_carry_out, args=(steps,), name="holdfast-beside", daemon=not is_awaited).start()
+def _beside(steps: Steps[Any], awaited: float = 0) -> None:
+    """Carries steps out in a thread of their own. The end of the process waits for them, for at most `awaited` seconds."""
+    beside = threading.Thread(target=_carry_out, args=(steps,), name="holdfast-beside", daemon=True)
+    beside.start()
+    if awaited > 0:
+        threading.Thread(target=beside.join, args=(awaited,), name="holdfast-awaits", daemon=False).start()
 
 
 async def _in_thread(function: Callable[[], T]) -> T:
@@ -595,40 +603,37 @@ class _Calls(Generic[L]):
             return _from_json(answer.get("result"))
         if answer["state"] == "failed":
             raise RunFailed(name, answer.get("error"))
-        hold.keep(progress_timeout)
         run = self._run(name, answer["attempt"], answer["takeover"], answer.get("checkpoint"), answer["fencingToken"], hold)
+        outcome: Mapping[str, Any] = {"state": "failed", "error": {"name": "Interrupted", "message": ""}, "retryable": True}
         try:
-            result = yield _Work(work, run)
-        except BaseException as error:
-            if hold.is_of_parent():
-                raise  # The end of a child that the work forked.
+            hold.keep(progress_timeout)
             try:
-                final = is_final(error)
-            except Exception:
-                final = False
-            described = {"name": type(error).__name__, "message": str(error)[:800]}
-            failed = {"state": "failed", "error": described, "retryable": not final}
-            if isinstance(error, GeneratorExit):
-                # Nobody carries out more steps.
-                hold.leave("PUT", "/outcome", failed)
+                result = yield _Work(work, run)
+            except BaseException as error:
+                if hold.is_of_parent():
+                    raise  # The end of a child that the work forked.
+                try:
+                    final = is_final(error)
+                except Exception:
+                    final = False
+                described = {"name": type(error).__name__, "message": str(error)[:800]}
+                outcome = {"state": "failed", "error": described, "retryable": not final}
+                if isinstance(error, GeneratorExit):
+                    raise  # Nobody carries out more steps.
+                try:
+                    yield from hold.record(outcome)
+                except Problem:
+                    pass  # The work's own error says more. The lease ends by itself.
+                if final:
+                    raise RunFailed(name, described) from error
                 raise
-            try:
-                yield from hold.record(failed)
-            except Problem:
-                pass  # The work's own error says more. The lease ends by itself.
-            if final:
-                raise RunFailed(name, described) from error
-            raise
-        because = ""
-        try:
-            kept = _to_json(result, "result")
-            if len(_text(kept).encode()) > RESULT_BYTES:
-                raise Unkeepable(f"result: is over {RESULT_BYTES} bytes as JSON")
-            outcome: Mapping[str, Any] = {"state": "succeeded", "result": kept}
-        except (TypeError, ValueError, RecursionError) as error:
             # The work is done, and must not be done again.
-            because, outcome = str(error), {"state": "succeeded", "resultOmitted": True}
-        yield from hold.record(outcome)
+            outcome = {"state": "succeeded", "resultOmitted": True}
+            because, outcome = _outcome(result)
+            yield from hold.record(outcome)
+        except BaseException:
+            hold.abandon("PUT", "/outcome", outcome)
+            raise
         if because:
             raise _omitted(name, because)
         return result
@@ -741,6 +746,11 @@ class _Calls(Generic[L]):
                 headers["authorization"] = f"Bearer {token}"
             if door.sign:
                 headers = door.sign(method, door.url + path, data, headers)
+        except Problem:
+            raise
+        except Exception as error:
+            raise _no_answer(method, door, error) from None
+        try:
             request = urllib.request.Request(door.url + path, data, headers, method=method)
             # The service may hold it open for as long as it was asked to.
             with OPENER.open(request, timeout=min(self.timeout, timeout) + (0 if prefer else wait)) as answer:
@@ -751,20 +761,15 @@ class _Calls(Generic[L]):
                 return answer.status, {**parsed, "leaseState": answer.headers.get("lease-state", "")}
         except urllib.error.HTTPError as error:
             raise self._problem(error, headers) from None
-        except Problem:
-            raise
-        except Exception as error:
-            # Not the message: it may quote the path, which has the lease id, or the token.
-            cause = error.reason if isinstance(error, urllib.error.URLError) else error
-            detail = f"{method} {door.url}: no answer ({type(cause).__name__})"
-            raise Problem(0, {**NO_ANSWER, "detail": detail}) from None
+        except UNANSWERED as error:
+            raise _no_answer(method, door, error) from None
 
     def _problem(self, error: urllib.error.HTTPError, headers: Mapping[str, str]) -> Problem:
         """Returns what an answer that is no success means. Without the service's media type it is a gateway's."""
         try:
             with error:
                 body = _json(error.read(2_000_000))
-        except Exception:
+        except UNANSWERED:
             body = {}
         by_service = error.headers.get("content-type", "").startswith("application/problem+json") and isinstance(body.get("code"), str)
         if by_service:
@@ -781,6 +786,8 @@ class _Calls(Generic[L]):
 #: The silence of a door, in seconds, after which another one is asked.
 SILENT_SEC = 1.0
 NO_ANSWER: Mapping[str, Any] = {"code": "unavailable", "retry": "same", "definite": False}
+#: The exceptions of a request without an answer. Any other is no matter of the request, such as that of a signal's handler, and goes to the caller.
+UNANSWERED = (OSError, http.client.HTTPException, ValueError, RecursionError)
 #: The code and the advice of what a gateway answers by itself, before the service.
 GATEWAY = {
     401: ("not-configured", "never"),
@@ -789,6 +796,12 @@ GATEWAY = {
     413: ("too-large", "never"),
     429: ("throttled", "later"),
 }
+
+
+def _no_answer(method: str, door: _Door, error: Exception) -> Problem:
+    # Not the message: it may quote the path, which has the lease id, or the token.
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return Problem(0, {**NO_ANSWER, "detail": f"{method} {door.url}: no answer ({type(cause).__name__})"})
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -855,6 +868,17 @@ def _named(path: str) -> str:
     """Returns the key of a path; empty for another path, as that of a set, which has the lease id."""
     _, _, kind, *rest = [*path.split("?")[0].split("/"), "", ""]
     return rest[0] if kind in ("locks", "runs", "limits") else ""
+
+
+def _outcome(result: Any) -> Tuple[str, Mapping[str, Any]]:
+    """Returns the outcome of work that is done, and before it why its result can't be kept; empty if it can."""
+    try:
+        kept = _to_json(result, "result")
+        if len(_text(kept).encode()) > RESULT_BYTES:
+            raise Unkeepable(f"result: is over {RESULT_BYTES} bytes as JSON")
+        return "", {"state": "succeeded", "result": kept}
+    except (TypeError, ValueError, RecursionError) as error:
+        return str(error), {"state": "succeeded", "resultOmitted": True}
 
 
 def _omitted(name: str, because: str) -> Problem:
@@ -975,7 +999,7 @@ class _Hold:
                 pause = min(PAUSE_SEC, pause * 2)
             except BaseException:
                 # An interruption: nobody waits for the cancelling.
-                _beside(self._cancel(), is_awaited=True)
+                _beside(self._cancel(), CANCEL_SEC)
                 raise
 
     def _under_one_id(self, body: dict[str, Any], end: float, waits: bool) -> Steps[Dict[str, Any]]:
@@ -1142,9 +1166,9 @@ class _Hold:
 
     def release(self) -> Steps[str]:
         """Releases the lease. Raises `LockNotOwnedError` if it was lost, and `Problem` if the service doesn't answer."""
+        self._ended.set()
         was_held = self.held()
         self._concluded = True
-        self._ended.set()
         answer = yield from self._until_over(*self._end(), min(5.0, self.client.timeout))
         state = self._state(answer)
         if not was_held or state in ("lost", "never") or (state == "unknown" and not answer["repeated"]):
@@ -1171,19 +1195,29 @@ class _Hold:
             return (yield from self._call(method, suffix, body, timeout=waits, until=_is_open, proves=self._is_end))[1]
         except LockNotOwnedError:
             raise  # It is its parent's to send.
-        except BaseException as error:
-            if not isinstance(error, Problem) or _is_open(error):
+        except Problem as problem:
+            if _is_open(problem):
                 self.leave(method, suffix, body)
+            raise
+        except BaseException:
+            # An interruption, after which the process often ends: it waits as its caller would have.
+            self.leave(method, suffix, body, waits)
             raise
         finally:
             self._ended.set()
 
-    def leave(self, method: str, suffix: str, body: Any) -> None:
-        """Ends the work; sends this beside its caller, until the service has answered or the lease is over."""
+    def leave(self, method: str, suffix: str, body: Any, awaited: float = 0) -> None:
+        """Ends the work; sends this beside its caller, until the service has answered or the lease is over. The end of the process waits for
+        it, for at most `awaited` seconds."""
         rest = max(1.0, min(self.left(), self.length / 1000))
         self._concluded = True
         self._ended.set()
-        _beside(self._quietly(method, suffix, body, rest))
+        _beside(self._quietly(method, suffix, body, rest), awaited)
+
+    def abandon(self, method: str, suffix: str, body: Any) -> None:
+        """Ends it beside its caller, whom an interruption kept from that. Does nothing if its end has begun, or is its parent's to send."""
+        if not self._ended.is_set() and not self.is_of_parent():
+            self.leave(method, suffix, body, CANCEL_SEC)
 
     def _quietly(self, method: str, suffix: str, body: Any, waits: float) -> Steps[None]:
         try:
@@ -1194,7 +1228,7 @@ class _Hold:
     def _cancel(self) -> Steps[None]:
         """Cancels a request of unknown outcome, or leaves the queue. Without an answer the lease ends by itself."""
         self._concluded = True
-        yield from self._quietly(*self._end(), 2.0)
+        yield from self._quietly(*self._end(), CANCEL_SEC)
         self._concluded = False
 
 
@@ -1278,7 +1312,7 @@ class _SetHold(_Hold):
 def _give_back(turns: list[_Hold]) -> None:
     """Releases the turns of a set, beside it."""
     for turn in turns:
-        _beside(turn._cancel(), is_awaited=True)
+        _beside(turn._cancel(), CANCEL_SEC)
     turns.clear()
 
 
@@ -1354,8 +1388,12 @@ class _Locking:
             raise
         finally:
             self._local.asks = False
-        hold.keep(self._progress_timeout)
-        self._hold = hold
+        try:
+            hold.keep(self._progress_timeout)
+            self._hold = hold
+        except BaseException:
+            hold.abandon(*hold._end())
+            raise
         return True
 
     def _release(self) -> Steps[None]:
@@ -1436,13 +1474,26 @@ class Lock(_Locking):
         return _carry_out(self._acquire(blocking, blocking_timeout, token))
 
     def __enter__(self) -> Lock:
-        if self.acquire():
-            self._enter()
-            return self
+        before = self._hold
+        try:
+            if self.acquire():
+                self._enter()
+                return self
+        except BaseException:
+            # Nothing leaves a with-block that an interruption kept from beginning.
+            if self._hold and self._hold is not before:
+                self._hold.abandon(*self._hold._end())
+            raise
         raise LockError(f"{self.name}: Unable to acquire lock within the time specified")
 
     def __exit__(self, *_error: object) -> None:
-        _carry_out(self._leave())
+        try:
+            _carry_out(self._leave())
+        except BaseException:
+            hold: Optional[_Hold] = getattr(self._local, "entered", None)
+            if hold:
+                hold.abandon(*hold._end())
+            raise
 
     def release(self) -> None:
         """Releases the lock. Raises `LockError` if it was never acquired, and `LockNotOwnedError` if it was lost meanwhile."""

@@ -5,9 +5,13 @@ import concurrent.futures
 import functools
 import http.server
 import inspect
+import itertools
 import json
+import linecache
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -532,6 +536,111 @@ class Runs(unittest.TestCase):
         with mock.patch.object(holdfast._Hold, "_until_over", noted), self.assertRaises(Problem):
             locks.run_once(self.key, work)
         self.assertEqual(waits, [2])
+
+
+class Interrupted(unittest.TestCase):
+    """Signals, whose handlers may raise at any line: Ctrl-C, a worker's time-out, a soft limit of Celery."""
+
+    def setUp(self) -> None:
+        self.locks = Client(URL)
+
+    def interrupts(self, call: Callable[[], object], passes: int) -> str:
+        """Raises KeyboardInterrupt at a line of the client, so many lines after the heartbeat is about to start. Returns the function's name;
+        empty if the call ended before."""
+        left, where = passes, ""
+
+        def trace(frame: Any, event: str, _argument: Any) -> Any:
+            nonlocal left, where
+            code = frame.f_code
+            if code.co_filename != holdfast.__file__:
+                return None
+            has_begun = left < passes or code.co_name == "keep"
+            # No signal is handled at the line of a `try`, which does nothing.
+            if event == "line" and has_begun and linecache.getline(code.co_filename, frame.f_lineno).strip() != "try:":
+                left -= 1
+                if left < 0:
+                    where = str(code.co_name)
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            call()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(before)
+        return where
+
+    def assert_no_heartbeat(self, where: str) -> None:
+        for thread in threading.enumerate():
+            if thread.name == "holdfast-heartbeat":
+                thread.join(5)
+                self.assertFalse(thread.is_alive(), f"interrupted in {where}, it is renewed for as long as the process lives")
+
+    def hold(self) -> None:
+        with self.locks.lock(fresh("INTERRUPTED"), timeout=5):
+            pass
+
+    def test_a_lock_that_was_interrupted_at_any_line_is_not_renewed(self) -> None:
+        for passes in itertools.count():
+            where = self.interrupts(self.hold, passes)
+            self.assert_no_heartbeat(where)
+            if where == "":
+                self.assertGreater(passes, 50)
+                return
+
+    def test_a_run_that_was_interrupted_is_not_renewed_and_its_work_that_was_done_is_not_done_again(self) -> None:
+        again: list[str] = []
+        for passes in itertools.count():
+            name = fresh("INTERRUPTED")
+            done: list[bool] = []
+            where = self.interrupts(lambda: self.locks.run_once(name, lambda run: done.append(True)), passes)  # noqa: B023
+            self.assert_no_heartbeat(where)
+            if where == "":
+                break
+            # Around the work an interruption is one of the work, which is a failed attempt.
+            if not done or where in ("_carry_out", "do", "_done"):
+                continue
+            try:
+                self.locks.run_once(name, lambda run: done.append(True))  # noqa: B023
+            except Problem as problem:
+                self.assertEqual(problem.code, "result-omitted")
+            again += [where] if len(done) > 1 else []
+        self.assertGreater(passes, 50)
+        self.assertEqual(again, ["_run_once"], "only before the line that notes that it is done")
+
+    def test_the_end_of_the_process_waits_for_the_outcome_of_work_that_is_done(self) -> None:
+        name = fresh("ENDS")
+        program = """if True:
+            import sys, time, holdfast
+            class FirstIsLost(holdfast.Client):
+                sent = 0
+                def _send(self, method, path, *rest):
+                    if path.endswith("/outcome"):
+                        self.sent += 1
+                        if self.sent == 1:
+                            sys.exit(3)  # as the handler of a signal
+                        time.sleep(0.5)
+                    return super()._send(method, path, *rest)
+            FirstIsLost(sys.argv[1]).run_once(sys.argv[2], lambda run: 1)"""
+        environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(holdfast.__file__))}
+        ended = subprocess.run([sys.executable, "-c", program, URL, name], env=environment, timeout=30)
+        self.assertEqual(ended.returncode, 3)
+        self.assertEqual(self.locks.run_once(name, lambda run: 2, blocking_timeout=0), 1)
+
+    def test_the_exception_of_a_handler_during_a_request_is_raised_and_is_no_answer(self) -> None:
+        class SoftLimit(Exception):
+            pass
+
+        def handler(*_: Any, **__: Any) -> None:
+            raise SoftLimit
+
+        with mock.patch.object(holdfast.OPENER, "open", handler):
+            for ask in (self.hold, lambda: self.locks.run_once(fresh("SOFT"), lambda run: 1)):
+                self.assertRaises(SoftLimit, ask)
 
 
 class Limits(unittest.TestCase):
