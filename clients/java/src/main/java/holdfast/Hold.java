@@ -52,6 +52,8 @@ final class Hold {
   /** Was it held at its first release? */
   private boolean wasHeld;
   private boolean isReleased;
+  /** Was it released under its user? */
+  private volatile boolean isRevoked;
   private volatile boolean isOver;
   private volatile long leaseMs;
   private volatile Proof proof;
@@ -120,6 +122,7 @@ final class Hold {
         throw interrupted;
       }
       mayLive = true;
+      if (requests.isClosed) throw Problem.closed(key);
       if (!answer.isWaiting()) {
         if (isSure(answer)) return;
         throw Problem.locked("the lease was nearly over");
@@ -206,7 +209,7 @@ final class Hold {
         } catch (Problem problem) {
           if (problem.isLost()) isOver = true;
           pause = Math.min(Requests.PAUSE_MS, proof.renewAfterMs / 4);
-        } catch (InterruptedException | RuntimeException unexpected) {
+        } catch (InterruptedException | RuntimeException | Error unexpected) {
           pause = Math.min(Requests.PAUSE_MS, proof.renewAfterMs / 4);
         }
         if (leftMs() < MARGIN_MS) endsWithin(Math.max(0, leftMs()));
@@ -233,6 +236,24 @@ final class Hold {
    * @throws Problem if the service refuses, or hasn't answered yet; the release is then sent until the lease is over
    */
   synchronized void release() throws Problem {
+    if (isRevoked) throw new LockLostException(key + ": the client was closed while it was held: another may have had it since");
+    end();
+  }
+
+  /** Releases it for its client, which is closed. Its user learns of it as of a loss. @throws Problem as {@link #release} */
+  synchronized void revoke() throws Problem {
+    if (!isConcluded) {
+      isRevoked = true;
+      lost.complete(null);
+    }
+    end();
+  }
+
+  boolean isRevoked() {
+    return isRevoked;
+  }
+
+  private void end() throws Problem {
     if (isReleased) return;
     if (!isConcluded) wasHeld = isHeld();
     isConcluded = true;

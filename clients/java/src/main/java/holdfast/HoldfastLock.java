@@ -37,7 +37,7 @@ public final class HoldfastLock implements AutoCloseable {
     return hold.isLost();
   }
 
-  /** Completes when the lock is lost, at the end of its lease at the latest. It never does after a release. */
+  /** Completes when the lock is lost, at the end of its lease at the latest, or when its client is closed. It never does after a release. */
   public CompletionStage<Void> lost() {
     return hold.lost();
   }
@@ -61,7 +61,7 @@ public final class HoldfastLock implements AutoCloseable {
    * Frees the key, also in a thread that was interrupted. If the service refuses it or doesn't answer, it is sent until the lease is over.
    * A second release does nothing.
    *
-   * @throws LockLostException if it was lost before: undo what it guarded
+   * @throws LockLostException if it was lost before, or its client was closed: undo what it guarded
    * @throws HoldfastException if the service has not answered within 5 s
    */
   public void release() {
@@ -73,9 +73,19 @@ public final class HoldfastLock implements AutoCloseable {
     }
   }
 
-  /** Releases it, if it was not released yet. */
+  /** Releases it, if it was not released yet. @throws HoldfastException as {@link #release} */
   @Override
   public void close() {
-    if (locks.holds(this)) release();
+    if (locks.holds(this) || hold.isRevoked()) release();
+  }
+
+  /** Releases it for its client, which is closed. @throws HoldfastException as {@link #release} */
+  void revoke() {
+    locks.forget(this);
+    try {
+      hold.revoke();
+    } catch (Problem problem) {
+      throw problem.asException();
+    }
   }
 }

@@ -2,7 +2,6 @@ package holdfast;
 
 import java.net.URI;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.Optional;
 import net.javacrumbs.shedlock.core.AbstractSimpleLock;
 import net.javacrumbs.shedlock.core.ExtensibleLockProvider;
@@ -57,6 +56,7 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
 
   private static final class Lock extends AbstractSimpleLock {
     private final Hold hold;
+    private final long sinceNanos = System.nanoTime();
 
     private Lock(LockConfiguration configuration, Hold hold) {
       super(configuration);
@@ -66,7 +66,8 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
     /** Frees the lock, or as late as {@code lockAtLeastFor} says. */
     @Override
     protected void doUnlock() {
-      long left = Duration.between(Instant.now(), lockConfiguration.getLockAtLeastUntil()).toMillis();
+      // By the clock that nobody sets: the other would free it at once if it was set forward, and keep it for as long as it was set back.
+      long left = lockConfiguration.getLockAtLeastFor().minusNanos(System.nanoTime() - sinceNanos).toMillis();
       try {
         if (left > 0) hold.releaseAfter(left);
         else hold.release();

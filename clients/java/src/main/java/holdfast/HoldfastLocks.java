@@ -55,6 +55,7 @@ public final class HoldfastLocks implements AutoCloseable {
   /** As {@link #tryLock}, and waits in the key's queue for up to {@code wait}; empty if another has it until then. */
   public Optional<HoldfastLock> lock(String key, Duration lease, Duration wait) throws InterruptedException {
     var hold = new Hold(requests, key);
+    if (requests.isClosed) throw Problem.closed(key).asException();
     try {
       hold.acquire(leaseMs(lease), wait.toMillis());
     } catch (Problem problem) {
@@ -64,6 +65,11 @@ public final class HoldfastLocks implements AutoCloseable {
     hold.keep();
     var lock = new HoldfastLock(this, hold);
     held.add(lock);
+    if (requests.isClosed) {
+      // It was granted while the client was being closed.
+      lock.revoke();
+      throw Problem.closed(key).asException();
+    }
     return Optional.of(lock);
   }
 
@@ -95,13 +101,14 @@ public final class HoldfastLocks implements AutoCloseable {
     T under(HoldfastLock lock) throws Exception;
   }
 
-  /** Releases what is held. */
+  /** Releases what is held, whose users learn of it as of a loss, and grants nothing new: who waits gets an exception with the code {@code closed}. */
   @Override
   public void close() {
+    requests.isClosed = true;
     HoldfastException failed = null;
     for (var lock : List.copyOf(held)) {
       try {
-        lock.release();
+        lock.revoke();
       } catch (HoldfastException error) {
         failed = error;
       }

@@ -49,6 +49,10 @@ final class Problem extends Exception {
     return new Problem("not-configured", "never", true, Map.of(), message);
   }
 
+  static Problem closed(String key) {
+    return new Problem("closed", "never", true, Map.of(), key + ": the client is closed");
+  }
+
   /** The lease ends too soon to be of use, or the wait for it is over. */
   static Problem locked(String message) {
     return new Problem("locked", "later", true, Map.of(), message);

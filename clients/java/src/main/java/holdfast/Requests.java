@@ -43,6 +43,8 @@ final class Requests {
   final LongSupplier wallClock;
   /** The time by which the service's clock is ahead of this one, in ms, if it refused an id for its time. */
   volatile long offsetMs;
+  /** True once nothing new is asked for. */
+  volatile boolean isClosed;
   private final String url;
   private final Signer signer;
   /** One that never follows a redirect: what it names gets no token and no leaseId. */

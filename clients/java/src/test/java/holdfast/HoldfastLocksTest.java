@@ -8,6 +8,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
@@ -93,6 +97,55 @@ class HoldfastLocksTest {
     assertThatThrownBy(() -> locks.underBoth(() -> old("other"), "other", LEASE, Duration.ZERO, lock -> told.add("work")))
         .isInstanceOfSatisfying(HoldfastException.class, error -> assertThat(error.code()).isEqualTo("locked"));
     assertThat(told).containsExactly("took other", "freed other");
+  }
+
+  @Test
+  void isToldAsLostAtTheEndOfItsLeaseWhateverTheSignerThrows() throws Exception {
+    var isBroken = new AtomicBoolean();
+    Signer signer = (method, address, headers, body) -> {
+      if (isBroken.get()) throw new NoClassDefFoundError("of a library that signs");
+      return Map.of();
+    };
+    try (var signed = new HoldfastLocks(URI.create(System.getenv("HOLDFAST_URL")), signer)) {
+      var lock = signed.tryLock("unsigned", Duration.ofSeconds(1)).orElseThrow();
+      isBroken.set(true);
+      lock.lost().toCompletableFuture().get(10, TimeUnit.SECONDS);
+      isBroken.set(false);
+      assertThatThrownBy(lock::release).isInstanceOf(LockLostException.class);
+    }
+  }
+
+  @Test
+  void aCloseUnderWorkIsToldAsALoss() throws Exception {
+    assertThatThrownBy(() -> locks.underBoth(() -> old("closed"), "closed", LEASE, Duration.ZERO, lock -> {
+          locks.close();
+          assertThat(lock.isLost()).isTrue();
+          assertThat(lock.lost().toCompletableFuture()).isDone();
+          return "done";
+        }))
+        .isInstanceOf(LockLostException.class)
+        .hasMessageContaining("closed: the client was closed while it was held");
+  }
+
+  @Test
+  void aClosedClientGrantsNothing() throws Exception {
+    var other = new HoldfastLocks(URI.create(System.getenv("HOLDFAST_URL")), Signer.none());
+    var held = other.tryLock("late", LEASE).orElseThrow();
+    var waits = CompletableFuture.runAsync(() -> {
+      try {
+        locks.lock("late", LEASE, Duration.ofSeconds(30));
+      } catch (InterruptedException nobodyDoes) {
+        throw new IllegalStateException(nobodyDoes);
+      }
+    });
+    while (!HoldfastLockProviderTest.inspected("late").contains("\"waiters\":[{")) Thread.onSpinWait();
+    locks.close();
+    held.release();
+    assertThatThrownBy(waits::join).hasCauseInstanceOf(HoldfastException.class).hasMessageContaining("closed: late: the client is closed");
+    assertThat(other.lock("late", LEASE, LEASE)).isPresent();
+    other.close();
+    assertThatThrownBy(() -> locks.tryLock("later", LEASE))
+        .isInstanceOfSatisfying(HoldfastException.class, error -> assertThat(error.code()).isEqualTo("closed"));
   }
 
   private AutoCloseable old(String name) {

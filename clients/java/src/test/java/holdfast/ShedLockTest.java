@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.net.URI;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.support.LockException;
@@ -46,6 +47,17 @@ class ShedLockTest {
     lock.unlock();
     assertThat(HoldfastLockProviderTest.inspected("at-least")).matches(".*\"remainingMs\":1?\\d{1,3}[,}].*");
     assertThat(provider.lock(config("at-least", Duration.ofHours(1), Duration.ZERO))).isEmpty();
+  }
+
+  /** A time before the lock is what a clock that was set forward since then makes of it. */
+  @Test
+  void keepsItForAtLeastSoLongWhereverTheClockIsSetMeanwhile() {
+    for (long setByMs : List.of(600_000L, -600_000L)) {
+      var name = "clock:" + setByMs;
+      var createdAt = Instant.now().minusMillis(setByMs);
+      provider.lock(new LockConfiguration(createdAt, name, Duration.ofHours(1), Duration.ofSeconds(2))).orElseThrow().unlock();
+      assertThat(HoldfastLockProviderTest.inspected(name)).matches(".*\"remainingMs\":1?\\d{1,3}[,}].*");
+    }
   }
 
   @Test
