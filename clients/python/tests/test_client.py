@@ -635,10 +635,15 @@ class Interrupted(unittest.TestCase):
         class SoftLimit(Exception):
             pass
 
-        def handler(*_: Any, **__: Any) -> None:
-            raise SoftLimit
+        send = holdfast.OPENER.open
 
-        with mock.patch.object(holdfast.OPENER, "open", handler):
+        def interrupted(*request: Any, **options: Any) -> Any:
+            # Handlers run in the main thread alone.
+            if threading.current_thread() is threading.main_thread():
+                raise SoftLimit
+            return send(*request, **options)
+
+        with mock.patch.object(holdfast.OPENER, "open", interrupted):
             for ask in (self.hold, lambda: self.locks.run_once(fresh("SOFT"), lambda run: 1)):
                 self.assertRaises(SoftLimit, ask)
 
