@@ -34,9 +34,11 @@ const FORCED =
 export async function breakHold(key: string, options: BreakOptions, context: CommandContext): Promise<number> {
   const { reason, yes = false, token: fencingToken, drain: drainMs } = options;
   const { locks, asJson, print } = context;
-  const found = fencingToken === undefined ? await locks.inspect(key) : undefined;
-  const hold = found && (await theOnly(found, locks));
-  if (hold && !yes) {
+  const found = await locks.inspect(key);
+  const isNamed = fencingToken !== undefined;
+  // One that was named and is another's by now is refused below.
+  const hold = isNamed ? holdsOf([found]).find((each) => each.fencingToken === fencingToken) : await theOnly(found, locks);
+  if (hold && !isNamed && !yes) {
     const when = drainMs === 0 ? "at once" : `in ${formatDuration(Math.min(drainMs ?? Infinity, overInMs(found, hold)))} at the latest`;
     await ask(`Break the hold of ${described(hold)} on ${key}? Then ${afterText(found, hold, when)}.`, "nothing was broken", context);
   }
@@ -47,7 +49,7 @@ export async function breakHold(key: string, options: BreakOptions, context: Com
     return 0;
   }
   const whose = hold ? described(hold) : `token ${token}`;
-  const then = found && hold ? `; ${breakInMs > 0 ? "then " : ""}${afterText(found, hold)}` : "";
+  const then = hold ? `; ${breakInMs > 0 ? "then " : ""}${afterText(found, hold)}` : "";
   const until = breakInMs > 0 ? `can't be renewed and ends in ${formatDuration(Math.max(1000, breakInMs))} at the latest` : "is over now";
   const isForced = drainMs !== undefined && !(hold && drainMs >= hold.remainingMs);
   await print(plain(`${key}: the hold of ${whose} ${until}${then}${isForced ? FORCED : ""}`) + "\n");

@@ -93,6 +93,8 @@ export interface Exhausted {
   readonly interrupted: readonly RunOfKey[];
   /** True if there are more that have used up their attempts, or may be. */
   readonly more: boolean;
+  /** True if not all runs were read that may be among these. */
+  readonly isPart: boolean;
   readonly requests?: number | undefined;
 }
 

@@ -190,6 +190,7 @@ export function handlersOf(options: HandlerOptions): Handlers {
         items: still.slice(0, ROWS_MAX).map(runOfKey),
         interrupted: interrupted.items.slice(0, ROWS_MAX).map(runOfKey),
         more: more || still.length > ROWS_MAX,
+        isPart: more || interrupted.more,
         requests: requests && interrupted.requests && requests + named.length + interrupted.requests,
       };
     },

@@ -8,7 +8,7 @@ export const HISTORY_LINES = 1000;
 export const QUERY_LINES = 10_000;
 
 const NUMBERS = ["fencingToken", "waitedMs", "heldMs", "lapsedMs", "attempt", "position"] as const;
-const TEXTS = ["owner", "lease", "reason", "by", "mode", "condition", "outcome"] as const;
+const TEXTS = ["owner", "lease", "reason", "by", "mode", "condition", "outcome", "errorName"] as const;
 
 /** Returns the query for the latest lines of a key, as a lock and as a run. The log leaves out the namespace `default`. */
 export function historyQuery(key: string, namespace = "default", most = HISTORY_LINES): string {

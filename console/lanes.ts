@@ -1,6 +1,7 @@
 /** Lines of the log as lanes: for each lease of one key, its wait, its hold and its end, as a picture needs them. Pure. */
 import { deedOf, reasonOf } from "./activity.js";
 import type { KeyHolder, Line } from "./data.js";
+import { tellsFailure } from "./text/run-text.js";
 
 /** The ends of a lease, as a line names them. */
 const ENDS = ["released", "expired", "taken", "broken", "transferred", "cancelled"] as const;
@@ -203,7 +204,7 @@ function next(lane: Lane, line: Line): Lane {
         event,
       );
     case "recorded":
-      return withMoment({ ...lane, owner, ...(line.outcome !== "succeeded" && { hasFailed: true }) }, line, event);
+      return withMoment({ ...lane, owner, ...(tellsFailure(line) && { hasFailed: true }) }, line, event);
     case "breaking":
       return withMoment({ ...lane, owner, broken: brokenBy(line) }, line, event);
     case "offered":

@@ -5,7 +5,7 @@ import type { CliHost, CommandContext, GlobalOptions } from "../context.js";
 import type { BreakOptions, ResetOptions } from "../operate.js";
 import type { LsArgs, RunsArgs } from "./lists.js";
 import { whereIfGiven } from "../connection.js";
-import { count, defaulted, duration, rate, some, time } from "../values.js";
+import { count, defaulted, duration, rate, reason, some, time } from "../values.js";
 import { LISTED_STATES } from "../../console/text/run-text.js";
 import type { Rate } from "../../lib/index.js";
 
@@ -125,7 +125,7 @@ function limitShut(program: Command, host: CliHost): Command {
     .description("Let nothing start from a limit for a time, whoever takes. What was granted before starts all the same.")
     .requiredOption("--for <duration>", "how long, at most 24h", duration)
     .option("--rate <rate>", "its rate, as of limit (default: that of its users; needed if it is full)", rate)
-    .requiredOption("--reason <text>", "why; it is logged")
+    .requiredOption("--reason <text>", "why; it is logged", reason)
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .action(
@@ -148,7 +148,7 @@ function limitReset(program: Command, host: CliHost): Command {
   return command
     .summary("give back all of a limit")
     .description("Give back all that was taken from a limit: the next take may bring other rates.")
-    .requiredOption("--reason <text>", "why; it is logged")
+    .requiredOption("--reason <text>", "why; it is logged", reason)
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .action(
@@ -165,7 +165,7 @@ export function addOperateCommands(program: Command, host: CliHost): void {
   onKey(program.command("break"), "--reason TEXT [options]", 'break ORDER_1231 --reason "its machine is gone"')
     .summary("end a hold that is stuck")
     .description("End a hold that is stuck. It can't be renewed any more; with --drain it ends before its lease does.")
-    .requiredOption("--reason <text>", "why; it is logged")
+    .requiredOption("--reason <text>", "why; it is logged", reason)
     .option("--token <n>", "fencing token of the hold, from show (default: the only hold; a terminal asks first)", count)
     .option("--drain <duration>", "end it by then, by force: then only tokens protect", duration)
     .option("-y, --yes", "don't ask for confirmation")
@@ -175,7 +175,7 @@ export function addOperateCommands(program: Command, host: CliHost): void {
   onKey(program.command("reset"), "--reason TEXT [options]", 'reset report:2026-01-31 --reason "the source was wrong"')
     .summary("forget a run")
     .description("Forget a run that is over or was given up: the next start is a first attempt.")
-    .requiredOption("--reason <text>", "why; it is logged")
+    .requiredOption("--reason <text>", "why; it is logged", reason)
     .option("-y, --yes", "don't ask before a checkpoint is dropped")
     .action(changing(async (context, key: string, options: ResetOptions) => (await import("../operate.js")).reset(key, options, context)));
 }

@@ -4,6 +4,7 @@ import { formatToTenths } from "../../console/text/duration.js";
 import { endOf, factsOf, saying, wordOf } from "../../console/text/held-text.js";
 import { plain } from "../../console/text/plain-text.js";
 import { shortToken } from "../../console/page/words.js";
+import { outcomeText, tellsFailure } from "../../console/text/run-text.js";
 import { cutMiddle } from "../table.js";
 import { type Screen, cutEnd, widthOf } from "../terminal.js";
 
@@ -30,18 +31,18 @@ const COLOURS: Readonly<Record<string, Colour>> = {
 /** The smallest widths of the key, the owner and the details, and the functions that cut them on a screen that is too narrow, in this order. */
 const CUTS = [
   { columns: 16, to: cutMiddle },
-  { columns: 6, to: cutEnd },
+  { columns: 6, to: cutMiddle },
   { columns: 10, to: cutEnd },
 ];
 
 /** Returns the line: the local time, what happened, key, owner, and what else is known. It is cut to the screen's width, if it has one. */
 export function logText(line: LogLine, { columns: room = Infinity, colors }: Screen): string {
-  const { kind, model, id, operateAtMs, owner, outcome } = line;
+  const { kind, model, id, operateAtMs, owner } = line;
   const time = new Date(operateAtMs).toTimeString().slice(0, "00:00:00".length);
   const verb = wordOf(line).padEnd(VERB_CHARS);
   const key = (kind === "run" ? "run " : "") + (model === "" ? id : `${model}_${id}`);
   const rest = within(room - `${time}${GAP}${verb}${GAP}`.length, [key, owner || "-", detailsOf(line).join(", ")].map(plain));
-  const colour = outcome === "failed" ? "red" : COLOURS[verb.trimEnd()];
+  const colour = tellsFailure(line) ? "red" : COLOURS[verb.trimEnd()];
   return [colors.dim(time), colour ? colors[colour](verb) : verb, rest].join(GAP);
 }
 
@@ -62,9 +63,17 @@ function within(room: number, texts: readonly string[]): string {
 }
 
 function detailsOf(line: LogLine): readonly string[] {
-  const { event, fencingToken, attempt, outcome = "", repeated } = line;
+  const { event, fencingToken, attempt, repeated } = line;
   const { why, held } = endOf(line, formatToTenths);
   const token = fencingToken === undefined || event === "ended" || event === "recorded" ? "" : `token ${shortToken(fencingToken)}`;
-  const facts = [token, saying("attempt", attempt), outcome, ...factsOf(line, formatToTenths), why, held, repeated ? "again" : ""];
+  const facts = [
+    token,
+    saying("attempt", attempt),
+    outcomeText(line),
+    ...factsOf(line, formatToTenths),
+    why,
+    held,
+    repeated ? "again" : "",
+  ];
   return facts.filter((fact) => fact !== "");
 }

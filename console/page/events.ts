@@ -2,6 +2,7 @@
 import { useContext, useMemo, useState } from "preact/hooks";
 import { endOf, factsOf, saying, wordOf } from "../text/held-text.js";
 import { plain } from "../text/plain-text.js";
+import { outcomeText } from "../text/run-text.js";
 import { type Deed, type ToldLine, deedOf, isLoss, reasonOf, toldOnce } from "../activity.js";
 import type { Line } from "../data.js";
 import { serviceNowMs } from "./clock.js";
@@ -28,7 +29,7 @@ function toneOf(line: Line): string {
 
 /** Returns the details of a line in words. */
 export function detailsOf(line: Line): string {
-  const { by, fencingToken, attempt, outcome = "", cost, repeated } = line;
+  const { by, fencingToken, attempt, cost, repeated } = line;
   const { why, held } = endOf(line);
   // A break that frees a key gives its reason to the offer that follows.
   const reason = line.event === "offered" ? "" : why;
@@ -36,7 +37,7 @@ export function detailsOf(line: Line): string {
   const facts = [
     reason,
     saying("by", by),
-    outcome,
+    outcomeText(line),
     saying("attempt", attempt),
     saying("cost", cost),
     ...factsOf(line),

@@ -4,7 +4,6 @@ import { formatDuration, formatSeconds, rateText } from "../text/duration.js";
 import { plain } from "../text/plain-text.js";
 import type { LimitData, LimitOfKey, Line } from "../data.js";
 import { type Filling, type Refused, filledBy, fillMs, fullAtMsOf, levelsOf, refusedOf, withSeen } from "../fill.js";
-import { nextInOf } from "../overview.js";
 import { serviceNowMs } from "./clock.js";
 import { ResetLimitDialog } from "./dialog.js";
 import { EventsPanel, SPANS, SpanChoice, useOwnLines } from "./history.js";
@@ -57,18 +56,28 @@ type When = (timeMs: number) => string;
 function saidOf(limit: LimitOfKey | undefined, own: readonly Line[], atMs: number, when: When): string {
   const refused = refusedOf(own);
   const refusal = refused && refusalText(refused, when);
-  const inText = (what: string, ms: number | undefined): string | undefined =>
-    ms === undefined ? undefined : `${what} at ${when(atMs + ms)} (in ${formatSeconds(ms)})`;
-  const clauses = [leftText(limit), limit && nextText(limit, inText), refusal, inText("all is back", limit?.fullInMs)];
+  const inText: InText = (what, ms) => `${what} ${when(atMs + ms)} (in ${formatSeconds(ms)})`;
+  const { fullInMs } = limit ?? {};
+  const back = fullInMs === undefined ? undefined : inText("all is back at", fullInMs);
+  const clauses = [leftText(limit), limit && nextText(limit, inText), refusal, back];
   return clauses.flatMap((clause) => (clause === undefined ? [] : [sentence(clause)])).join(" ");
 }
 
-/** Says when the next may start, as far as that is known. */
-function nextText(limit: LimitOfKey, inText: (what: string, ms: number | undefined) => string | undefined): string | undefined {
-  const { permits, rates } = limit;
-  if (permits && permits.out >= permits.of) return "the next starts once a permit is back";
-  const nextInMs = rates ? nextInOf(limit) : 0;
-  return nextInMs === 0 ? "the next may start now" : inText("the next may start", nextInMs);
+/** Returns a time that comes after some ms in words, behind others. */
+type InText = (what: string, ms: number) => string;
+
+/** Says when the next may start, as far as that is known: it needs a permit, and room in each rate. */
+function nextText({ permits, rates, nextInMs = rates ? undefined : 0 }: LimitOfKey, inText: InText): string | undefined {
+  const once = permits && onceText(permits);
+  if (once !== undefined) return `the next starts once ${once}${nextInMs ? inText(", and not before", nextInMs) : ""}`;
+  if (nextInMs === undefined) return undefined;
+  return nextInMs === 0 ? "the next may start now" : inText("the next may start at", nextInMs);
+}
+
+/** Says what the next waits for beside the rates; undefined if a permit is there for it. */
+function onceText({ out, of, waiting }: NonNullable<LimitOfKey["permits"]>): string | undefined {
+  if (out >= of) return "a permit is back";
+  return waiting > 0 ? "those that wait have started" : undefined;
 }
 
 /** Returns what is left of each rate, and the permits that are out. */

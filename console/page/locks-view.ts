@@ -86,10 +86,11 @@ function NeedsALook(
   const runs = exhausted ? [...exhausted.items, ...exhausted.interrupted] : [];
   const others = data.looksInAll - data.looks.length + Math.max(0, runs.length - LOOKS_MAX);
   if (!isKnown || data.looks.length + runs.length === 0) return null;
+  const read = [...(data.more ? [`${data.read} held keys`] : []), ...(exhausted?.isPart ? ["runs"] : [])];
   return html`<section class="panel looks" aria-label="Needs a look">
     <header>
       <h2>Needs a look</h2>
-      ${data.more && html`<span class="muted">among the ${data.read} held keys that were read</span>`}
+      ${read.length > 0 && html`<span class="muted">among the ${read.join(" and the ")} that were read</span>`}
     </header>
     <ul>
       ${data.looks.map((view) => keyRow(view, sinceOf))} ${runs.slice(0, LOOKS_MAX).map(runRow)}

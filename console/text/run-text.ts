@@ -1,4 +1,5 @@
 /** Runs in a form for people or programs. */
+import type { LogLine } from "../../lib/dynamodb.js";
 import type { RunInspection } from "../../lib/index.js";
 import { formatDuration } from "./duration.js";
 
@@ -19,6 +20,19 @@ export type ListedState = (typeof LISTED_STATES)[number];
 /** Returns why an occurrence of a schedule never runs: `skipped` or `too late`; undefined of any other run. */
 export function neverRuns({ state, errorName = "" }: Pick<RunInspection, "state" | "errorName">): "skipped" | "too late" | undefined {
   return state === "failed" ? NEVER_RUN[errorName] : undefined;
+}
+
+/** The outcome in a line of the log. */
+type ToldOutcome = Pick<LogLine, "outcome" | "errorName">;
+
+/** Returns the outcome in a line of the log: of an occurrence that never runs why, and of a failure the name of its error. */
+export function outcomeText({ outcome, errorName = "" }: ToldOutcome): string {
+  return neverRuns({ state: "failed", errorName }) ?? [outcome, errorName].filter(Boolean).join(" ");
+}
+
+/** True if a line of the log tells of an attempt that failed. */
+export function tellsFailure({ outcome = "succeeded", errorName = "" }: ToldOutcome): boolean {
+  return outcome !== "succeeded" && neverRuns({ state: "failed", errorName }) === undefined;
 }
 
 /** Returns the state that lists the run. */

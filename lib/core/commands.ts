@@ -286,6 +286,8 @@ export interface LeaseEvent {
   /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: Complete["state"];
+  /** For a run that failed: the name of its error, if it has one. */
+  readonly errorName?: string;
   /** It had happened before, and this request only repeated it. */
   readonly repeated?: true;
 }

@@ -51,6 +51,8 @@ export interface LogLine {
   /** For a run: the number of the attempt, and its outcome. */
   readonly attempt?: number;
   readonly outcome?: LeaseEvent["outcome"];
+  /** For a run that failed: the name of its error, if it has one. */
+  readonly errorName?: string;
   readonly reason?: string;
   /** It had happened before, and this request only repeated it, for example after a lost response. */
   readonly repeated?: true;

@@ -219,7 +219,7 @@ describe("a line of its log", () => {
 
   it("is cut to the width of a terminal, and to no other", () => {
     const long = { owner: "o".repeat(50), id: `${"9".repeat(60)}-2026`, reason: "released", heldMs: 1500 } as const;
-    expect(textOf(long, 80)).toMatch(/^22:11:42 {2}released {2}STOCK_9+…9+-2026 {2}o{6,}… {2}held 1\.5s$/);
+    expect(textOf(long, 80)).toMatch(/^22:11:42 {2}released {2}STOCK_9+…9+-2026 {2}o+…o+ {2}held 1\.5s$/);
     expect(textOf(long, 80).length).toBe(80);
     expect(textOf(long)).toContain(`STOCK_${long.id}  ${long.owner}  held 1.5s`);
   });
@@ -232,7 +232,11 @@ describe("a line of its log", () => {
     expect(coloured({ reason: "expired" })).toContain(red("lost    "));
     expect(coloured({ reason: "broken" })).toContain(red("broken  "));
     expect(coloured({ reason: "cancelled" })).toContain(yellow("gave up "));
+    expect(coloured({ event: "recorded", outcome: "failed", errorName: "FinalError" })).toMatch(/recorded.* failed FinalError$/);
     expect(coloured({ event: "recorded", outcome: "failed" })).toContain(red("recorded"));
+    const skipped = coloured({ event: "recorded", outcome: "failed", errorName: "TickSkipped" });
+    expect(skipped).toMatch(/ skipped$/);
+    expect(skipped).not.toContain(red("recorded"));
   });
 });
 

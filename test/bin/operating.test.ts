@@ -67,10 +67,23 @@ describe("break", () => {
       expect(which.stderr).toMatch(
         new RegExp(`token ${fencingToken}, held for \\w+\\): if broken, its hold is over: the key stays held by`),
       );
-    const named = ["break", "several", "--reason", "stuck", "--drain", "0s", "--token", String(two.fencingToken)];
-    expect(await json(...named)).toEqual({ key: "several", fencingToken: two.fencingToken, breakInMs: 0 });
+    const three = await service.locks.acquire("several", { mode: "shared" });
+    const named = ["break", "several", "--reason", "stuck", "--drain", "0s", "--token"];
+    expect(await json(...named, String(three.fencingToken))).toEqual({
+      key: "several",
+      fencingToken: three.fencingToken,
+      owner: expect.any(String) as string,
+      breakInMs: 0,
+    });
+    const giveUp = new AbortController();
+    const waits = service.locks.acquire("several", { signal: giveUp.signal }).catch(() => undefined);
+    while ((await service.locks.inspect("several")).waiters.length === 0);
+    const { stdout } = await holdfast(...named, String(two.fencingToken));
+    expect(stdout).toMatch(/ is over now; its hold is over: the key stays held by \S+, and nobody who waits gets in; its holder learns /);
     expect((await service.locks.inspect("several")).holders).toMatchObject([{ fencingToken: one.fencingToken }]);
     expect(one.isHeld()).toBe(true);
+    giveUp.abort();
+    await waits;
   });
 
   it("as JSON says whose it was", async () => {

@@ -171,6 +171,22 @@ describe("watch on a terminal", () => {
     await terminal.ended;
   });
 
+  it("has the key first that is waited for", async () => {
+    for (const name of ["waited:1", "waited:2"]) await service.locks.acquire(name);
+    const giveUp = new AbortController();
+    const waits = service.locks
+      .scope("the one who waits")
+      .acquire("waited:2", { waitMs: 60_000, signal: giveUp.signal })
+      .catch(() => undefined);
+    while ((await service.locks.inspect("waited:2")).waiters.length === 0);
+    const terminal = inTerminal(["watch", "waited:", "--interval", "1h"], service.env, { columns: 80, rows: 10 });
+    await terminal.showed(/waited:2[^]*waited:1/);
+    terminal.type("\u0003");
+    await terminal.ended;
+    giveUp.abort();
+    await waits;
+  });
+
   it("says how old the rows are while nobody answers", async () => {
     const away = await serve();
     await away.locks.acquire("seen");

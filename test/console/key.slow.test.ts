@@ -268,12 +268,36 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
     await page.locator(".lane line.wait").waitFor({ state: "attached" });
     expect(await wait.getAttribute("rx")).toBe("2");
     expect(await page.locator("rect.hold.cut").count()).toBe(0);
-    // A day goes back to yesterday, so its times have dates, in place of seconds.
+    // The times of a day have no seconds, and a date where they are yesterday's.
     await page.getByRole("button", { name: "1d", exact: true }).click();
-    const dated = /^[A-Z][a-z]{2} \d+, \d\d:\d\d$/;
-    await page.locator(".axis text", { hasText: dated }).first().waitFor();
-    expect(await page.locator(".legend path.moment").count()).toBe(3);
+    const short = /^(?:[A-Z][a-z]{2} \d+, )?\d\d:00$/;
+    await page.locator(".axis text", { hasText: short }).first().waitFor();
+    const signs = page.locator(".legend li").filter({ has: page.locator("path.moment") });
+    expect(await signs.allTextContents()).toEqual(["offered or changed", "break began", "outcome recorded"]);
     await page.getByText("renewed, since this page was opened").waitFor();
+  });
+
+  it("opens on all that is known where the last lease ended before the latest minute", async () => {
+    const atMs = Date.now();
+    const lines = new RecentLines(atMs - 9 * MINUTE_MS);
+    const who = {
+      namespace: "default",
+      kind: "lock",
+      model: "",
+      id: "IDLE",
+      principal: "p",
+      requestId: "r",
+      owner: "early",
+      lease: "1",
+    } as const;
+    lines.add({ ...who, event: "granted", operateAtMs: atMs - 5 * MINUTE_MS, fencingToken: 1 });
+    lines.add({ ...who, event: "ended", operateAtMs: atMs - 4 * MINUTE_MS, fencingToken: 1, heldMs: MINUTE_MS, reason: "released" });
+    const page = await consoles.open(`${await consoles.serve({ lines })}#/locks/IDLE`);
+    await page.locator(".lane rect.hold.held").waitFor();
+    expect(await page.locator(".spans button[aria-pressed=true]").textContent()).toBe("all");
+    expect(await page.locator(".lane title").textContent()).toBe("early, held 1m, token 1, released");
+    await page.getByRole("button", { name: "1m", exact: true }).click();
+    await page.getByText("the log has no lease of this time").waitFor();
   });
 
   it("claims nothing without a log: it says where the history is, and draws what the query finds", async () => {
@@ -334,6 +358,10 @@ describe.skipIf(CHROMIUM === undefined)("the page of one key in Chromium (skippe
       await page.unroute("**/console/api/**");
       await page.getByRole("button", { name: "Try again now" }).click();
       await page.getByText("Held by checkout-7").waitFor();
+      const lanes = await page.locator(".lane title").allTextContents();
+      expect(lanes).toEqual([
+        expect.stringMatching(new RegExp(`^checkout-7, (waited [^,]+, )?held \\S+( \\S+)? so far, token ${lease.fencingToken}$`)),
+      ]);
       await lease.release();
     });
   });

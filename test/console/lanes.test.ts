@@ -176,7 +176,14 @@ describe("lanes", () => {
       line(9, "ended", "a", { ...token(1), heldMs: 9, reason: "released" }),
       line(9, "recorded", "a", { attempt: 2, outcome: "succeeded" }),
     ]);
-    expect([lane?.hold?.attempt, lane?.moments]).toEqual([2, [{ atMs: 9, kind: "recorded" }]]);
+    expect([lane?.hold?.attempt, lane?.moments, lane?.hasFailed]).toEqual([2, [{ atMs: 9, kind: "recorded" }], undefined]);
+  });
+
+  it("tell a failed attempt from an occurrence that never ran", () => {
+    const lanes = (["", "FinalError", "TickSkipped", "TickTooLate"] as const).map((errorName) =>
+      lanesOf([line(0, "granted", "a", token(1)), line(9, "recorded", "a", { outcome: "failed", errorName })]),
+    );
+    expect(lanes.map(([lane]) => lane?.hasFailed)).toEqual([true, true, undefined, undefined]);
   });
 
   it("stand with the holders above, then who waits, then what is over; a long queue is one lane", () => {

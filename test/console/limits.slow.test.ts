@@ -36,7 +36,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
       ];
       await locks.limiter("partner-api", { rates }).take({ cost: 2 });
       const large = { count: 1_000_000, perMs: 24 * HOUR_MS, burst: 1_000_000 };
-      const sms = { rates: [{ count: 60, perMs: HOUR_MS, burst: 2 }], concurrent: 2 };
+      const sms = { rates: [{ count: 1, perMs: HOUR_MS, burst: 2 }], concurrent: 2 };
       await locks.limiter("sms", sms).take({ cost: 2 });
       await locks
         .limiter("sms", sms)
@@ -45,6 +45,7 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
       await locks.acquire("sms", { owner: "mailer-1", limit: 2, permits: 2 });
       await locks.tryAcquire("sms", { owner: "mailer-2", limit: 2 });
       void locks.acquire("sms", { owner: "mailer-3", limit: 2, waitMs: 600_000 }).catch(() => undefined);
+      await locks.limiter("daily", { rates: [{ count: 1, perMs: 24 * HOUR_MS, burst: 1 }] }).take();
       await locks.limiter("tokens_user~401231_of-a-tenant-with-a-long-name", { rates: [large, large, large] }).take({ cost: 700_000 });
     });
 
@@ -72,10 +73,10 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
         for (const width of [1200, 360]) {
           const page = await consoles.open(`${here}#/limits/sms`, { colorScheme, viewport: { width, height: 800 } });
           const said = new RegExp(
-            String.raw`^\d of 2 left, all 2 permits are out; 1 waits\. The next starts once a permit is back\. Refused 2 times since ${TIME}, mailer-2 among them\. All is back at ${TIME} \(in [\dms ]+\)\.$`,
+            String.raw`^0 of 2 left, all 2 permits are out; 1 waits\. The next starts once a permit is back, and not before ${TIME} \(in [\dhms ]+\)\. Refused 2 times since ${TIME}, mailer-2 among them\. All is back at ${TIME} \(in [\dhms ]+\)\.$`,
           );
           await page.getByText(said).waitFor();
-          await page.getByRole("img", { name: /61 in 1h \(bursts of 2\): \d of 2 left now/ }).waitFor();
+          await page.getByRole("img", { name: /2 in 1h \(bursts of 2\): 0 of 2 left now/ }).waitFor();
           const holders = page.getByRole("region", { name: "Holders" });
           expect(await holders.getByText("mailer-1").count()).toBe(1);
           expect(await page.getByRole("region", { name: "Queue" }).getByText("mailer-3").count()).toBe(1);
@@ -87,6 +88,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's limits in Chromium (skipp
           expect(await faultsOf(page)).toEqual([]);
           await page.close();
         }
+        const daily = await consoles.open(`${here}#/limits/daily`);
+        // In 24 h it is tomorrow.
+        await daily.getByText(/^0 of 1 left\. The next may start at [A-Z][a-z]{2} \d+, \d\d:\d\d:\d\d \(in (1d|23h [^)]+)\)\./).waitFor();
         const page = await consoles.open(`${here}#/limits/never`);
         await page.getByText("Not in use: all is back, or it was never used.").waitFor();
       },

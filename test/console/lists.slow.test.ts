@@ -95,11 +95,11 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     const fine = { ...late, key: "FINE", holders: [{ ...holder, remainingMs: 29_000 }] };
     const list = ({ cursor = "0" }: { readonly cursor?: string }) =>
       Promise.resolve({ namespace: "default", items: cursor === "0" ? [late, fine] : [], cursor: String(Number(cursor) + 1) });
-    const none = () => Promise.resolve({ namespace: "default", items: [] });
-    const operator = { health: () => locks.health(), list, runs: { list: none } } as unknown as Operator;
+    const endless = ({ cursor = "0" }: { readonly cursor?: string }) => Promise.resolve({ items: [], cursor: String(Number(cursor) + 1) });
+    const operator = { health: () => locks.health(), list, runs: { list: endless } } as unknown as Operator;
     const page = await open(`${await consoles.serve({ locks: operator, canChange: false })}#/locks`);
     const looks = page.getByRole("region", { name: "Needs a look" });
-    await looks.getByText("among the 2 held keys that were read").waitFor();
+    await looks.getByText("among the 2 held keys and the runs that were read").waitFor();
     expect(await looks.innerText()).toMatch(/LATE\s+Held by old since /);
     expect(await looks.getByRole("listitem").count()).toBe(1);
   });
@@ -187,7 +187,9 @@ describe.skipIf(CHROMIUM === undefined)("the console's lists in Chromium (skippe
     const error = JSON.stringify({ message: "the partner answered with a page of its own ".repeat(60) });
     const run = { key: "REFUND_LONG", state: "failed", retryable: true, attempt: 5, fencingToken: 1, owner: "worker-3", error };
     const page = await open("about:blank", { viewport: { width: 1000, height: 800 } });
-    await page.route("**/console/api/exhausted?**", (route) => route.fulfill({ json: { items: [run], interrupted: [], more: false } }));
+    await page.route("**/console/api/exhausted?**", (route) =>
+      route.fulfill({ json: { items: [run], interrupted: [], more: false, isPart: false } }),
+    );
     await page.goto(`${here}#/runs?state=failed`);
     const row = page.getByRole("row", { name: "REFUND_LONG" });
     const linesOf = (element: Element) => element.getBoundingClientRect().height / parseFloat(getComputedStyle(element).lineHeight);

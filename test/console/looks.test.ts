@@ -118,7 +118,7 @@ describe("a look", () => {
       ["e", true],
       ["f", undefined],
     ]);
-    expect(seen).toMatchObject({ interrupted: [{ key: "cut" }] });
+    expect(seen).toMatchObject({ interrupted: [{ key: "cut" }], isPart: false });
     expect([states, seen.requests]).toEqual([["failed", "interrupted"], 7]);
   });
 });

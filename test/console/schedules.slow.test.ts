@@ -79,6 +79,22 @@ describe.skipIf(CHROMIUM === undefined)("a schedule's page in Chromium (skipped 
     await expect.poll(last).toEqual([[keyOf(2), "failed FinalError", "over"], late, skipped]);
   });
 
+  it("has a page for an occurrence that never ran, which draws and tells no failure; control: one that failed", async () => {
+    const page = await consoles.open("about:blank");
+    for (const [day, word, failures] of [
+      [0, "skipped", 0],
+      [1, "too late", 0],
+      [2, "failed FinalError", 1],
+    ] as const) {
+      await page.goto(`${consoles.here}#/runs/nightly_${at(day).toISOString()}`);
+      await page.getByRole("heading", { name: `nightly_${at(day).toISOString()}` }).waitFor();
+      await page.locator(".lane title").first().waitFor({ state: "attached" });
+      expect([word, await page.locator(".lane rect.failed").count()]).toEqual([word, failures]);
+      const recorded = page.getByRole("row", { name: "recorded" });
+      expect(await recorded.textContent()).toMatch(new RegExp(`${word}, attempt 1`));
+    }
+  });
+
   it("leads to the run of each, by the keyboard too, and from there back to the schedule", async () => {
     const page = await consoles.open(`${consoles.here}#/runs?find=nightl`);
     await page.getByText("nightly_").first().waitFor();

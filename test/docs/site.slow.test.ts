@@ -308,8 +308,8 @@ describe.skipIf(!HAS_PACKAGES)("the site, if `npm ci --prefix docs/site` install
       await page.close();
     });
 
-    /** The home page, tables, code, the largest page, and figures. */
-    const SEEN = ["/", "/docs/errors", "/docs/start-here", "/docs/sdk", "/docs/costs"];
+    /** The home page, tables, code, the largest page, figures, pictures, and an index. */
+    const SEEN = ["/", "/docs/errors", "/docs/start-here", "/docs/sdk", "/docs/costs", "/docs/protocol", "/docs/console", "/docs/recipes"];
     const LOOKS = ["light", "dark"] as const;
     const WIDTHS_PX = [1280, 390];
     it.each(SEEN.flatMap((path) => LOOKS.flatMap((look) => WIDTHS_PX.map((width) => [path, look, width] as const))))(

@@ -52,6 +52,15 @@ describe("a line", () => {
     ]);
   });
 
+  it("has the name of an error, and nothing else of it", async () => {
+    const { ask, leaseId, newLines } = await running();
+    const error = { name: "FinalError", message: "card 4711 declined" };
+    await ask(COMPLETE_RUN, { key: KEY, leaseId, body: { state: "failed", error, retryable: false } });
+    const [, recorded] = newLines();
+    expect(recorded).toMatchObject({ event: "recorded", outcome: "failed", errorName: "FinalError" });
+    expect(JSON.stringify(recorded)).not.toContain("4711");
+  });
+
   it("says that the lease had run out when its outcome came late", async () => {
     const { ask, leaseId, clock, newLines } = await running();
     await clock.advance(LEASE_MS);

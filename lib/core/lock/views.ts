@@ -291,7 +291,7 @@ export interface RunView {
 const NAME_CHARS = 64;
 
 /** Returns the name of a stored error, if its text is in the record. */
-function errorNameOf(text: string | undefined): string | undefined {
+export function errorNameOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const { name } = (JSON.parse(text) ?? {}) as { readonly name?: unknown };
   return typeof name === "string" && name !== "" ? name.slice(0, NAME_CHARS) : undefined;

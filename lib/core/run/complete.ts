@@ -14,11 +14,11 @@ import type { Hold, LockRecord, LockPolicy, Outcome, Run } from "../record.js";
 import { completedTtlAtSec, isStored, isOver, refuseUnkept } from "./run.js";
 import type { ClockReading } from "../time.js";
 import { isLive } from "../lock/expiry.js";
-import { leaseLost } from "../lock/views.js";
+import { errorNameOf, leaseLost } from "../lock/views.js";
 
 /** Decides a completion: recorded, replayed or refused. */
 export function complete(record: LockRecord | undefined, command: Complete, reading: ClockReading, policy: LockPolicy): Decision<Complete> {
-  const { leaseId, principal, state, payload } = command;
+  const { leaseId, principal, payload } = command;
   const hold = record && holdOf(record, leaseId);
   if (!record?.run || !hold) return completeWithoutHold(record, command, reading);
   if (hold.principal !== principal) return { answer: refuse("forbidden"), events: [] };
@@ -31,7 +31,7 @@ export function complete(record: LockRecord | undefined, command: Complete, read
     ttlAtSec: completedTtlAtSec(record, run.outcome.keptUntilMs ?? 0, reading, policy),
   });
   const { owner, fencingToken } = hold;
-  const recorded: LeaseEvent = { event: "recorded", leaseId, owner, principal, fencingToken, attempt: run.attempt, outcome: state };
+  const recorded: LeaseEvent = { ...recordedEvent(command), owner, fencingToken, attempt: run.attempt };
   return { answer: { ok: true, how: "recorded" }, next, events: [endedEvent(leaseId, hold, ending, reading), recorded] };
 }
 
@@ -65,7 +65,7 @@ function completed(
 export function completeWithoutHold(record: LockRecord | undefined, command: Complete, reading: ClockReading): Decision<Complete> {
   const { leaseId, principal, state, payload, omitted } = command;
   const { run } = record ?? {};
-  const replay: LeaseEvent = { event: "recorded", leaseId, owner: "", principal, outcome: state, repeated: true };
+  const replay: LeaseEvent = { ...recordedEvent(command), repeated: true };
   if (!run?.outcome || !isSameLeaseId(run.outcome.recordedBy, leaseId)) {
     const before = record?.tombstones.find((ended) => isSameLeaseId(ended.leaseId, leaseId));
     if (before?.outcome === outcomeDigest(command)) return { answer: { ok: true, how: "replayed" }, events: [replay] };
@@ -78,6 +78,11 @@ export function completeWithoutHold(record: LockRecord | undefined, command: Com
   if (!isSame) return { answer: refuse("outcome-differs"), events: [] };
   const attempt = recorded === run.state ? { attempt: run.attempt } : {};
   return { answer: { ok: true, how: "replayed" }, events: [{ ...replay, ...attempt }] };
+}
+
+function recordedEvent({ leaseId, principal, state, payload }: Complete): LeaseEvent {
+  const errorName = state === "succeeded" ? undefined : errorNameOf(payload?.text);
+  return { event: "recorded", leaseId, owner: "", principal, outcome: state, ...(errorName !== undefined && { errorName }) };
 }
 
 /** Returns the digest that identifies a lease's outcome: its principal and its content. */
