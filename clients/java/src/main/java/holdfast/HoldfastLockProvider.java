@@ -28,7 +28,7 @@ public final class HoldfastLockProvider implements ExtensibleLockProvider {
 
   private final Requests requests;
 
-  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set */
+  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set, HoldfastException if it names several */
   public HoldfastLockProvider(Signer signer) {
     this(Requests.url(System.getenv()), signer);
   }

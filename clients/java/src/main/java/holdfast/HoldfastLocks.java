@@ -28,7 +28,7 @@ public final class HoldfastLocks implements AutoCloseable {
   private final Requests requests;
   private final Set<HoldfastLock> held = ConcurrentHashMap.newKeySet();
 
-  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set */
+  /** For the service that the environment variable HOLDFAST_URL names. @throws IllegalArgumentException if it isn't set, HoldfastException if it names several */
   public HoldfastLocks(Signer signer) {
     this(Requests.url(System.getenv()), signer);
   }

@@ -57,10 +57,15 @@ final class Requests {
     this.wallClock = wallClock;
   }
 
-  /** Returns HOLDFAST_URL. @throws IllegalArgumentException if it isn't set */
+  /** Returns HOLDFAST_URL. @throws IllegalArgumentException if it isn't set, HoldfastException if it names several services */
   static URI url(Map<String, String> environment) {
     var url = environment.get("HOLDFAST_URL");
     if (url == null || url.isEmpty()) throw new IllegalArgumentException("url: name the service, or set HOLDFAST_URL");
+    int comma = url.indexOf(',');
+    if (comma >= 0) {
+      var first = url.substring(0, comma).strip();
+      throw Problem.notConfigured("HOLDFAST_URL names several services, and this client uses one: give it the first as its url, " + first).asException();
+    }
     return URI.create(url);
   }
 

@@ -82,6 +82,14 @@ class ShedLockTest {
   }
 
   @Test
+  void namesTheFirstOfSeveralServicesAsTheOneToGive() {
+    var both = Map.of("HOLDFAST_URL", "https://east.example.com/api,https://west.example.com/api");
+    assertThatThrownBy(() -> Requests.url(both))
+        .isInstanceOfSatisfying(HoldfastException.class, refused -> assertThat(refused.code()).isEqualTo("not-configured"))
+        .hasMessageEndingWith("this client uses one: give it the first as its url, https://east.example.com/api");
+  }
+
+  @Test
   void makesAnotherKeyOfEachName() {
     var one = provider.lock(config("nightly report/ä", Duration.ofSeconds(5), Duration.ZERO)).orElseThrow();
     assertThat(HoldfastLockProviderTest.inspected("nightly~20report~2F~C3~A4")).contains("\"holders\":[{");
