@@ -103,6 +103,7 @@ export class LockService extends Construct {
       regions: { replicas: replicas.filter((one) => one !== region), witness: first.#props.regions?.witness },
     });
     service.node.addDependency(first.table);
+    if (first.#encryptionKey && !props.encryptionKey) Annotations.of(service).addWarningV2("holdfast:inRegion:encryptionKey", NO_KEY);
     // The stream of the first one's replica has every write, and its agent tells in all Regions (decision 117).
     if (first.agent && streamOf(first.table) !== undefined)
       Annotations.of(service).acknowledgeWarning(NO_STREAM_WARNING, "the first service's agent reads the stream");
@@ -194,6 +195,7 @@ export class LockService extends Construct {
     if (via === "api") return this.#grantCalls(client, ["acquire", "hold"], prefix);
     if (via !== ("function-url" as string)) throw new Error(`via: ${JSON.stringify(via)} given; it must be "api" or "function-url"`);
     const { url, rights } = this.#functionUrls().at(prefix);
+    if (this.#replicas) Annotations.of(this).addWarningV2("holdfast:grantClient:regions", UNLISTED);
     return this.#grantUrl(client, url, rights, prefix);
   }
 
@@ -331,6 +333,14 @@ export class LockService extends Construct {
     return rights.map((right) => Grant.addToPrincipal({ grantee: client, ...right })).reduce((all, one) => all.combine(one));
   }
 }
+
+const UNLISTED =
+  "grantClient: the table lists no function URLs, so a process that begins while its first Region is silent gets no lock by them: " +
+  'grant via: "api" to clients that must begin then';
+
+const NO_KEY =
+  "inRegion: the first service knows a customer's key, and one is for a Region: give encryptionKey, the table's key in this Region, or the " +
+  "functions may not use the table";
 
 const NO_PREFIX =
   "prefix: is not an option of grantDirect: IAM sees the partition keys of a table, which have the namespace and not the lock's key; " +

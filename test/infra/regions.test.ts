@@ -1,7 +1,7 @@
 /** A table in several Regions: its rules, the service of each Region on it, and their rights. The recorded templates have the rest. */
-import { type Stack as CdkStack, CfnOutput, Stack } from "aws-cdk-lib";
+import { type Stack as CdkStack, Annotations, CfnOutput, Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
-import { AttributeType, MultiRegionConsistency, StreamViewType, Table, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AttributeType, MultiRegionConsistency, StreamViewType, Table, TableEncryptionV2, TableV2 } from "aws-cdk-lib/aws-dynamodb";
 import { AccountRootPrincipal, Role } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
 import { Code, Function as LambdaFunction, Runtime } from "aws-cdk-lib/aws-lambda";
@@ -301,6 +301,7 @@ describe("the services of two Regions on one table", () => {
       service.grantClient(shop, { via: "function-url" });
       new CfnOutput(Stack.of(service), "FunctionUrl", { value: service.functionUrlFor() });
     }
+    Annotations.of(app).acknowledgeWarning("holdfast:grantClient:regions");
     app.synth();
     for (const template of [east, ohio].map((stack) => Template.fromStack(stack))) {
       const host = (template.toJSON() as { Outputs: Record<string, { Value: unknown }> }).Outputs["FunctionUrl"]!.Value;
@@ -314,6 +315,41 @@ describe("the services of two Regions on one table", () => {
     const [, { Properties }] = all(Template.fromStack(shopStack), "AWS::Lambda::Function").find(([id]) => id.startsWith("Shop"))!;
     const list = JSON.stringify(Properties.Environment.Variables.HOLDFAST_URL);
     expect(list).toMatch(/us-?east-?1.*UrlAlias.*FunctionUrl.*,.*us-?east-?2.*UrlAlias.*FunctionUrl/i);
+  });
+
+  it.each<[which: string, regions: RegionsOptions | undefined, count: number]>([
+    ["in several Regions", US, 1],
+    ["in one Region", undefined, 0],
+  ])("warn of a grant by function URLs of a table %s: it doesn't list them", (_which, regions, count) => {
+    const stack = new Stack(newApp(), "locks", { env: { region: "us-east-1" } });
+    const service = new LockService(stack, "Locks", { regions, functionUrl: { reservedConcurrency: 20 } });
+    for (const name of ["One", "Two"])
+      service.grantClient(new Role(stack, name, { assumedBy: new AccountRootPrincipal() }), { via: "function-url" });
+    expect(warningsOf(stack).filter((text) => text.startsWith("grantClient: the table lists no function URLs"))).toHaveLength(count);
+  });
+
+  const keyIn = (stack: Stack): Key => new Key(stack, "Key");
+  it.each<[which: string, isEncrypted: boolean, keyFor: (stack: Stack) => Key | undefined, count: number]>([
+    ["and the second knows none", true, () => undefined, 1],
+    ["and the second knows its Region's", true, keyIn, 0],
+    ["but none does", false, () => undefined, 0],
+  ])("warn if a customer's key encrypts the table, %s", (_which, isEncrypted, keyFor, count) => {
+    const app = newApp();
+    const [east, ohio] = ["us-east-1", "us-east-2"].map((region) => new Stack(app, `locks-${region}`, { env: { region } })) as [
+      Stack,
+      Stack,
+    ];
+    const arn = "arn:aws:kms:us-east-2:111122223333:key/k";
+    const encryption = isEncrypted && { encryption: TableEncryptionV2.customerManagedKey(keyIn(east), { "us-east-2": arn }) };
+    const first = new LockService(east, "Locks", {
+      regions: US,
+      table: new TableV2(east, "Mine", { ...STRONG, tableName: "locks", ...encryption }),
+    });
+    LockService.inRegion(ohio, "Locks", first, { encryptionKey: keyFor(ohio) });
+    expect(warningsOf(ohio).filter((text) => text.startsWith("inRegion: the first service knows a customer's key"))).toHaveLength(count);
+    Annotations.of(app).acknowledgeWarning("holdfast:inRegion:encryptionKey");
+    const rights = JSON.stringify(all(Template.fromStack(ohio), "AWS::IAM::Role"));
+    expect(rights.includes("kms:Decrypt")).toBe(keyFor === keyIn);
   });
 
   it.each<[what: string, region: string, regions: RegionsOptions | undefined, message: RegExp]>([
