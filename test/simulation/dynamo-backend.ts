@@ -39,9 +39,13 @@ export interface DynamoBackend extends Backend {
 
 /** One table, shared by the processes of a history. */
 // Over 60 lines: one model or one server, whose parts share its state.
-export function dynamoBackend({ world, random, faultProfile, oracle }: Surroundings, inRegions = false): DynamoBackend {
+export function dynamoBackend(
+  { world, random, faultProfile, oracle }: Surroundings,
+  inRegions = false,
+  areBothRefused = false,
+): DynamoBackend {
   const table = new DynamoTable({ tableName: TABLE_NAME, ...TABLE }, () => world.nowMs);
-  const regions = inRegions ? simulatedRegions(table, { world, random, faultProfile }) : undefined;
+  const regions = inRegions ? simulatedRegions(table, { world, random, faultProfile, areBothRefused }) : undefined;
   // The processes are in the Regions by turns.
   let processes = 0;
   const nextDoor = (): Door | undefined => regions?.doors[processes++ % regions.doors.length];

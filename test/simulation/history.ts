@@ -19,6 +19,7 @@ import { drawKinds, withKinds } from "./clients/kinds.js";
 import { checkLimits } from "./clients/limits.js";
 import { checkLongRun } from "./clients/long-run.js";
 import { checkRegions } from "./clients/regions.js";
+import { isBothRefused } from "./regions.js";
 import { releaseAll, withMischief } from "./clients/mischief.js";
 import { Network } from "./network.js";
 import { Oracle } from "./oracles/oracle.js";
@@ -130,7 +131,9 @@ async function lived(
   const bounds = [() => world.nowMs, mostBehindMs(mix, direct > 0), mayDisagree(mix, direct > 0), inRegions] as const;
   const oracle = timeline ? new TellingOracle(timeline, ...bounds) : new Oracle(...bounds);
   const around = { world, random, faultProfile, oracle };
-  const dynamo = isOnTable ? dynamoBackend(around, inRegions) : undefined;
+  const areBothRefused = inRegions && isBothRefused(seed);
+  oracle.judgesLiveness = !areBothRefused;
+  const dynamo = isOnTable ? dynamoBackend(around, inRegions, areBothRefused) : undefined;
   const backend = dynamo ?? memoryBackend(around);
   const gateways = Array.from(
     { length: GATEWAYS },
@@ -185,6 +188,8 @@ async function lived(
       await spells();
       await healed();
     }
+    // The scenes have Regions of their own, with one of the other rules.
+    oracle.judgesLiveness = true;
     const { coverage } = oracle;
     coverage.conflicts += dynamo?.regions?.conflicts() ?? 0;
     for (const scene of inRegions ? SCENES_IN_REGIONS : SCENES) {
