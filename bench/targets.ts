@@ -190,7 +190,8 @@ function ofLeases(all: readonly LeaseFigures[]): readonly Target[] {
 }
 
 function ofGrowth(points: readonly GrowthPoint[], crowds: readonly CrowdFigures[]): readonly Target[] {
-  const series = [...new Set(points.map((point) => point.of))];
+  // What writes nothing is a list, which grows with what it lists.
+  const series = [...new Set(points.filter(({ writeUnits }) => writeUnits > 0).map((point) => point.of))];
   const rows = series.flatMap((of) => {
     const own = points.filter((point) => point.of === of);
     const [first, last] = [own[0]!, own.at(-1)!];
