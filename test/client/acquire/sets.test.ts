@@ -196,7 +196,9 @@ describe("acquiring a set", () => {
   });
 
   it("says what else than held it was refused for", async () => {
-    const { locks, rival } = createHarness();
+    const { locks, rival, wire } = createHarness();
+    wire.next("acquireSet", { instead: refuse("key-full") });
+    await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ code: "key-full" });
     await rival.acquire("B", { limit: 2 });
     await expect(locks.tryAcquireAll(KEYS)).rejects.toMatchObject({ name: "LockError", code: "limit-mismatch" });
     await expect(locks.acquireAll(KEYS)).rejects.toMatchObject({ code: "limit-mismatch" });
