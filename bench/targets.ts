@@ -190,7 +190,7 @@ function ofLeases(all: readonly LeaseFigures[]): readonly Target[] {
 }
 
 function ofGrowth(points: readonly GrowthPoint[], crowds: readonly CrowdFigures[]): readonly Target[] {
-  // What writes nothing is a list, which grows with what it lists.
+  // A list writes nothing, and grows with the keys that it lists.
   const series = [...new Set(points.filter(({ writeUnits }) => writeUnits > 0).map((point) => point.of))];
   const rows = series.flatMap((of) => {
     const own = points.filter((point) => point.of === of);

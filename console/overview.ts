@@ -124,7 +124,14 @@ export function limitsInUse(taken: readonly LimitView[], held: readonly Inspecti
   return [...limits.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** Returns the time until the next may start, in ms; undefined if that is not known, as while all permits are out: nobody knows when one comes back. */
-export function nextInOf({ nextInMs, permits }: LimitInUse): number | undefined {
-  return permits && permits.out >= permits.of ? undefined : nextInMs;
+/** Returns why the next can't have a permit yet, however much the rates allow: all are out, or others wait before it; undefined if it can. */
+export function permitWaitOf({ permits }: LimitInUse): "all out" | "others wait" | undefined {
+  if (!permits) return undefined;
+  if (permits.out >= permits.of) return "all out";
+  return permits.waiting > 0 ? "others wait" : undefined;
+}
+
+/** Returns the time until the next may start, in ms; undefined if that is not known, as while it waits for a permit: nobody knows when one comes back. */
+export function nextInOf(limit: LimitInUse): number | undefined {
+  return permitWaitOf(limit) === undefined ? limit.nextInMs : undefined;
 }

@@ -4,6 +4,7 @@ import { formatDuration, formatSeconds, rateText } from "../text/duration.js";
 import { plain } from "../text/plain-text.js";
 import type { LimitData, LimitOfKey, Line } from "../data.js";
 import { type Filling, type Refused, filledBy, fillMs, fullAtMsOf, levelsOf, refusedOf, withSeen } from "../fill.js";
+import { permitWaitOf } from "../overview.js";
 import { serviceNowMs } from "./clock.js";
 import { ResetLimitDialog } from "./dialog.js";
 import { EventsPanel, SPANS, SpanChoice, useOwnLines } from "./history.js";
@@ -52,6 +53,9 @@ export function LimitView(props: OneProps): Content {
 /** Returns a time in words. */
 type When = (timeMs: number) => string;
 
+/** Returns a time that comes after some ms in words, behind others. */
+type InText = (what: string, ms: number) => string;
+
 /** Returns the state of a limit as sentences: what is left, when the next may start, who was refused, and when all is back. */
 function saidOf(limit: LimitOfKey | undefined, own: readonly Line[], atMs: number, when: When): string {
   const refused = refusedOf(own);
@@ -63,21 +67,17 @@ function saidOf(limit: LimitOfKey | undefined, own: readonly Line[], atMs: numbe
   return clauses.flatMap((clause) => (clause === undefined ? [] : [sentence(clause)])).join(" ");
 }
 
-/** Returns a time that comes after some ms in words, behind others. */
-type InText = (what: string, ms: number) => string;
+/** The end of a wait for a permit. */
+const PERMIT_COMES = { "all out": "a permit is back", "others wait": "those that wait have started" } as const;
 
 /** Says when the next may start, as far as that is known: it needs a permit, and room in each rate. */
-function nextText({ permits, rates, nextInMs = rates ? undefined : 0 }: LimitOfKey, inText: InText): string | undefined {
-  const once = permits && onceText(permits);
-  if (once !== undefined) return `the next starts once ${once}${nextInMs ? inText(", and not before", nextInMs) : ""}`;
+function nextText(limit: LimitOfKey, inText: InText): string | undefined {
+  const wait = permitWaitOf(limit);
+  // A limit without rates has permits alone.
+  const nextInMs = limit.rates ? limit.nextInMs : 0;
+  if (wait !== undefined) return `the next starts once ${PERMIT_COMES[wait]}${nextInMs ? inText(", and not before", nextInMs) : ""}`;
   if (nextInMs === undefined) return undefined;
   return nextInMs === 0 ? "the next may start now" : inText("the next may start at", nextInMs);
-}
-
-/** Says what the next waits for beside the rates; undefined if a permit is there for it. */
-function onceText({ out, of, waiting }: NonNullable<LimitOfKey["permits"]>): string | undefined {
-  if (out >= of) return "a permit is back";
-  return waiting > 0 ? "those that wait have started" : undefined;
 }
 
 /** Returns what is left of each rate, and the permits that are out. */

@@ -125,7 +125,7 @@ function axis(
   height: number,
   { nowMs, place, isUtc }: Pick<Picture, "nowMs" | "place" | "isUtc">,
 ): Content {
-  const whole = times.every((atMs) => atMs % MINUTE_MS === 0);
+  const areWholeMinutes = times.every((atMs) => atMs % MINUTE_MS === 0);
   return html`<g class="axis">
     ${times.map((atMs) => {
       const x = place(atMs);
@@ -136,7 +136,7 @@ function axis(
           x2=${x}
           y1=${AXIS_PX - 6}
           y2=${height}
-        />${isClear && html`<text x=${x} y="12" text-anchor="middle">${whole ? text.slice(0, -":00".length) : text}</text>`}`;
+        />${isClear && html`<text x=${x} y="12" text-anchor="middle">${areWholeMinutes ? text.slice(0, -":00".length) : text}</text>`}`;
     })}
   </g>`;
 }

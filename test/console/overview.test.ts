@@ -1,7 +1,7 @@
 /** The console's view over all keys that were read: figures, the keys that need a look, order and search. */
 import { describe, expect, it } from "vitest";
 import type { KeyView, RunOfKey } from "../../console/data.js";
-import { canBeKey, figuresOf, locksOf, LONG_WAIT_MS, LOOKS_MAX, thatFit } from "../../console/overview.js";
+import { canBeKey, figuresOf, locksOf, LONG_WAIT_MS, LOOKS_MAX, nextInOf, thatFit } from "../../console/overview.js";
 import { MARGIN_MS } from "../../console/page/words.js";
 import { formatSeconds } from "../../console/text/duration.js";
 import { becameOf, DEFAULT_ATTEMPTS, hasUsedUp, lastsOf, nextOf, stateOf } from "../../console/text/run-text.js";
@@ -160,4 +160,13 @@ describe("a duration in a live list", () => {
     [61_000, "1m 1s"],
     [-5, "0s"],
   ])("of %i ms is %s", (ms, text) => expect(formatSeconds(ms)).toBe(text));
+});
+
+it.each([
+  ["without permits", undefined, 0],
+  ["with one that is free", { out: 1, of: 2, waiting: 0 }, 0],
+  ["with none that is free", { out: 2, of: 2, waiting: 0 }, undefined],
+  ["with one for which others wait", { out: 1, of: 2, waiting: 1 }, undefined],
+])("the time of the next start of a limit is known, unless it waits for a permit: %s", (_what, permits, nextInMs) => {
+  expect(nextInOf({ key: "k", nextInMs: 0, ...(permits && { permits }) })).toBe(nextInMs);
 });
